@@ -1,0 +1,36 @@
+"""Time, passed in: what the library knows of it, it asks a clock."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Tells the time of day, and measures."""
+
+    def now(self) -> datetime:
+        """The time of day, aware, in UTC."""
+        ...
+
+    def seconds(self) -> float:
+        """Seconds of a clock that only runs forward."""
+        ...
+
+
+class SystemClock:
+    """The machine's clocks."""
+
+    def now(self) -> datetime:
+        """The machine's time of day in UTC."""
+        return datetime.now(UTC)
+
+    def seconds(self) -> float:
+        """The machine's performance counter."""
+        return time.perf_counter()
+
+
+def stamp(moment: datetime) -> str:
+    """ISO 8601 in UTC with milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,143 @@
+"""C_theta, second half: `commit` checks, bounds and replaces. The only writer of state.
+
+Pure: no clock, no I/O, no randomness. Same state, turn, evidence, proposal and policy give
+the same next state, to the byte (law 10). The laws themselves stand in `acc.laws`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
+
+from acc.compress import Proposal
+from acc.errors import ConfigurationError
+from acc.laws.bounds import fit
+from acc.laws.draft import Draft
+from acc.laws.held import hold
+from acc.laws.integrity import Sources
+from acc.laws.pinning import retire
+from acc.laws.proposals import write
+from acc.laws.reasons import EVICTIONS, REFUSALS, Note, Reason, SetAside
+from acc.policy import Policy
+from acc.state import CompressedCognitiveState
+from acc.turn import Evidence, Turn
+
+
+class Commit(BaseModel):
+    """What a commit did.
+
+    Attributes:
+        state: CCS_t, which replaces CCS_t-1 whole.
+        notes: Everything done, with its reason.
+        set_aside: Items that left the state, for the store.
+        tokens: Tokens of the rendered state.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    state: SerializeAsAny[CompressedCognitiveState]
+    notes: tuple[Note, ...]
+    set_aside: tuple[SetAside, ...]
+    tokens: int
+
+    @property
+    def held(self) -> bool:
+        """Whether the compression failed and the last items stand (law 9)."""
+        return any(note.reason is Reason.HELD for note in self.notes)
+
+    @property
+    def refused(self) -> tuple[Note, ...]:
+        """What was proposed and not written."""
+        return tuple(note for note in self.notes if note.reason in REFUSALS)
+
+    @property
+    def evicted(self) -> tuple[Note, ...]:
+        """What had to make room."""
+        return tuple(note for note in self.notes if note.reason in EVICTIONS)
+
+    def explain(self) -> str:
+        """What changed, what was refused, and why: a line each."""
+        quiet = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
+        lines = [str(note) for note in self.notes if note.reason not in quiet]
+        return "\n".join(lines) or "nothing changed"
+
+
+def commit(
+    state: CompressedCognitiveState,
+    proposal: Proposal | None,
+    turn: Turn,
+    evidence: Sequence[Evidence] = (),
+    policy: Policy | None = None,
+) -> Commit:
+    """Make CCS_t out of CCS_t-1 and a proposal, under the ten laws.
+
+    Args:
+        state: CCS_t-1.
+        proposal: What the compressor proposes; None if it failed, and the items stand.
+        turn: x_t, numbered one above the state's turn; with what is pending in the state.
+        evidence: Qualified artifacts.
+        policy: Schema and bounds; the defaults of the state's class if None.
+
+    Returns:
+        The commit with the next state, sealed and chained to ``state``.
+
+    Raises:
+        PinnedOverflow: Rules and active goals alone exceed the bounds; nothing is committed.
+        ConfigurationError: The turn or the policy does not belong to this state.
+    """
+    policy = policy or Policy(schema=type(state))
+    _check(state, turn, policy)
+    draft = Draft(state, turn)
+    if state.policy and state.policy != policy.fingerprint:
+        draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
+    if proposal is None:
+        hold(draft, policy)
+    else:
+        _apply(draft, proposal, Sources(state, turn, evidence))
+    fit(draft, policy)
+    committed = draft.state(policy.fingerprint).sealed()
+    return Commit(
+        state=committed,
+        notes=tuple(draft.notes),
+        set_aside=tuple(draft.set_aside),
+        tokens=policy.tokens(committed),
+    )
+
+
+def _apply(draft: Draft, proposal: Proposal, sources: Sources) -> None:
+    draft.lapse()
+    if draft.before.pending:
+        draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
+    retire(draft, proposal.retire, sources)
+    mentioned = write(draft, proposal.items, sources)
+    if proposal.mode == "rewrite":
+        _leave_out(draft, mentioned)
+
+
+def _leave_out(draft: Draft, mentioned: set[str]) -> None:
+    """A rewrite keeps what it mentions and what is pinned (law 7); the rest is set aside."""
+    for slot, item in draft.before.items():
+        found = draft.find(item.id)
+        if found is None or item.id in mentioned:
+            continue
+        if slot.rules.pinned and item.is_open:
+            draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
+        else:
+            draft.remove(slot, found[1], Reason.LEFT_OUT)
+
+
+def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
+    if type(state) is not policy.schema:
+        raise ConfigurationError(
+            f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
+            where="commit",
+            mend="pass a Policy with schema=type(state)",
+        )
+    seeding = turn.number == 0 and state.version == 0
+    if turn.number != state.turn + 1 and not seeding:
+        raise ConfigurationError(
+            f"turn {turn.number} does not follow the state's turn {state.turn}",
+            where="commit",
+            mend=f"number the turn: turn.numbered({state.turn + 1})",
+        )

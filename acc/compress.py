@@ -1,0 +1,216 @@
+"""C_theta, first half: a compressor reads the turn, the state and the qualified evidence, and
+proposes. What becomes of a proposal is decided in `acc.commit`.
+
+On the wire an item carries what it says and what it cites, nothing else (law 5). Two modes
+share one `Proposal`: ``revise`` names what is added, updated and retired; ``rewrite`` (the
+paper's) writes the whole next state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Protocol, Self, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter
+
+from acc.errors import CompressionError, SchemaError
+from acc.slots import SlotField
+from acc.state import CompressedCognitiveState
+from acc.turn import Evidence, Turn
+
+Mode = Literal["revise", "rewrite"]
+
+
+class ProposedItem(BaseModel):
+    """An item as a compressor writes it.
+
+    Attributes:
+        slot: Name of the slot.
+        fields: What it says, by the item type's wire fields.
+        cites: Refs of observations, of evidence, or ids of prior items.
+        id: Id of the prior item that it carries on or updates; empty for a new one.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slot: str
+    fields: dict[str, Any]
+    cites: tuple[str, ...] = ()
+    id: str = ""
+
+
+class Retirement(BaseModel):
+    """A prior item that no longer holds. Pinned ones need a cited quote (law 7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    cites: tuple[str, ...] = ()
+    quote: str = ""
+
+
+class Proposal(BaseModel):
+    """What a compressor proposes.
+
+    Attributes:
+        mode: Whether unmentioned items stay (``revise``) or go (``rewrite``).
+        items: New, carried and updated items.
+        retire: Items that end.
+        author: Name of the compressor.
+        usage: Tokens by kind (input, output, cached), where a model was paid.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Mode = "revise"
+    items: tuple[ProposedItem, ...] = ()
+    retire: tuple[Retirement, ...] = ()
+    author: str = ""
+    usage: dict[str, int] = {}
+
+    @classmethod
+    def from_wire(
+        cls,
+        data: Any,
+        schema: type[CompressedCognitiveState],
+        *,
+        mode: Mode = "revise",
+        author: str = "",
+    ) -> Self:
+        """Read what a model wrote under `wire_schema`, leniently: commit judges each item.
+
+        Args:
+            data: Slot names to lists of items; beside them ``retire``.
+            schema: The state class, which knows each slot's wire fields.
+            mode: The mode it was asked for.
+            author: Name of the compressor.
+
+        Raises:
+            CompressionError: Not an object of lists of objects, or nothing of the schema in it.
+        """
+        if not isinstance(data, Mapping):
+            raise CompressionError(f"the proposal is {type(data).__name__}, not an object")
+        slots = schema.slots()
+        if data and not (set(data) & {*slots, "retire"}):
+            raise CompressionError(
+                f"none of the schema's slots in the proposal: {', '.join(map(str, list(data)[:5]))}"
+            )
+        items = tuple(
+            _proposed(name, entry, slots.get(name))
+            for name, entries in data.items()
+            if name != "retire"
+            for entry in _objects(entries, name)
+        )
+        retire = tuple(
+            Retirement(id=_text(e.get("id")), cites=_refs(e.get("cites")), quote=_text(e.get("quote")))
+            for e in _objects(data.get("retire", ()), "retire")
+        )
+        return cls(mode=mode, items=items, retire=retire, author=author)
+
+
+@runtime_checkable
+class Compressor(Protocol):
+    """Proposes the next state. A plain function of these three arguments is one.
+
+    A compressor that does I/O may also offer ``async def acompress`` with the same
+    arguments, which the asynchronous controller then awaits.
+    """
+
+    def __call__(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        """Read and propose.
+
+        Raises:
+            CompressionError: Nothing usable came out. Any other exception counts as one.
+        """
+        ...
+
+
+def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> dict[str, Any]:
+    """JSON Schema of a proposal, within what strict structured output accepts.
+
+    Flat, every property required, no defaults, no unions; lengths are checked by commit.
+
+    Args:
+        schema: The state class.
+        mode: ``revise`` or ``rewrite``; the text for the writer differs, the shape does not.
+
+    Raises:
+        SchemaError: An item field that strict output cannot express.
+    """
+    slots = {name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()}
+    carry = "unmentioned items stay" if mode == "revise" else "unmentioned items go"
+    retire = {
+        "id": _string("id of the item that no longer holds"),
+        "cites": _array(_string(""), "observations that end it"),
+        "quote": _string("the user's exact words; empty for items that are not pinned"),
+    }
+    properties = {**slots, "retire": _array(_object(retire), "items that end")}
+    return {**_object(properties), "title": schema.__name__, "description": f"{mode}: {carry}"}
+
+
+def _wire_item(slot: SlotField) -> dict[str, Any]:
+    fields = {name: _field_schema(slot, name) for name in slot.item.wire_fields()}
+    cited = {
+        "cites": _array(_string(""), "refs of observations or evidence it rests on, or ids it carries on"),
+        "id": _string("id of the prior item it carries on or updates; empty for a new one"),
+    }
+    return _object({**fields, **cited})
+
+
+_DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
+
+
+def _field_schema(slot: SlotField, name: str) -> dict[str, Any]:
+    found = TypeAdapter(slot.item.model_fields[name].annotation).json_schema()
+    schema = {key: value for key, value in found.items() if key not in _DROPPED}
+    if schema.get("type") not in ("string", "integer", "number", "boolean"):
+        raise SchemaError(
+            f"field {name!r} of {slot.item.__name__} cannot be asked of a model",
+            where=f"slot {slot.name!r}",
+            mend="use str, int, float, bool or a Literal of strings",
+        )
+    return schema
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items), "description": description}
+
+
+def _string(description: str) -> dict[str, Any]:
+    return {"type": "string", **({"description": description} if description else {})}
+
+
+def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:
+    known = slot.item.wire_fields() if slot is not None else tuple(entry)
+    return ProposedItem(
+        slot=name,
+        fields={field: entry[field] for field in known if field in entry},
+        cites=_refs(entry.get("cites")),
+        id=_text(entry.get("id")),
+    )
+
+
+def _objects(entries: Any, name: str) -> list[Mapping[str, Any]]:
+    if not isinstance(entries, list | tuple) or not all(isinstance(e, Mapping) for e in entries):
+        raise CompressionError(f"{name!r} in the proposal is not a list of objects")
+    return list(entries)
+
+
+def _refs(value: Any) -> tuple[str, ...]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return tuple(_text(v) for v in values if _text(v))
+
+
+def _text(value: Any) -> str:
+    return value.strip(" []") if isinstance(value, str) else ""

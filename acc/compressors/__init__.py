@@ -1,0 +1,1 @@
+"""Compressors: each proposes the next state from the turn, the prior state and the evidence."""

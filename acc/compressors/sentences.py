@@ -1,0 +1,132 @@
+"""Splitting speech into sentences and clauses, each a verbatim piece of its source."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+LONGEST = 300
+"""Characters of a sentence at the most: it fits a `Line` and a `Quote` as it is, and bounds
+what a cue has to search. Longer ones are split at white space."""
+
+_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|\Z)|[\n\r]+|;(?=\s)")
+_ABBREVIATIONS = frozenset(
+    "e.g i.e etc. approx ca cf vs no. nr dr mr mrs ms prof st inc ltd co corp dept est fig incl "
+    "max min resp tel jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+_BULLET = re.compile(r"\s*(?:[-*•–>]+|\d{1,2}[.)])\s+")
+_OPENERS = re.compile(
+    r"(?:(?:and|also|but|so|oh|ok|okay|well|right|alright|all right|hi|hello|hey|please|pls|plus|"
+    r"then|good|great|fine|thanks|thank you|yes|yep|sure|anyway|anyhow|btw|by the way|no(?=,)|"
+    r"before anything else|one (?:more )?thing)\b\s*[,.:!–-]*\s+)+",
+    re.I,
+)
+_CLOSERS = re.compile(r"(?:,?\s*\b(?:please|pls|thanks|thank you|ok|okay)\b|\s+[:;]-?[)(DP]+|[.!?…,;]+)+\s*\Z", re.I)
+_JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
+_BACKWARD = re.compile(r"\b(?:it|its|them|they|their|that|those|this|these|him|his|her|one|ones|else)\b", re.I)
+
+
+class Sentence(NamedTuple):
+    """A verbatim piece of a text.
+
+    Attributes:
+        text: The words, trimmed of white space and bullets, end mark included.
+        asks: Whether it ends in a question mark.
+    """
+
+    text: str
+    asks: bool
+
+
+def plain(text: str) -> str:
+    """The same text, place for place, with straight apostrophes: what cues are matched on."""
+    return text.replace("’", "'").replace("‘", "'")
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of ``text`` that hold a letter, in order. Lines and semicolons end one too.
+
+    Time is linear. A single token longer than `LONGEST` is left out, never cut.
+    """
+    return [
+        Sentence(piece, asks)
+        for start, end, asks in _spans(text)
+        for piece in _short(text[start:end])
+        if any(character.isalpha() for character in piece)
+    ]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
+    start = 0
+    for match in _END.finditer(text):
+        if match.group() == "." and _abbreviates(text, match.start()):
+            continue
+        yield start, match.end(), "?" in match.group()
+        start = match.end()
+    yield start, len(text), False
+
+
+def _abbreviates(text: str, dot: int) -> bool:
+    word = text[max(0, dot - 12) : dot].rpartition(" ")[2].lstrip("(").lower()
+    return word in _ABBREVIATIONS or word + "." in _ABBREVIATIONS
+
+
+def _short(piece: str) -> Iterator[str]:
+    bullet = _BULLET.match(piece)
+    piece = (piece[bullet.end() :] if bullet else piece).strip()
+    if len(piece) <= LONGEST:
+        yield piece
+        return
+    start = end = None
+    for word in re.finditer(r"\S+", piece):
+        if start is not None and (word.end() - start > LONGEST):
+            yield piece[start:end]
+            start = None
+        if len(word.group()) <= LONGEST:
+            start = word.start() if start is None else start
+            end = word.end()
+    if start is not None:
+        yield piece[start:end]
+
+
+def clauses(sentence: str) -> list[str]:
+    """A sentence's clauses, where each can stand alone: verbatim, in order.
+
+    It is split at ", and" and the like, unless it opens with a topic ("Mails: short, and no
+    jokes") or the clause refers back ("..., and never move it").
+    """
+    if ":" in sentence[:60]:
+        return [sentence]
+    found: list[str] = []
+    start = 0
+    for joint in _JOINTS.finditer(sentence):
+        rest = sentence[joint.end() :]
+        ahead = _JOINTS.split(rest, maxsplit=1)[0]
+        if len(ahead.split()) < 3 or _BACKWARD.search(ahead):
+            continue
+        found.append(sentence[start : joint.start()].strip())
+        start = joint.end()
+    return [*found, sentence[start:].strip()]
+
+
+def tidy(text: str) -> str:
+    """``text`` on one line, without openers ("And", "please"), thanks and end marks around it."""
+    text = " ".join(text.split())
+    opener = _OPENERS.match(text)
+    rest = text[opener.end() :] if opener else text
+    closer = _CLOSERS.search(rest)
+    return (rest[: closer.start()] if closer else rest) or text
+
+
+def fit(text: str, limit: int) -> str:
+    """``text`` on one line; beyond ``limit`` characters it ends at a white space, marked "...".
+
+    Empty where not even the first token fits: a token is never cut.
+    """
+    text = " ".join(text.split())
+    if len(text) <= limit:
+        return text
+    head = text[: limit - 3]
+    space = head.rfind(" ")
+    return f"{head[:space].rstrip(' ,;:')} ..." if space > 0 else ""

@@ -1,0 +1,89 @@
+"""Every error that leaves the library.
+
+    AccError
+    |-- ConfigurationError     the deployer's settings do not fit together
+    |   `-- SchemaError        a state class or a slot is declared wrongly
+    |-- InputError             what was given to read is malformed
+    |-- StateError             a stored state does not load, or was changed
+    |-- PinnedOverflow         rules and active goals alone exceed the bounds (law 7)
+    |-- ConflictError          a second writer stepped the same thread (law 2)
+    |-- CompressionError       a compressor failed; the controller survives it (law 9)
+    |-- AuditError             an audit log does not recompute (law 10)
+    `-- StoreError             the artifact store cannot be used
+        |-- StoreLockedError   another process holds the path
+        `-- StoreMismatchError the store was written with another schema or embedder
+
+No vendor's exception escapes: adapters translate at their edge and keep the
+original as ``__cause__``.
+"""
+
+from __future__ import annotations
+
+
+class AccError(Exception):
+    """An error that says what happened, where, and how to mend it, in one line.
+
+    Args:
+        what: What happened, as a clause without a full stop.
+        where: File and line, path, thread or item ids; may be empty.
+        mend: What the reader can do about it; may be empty.
+    """
+
+    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
+        self.what = what
+        self.where = where
+        self.mend = mend
+        message = what + (f" ({where})" if where else "") + (f". To mend: {mend}" if mend else "")
+        super().__init__(" ".join(message.split()))
+
+
+class ConfigurationError(AccError):
+    """The deployer's settings do not fit together."""
+
+
+class SchemaError(ConfigurationError):
+    """A state class, an item type or a slot is declared wrongly."""
+
+
+class InputError(AccError):
+    """What was given to read is malformed: a file, a message, a turn."""
+
+
+class StateError(AccError):
+    """A stored state does not load, or is not the one that was committed."""
+
+
+class PinnedOverflow(AccError):
+    """Constraints and active goals alone exceed the bounds (law 7).
+
+    Attributes:
+        items: Ids of the pinned items that have to be carried.
+    """
+
+    def __init__(self, what: str, *, items: tuple[str, ...], where: str = "", mend: str = "") -> None:
+        self.items = items
+        super().__init__(what, where=where, mend=mend)
+
+
+class ConflictError(AccError):
+    """A second writer stepped the same thread from the same state."""
+
+
+class CompressionError(AccError):
+    """A compressor failed. Caught by the controller, which holds the last good items."""
+
+
+class AuditError(AccError):
+    """An audit log cannot be read, or a commit does not recompute."""
+
+
+class StoreError(AccError):
+    """The artifact store cannot be used."""
+
+
+class StoreLockedError(StoreError):
+    """Another process holds the store's path."""
+
+
+class StoreMismatchError(StoreError):
+    """The store was written under another schema or embedder."""

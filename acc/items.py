@@ -1,0 +1,237 @@
+"""The items that fill the slots of a state, and how an item type declares itself.
+
+An item type is a frozen model. What it says stands in its own fields; who said it, and
+when, stands in the fields of `Item`, which only `acc.commit` fills (law 5). A domain adds
+item types by subclassing `Item`, naming a ``head`` (the field shown first) and a ``key``
+(the fields that say what an item is about, so that a later value replaces an earlier one).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    StringConstraints,
+)
+
+from acc.turn import Channel, Observation, Trust
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff]+"
+)
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line: control, bidirectional and invisible characters become spaces."""
+    return " ".join(_UNSEEN.sub(" ", text).split())
+
+
+def _read_trust(value: Any) -> Any:
+    return Trust[value.upper()] if isinstance(value, str) and value.upper() in Trust.__members__ else value
+
+
+TrustWord = Annotated[
+    Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
+]
+"""A `Trust`, stored by its name."""
+
+Line = Annotated[
+    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=320)
+]
+"""One line of text, 1 to 320 characters."""
+
+Name = Annotated[
+    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=120)
+]
+"""A name or short phrase, 1 to 120 characters."""
+
+Quote = Annotated[
+    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=480)
+]
+"""The source's own words, on one line, 1 to 480 characters."""
+
+
+class Item(BaseModel):
+    """What every item carries beside what it says. Filled by commit alone.
+
+    Attributes:
+        id: Slot letter and a number never reused in the thread, such as ``c17``.
+        turn: Turn in which it came.
+        touched: Turn in which it was last cited or updated; eviction goes by it.
+        sources: Refs of the observations it rests on.
+        trust: That of the least trusted source; never rises by rewriting (law 6).
+        endorsed: Whether the user assented to it when the agent proposed it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: ClassVar[tuple[str, ...]] = ()
+    head: ClassVar[str] = ""
+    unseen: ClassVar[tuple[str, ...]] = ("quote",)
+    """Fields kept for the record and not rendered."""
+    computed: ClassVar[tuple[str, ...]] = ()
+    """Fields that commit derives from the cited source; never on the wire."""
+
+    id: str = ""
+    turn: int = 0
+    touched: int = 0
+    sources: tuple[str, ...] = ()
+    trust: TrustWord = Trust.DOCUMENT
+    endorsed: bool = False
+
+    @classmethod
+    def own_fields(cls) -> tuple[str, ...]:
+        """Fields that say something, in the order of their declaration."""
+        return tuple(name for name in cls.model_fields if name not in Item.model_fields)
+
+    @classmethod
+    def wire_fields(cls) -> tuple[str, ...]:
+        """Fields that a compressor writes."""
+        return tuple(name for name in cls.own_fields() if name not in cls.computed)
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """Proposed ``fields``, held to what ``source`` and ``trust`` allow them to say."""
+        return fields
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """What the item is about: its key's values, folded; equal subjects replace one another."""
+        return tuple(str(getattr(self, name)).casefold() for name in self.key)
+
+    @property
+    def words(self) -> str:
+        """All that the item says, on one line."""
+        values = (getattr(self, name) for name in self.own_fields() if name not in self.unseen)
+        return " ".join(str(value) for value in values)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the item still binds; a pinned slot carries only what is open."""
+        return True
+
+
+class Event(Item):
+    """What happened in the turn. Paper: episodic trace."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Gist(Item):
+    """The dominant topic or intent. Paper: semantic gist."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Entity(Item):
+    """A typed thing or person under its canonical name. Paper: focal entities."""
+
+    key = ("type", "name")
+    head = "name"
+    type: Name
+    name: Name
+
+
+Status = Literal["stated", "observed", "reported", "decided", "hypothesis"]
+
+_STATUS: dict[Trust, tuple[Status, ...]] = {
+    Trust.DOCUMENT: ("reported", "hypothesis"),
+    Trust.TOOL: ("observed", "reported", "hypothesis"),
+    Trust.AGENT: ("decided", "observed", "reported", "hypothesis"),
+    Trust.USER: ("stated", "decided", "observed", "reported", "hypothesis"),
+    Trust.OPERATOR: ("stated", "decided", "observed", "reported", "hypothesis"),
+}
+
+
+class Relation(Item):
+    """A fact: subject, predicate, object. Paper: relational map.
+
+    Keyed by subject and predicate, so that a later value replaces an earlier one. ``status``
+    says on whose word it stands, and cannot claim more than its trust allows.
+    """
+
+    key = ("subject", "predicate")
+    head = "subject"
+    subject: Name
+    predicate: Name
+    object: Line
+    status: Status = "stated"
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """A status beyond what ``trust`` allows becomes the strongest allowed one."""
+        allowed = _STATUS[trust]
+        status = fields.get("status", allowed[0])
+        return {**fields, "status": status if status in allowed else allowed[0]}
+
+
+class Goal(Item):
+    """An objective of the user or operator, active or done. Paper: goal orientation."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+    quote: Quote
+    done: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """An active goal binds; one that is done may go."""
+        return not self.done
+
+
+Kind = Literal["prohibition", "requirement", "limit", "format", "preference"]
+
+
+class Constraint(Item):
+    """A rule that holds until it is lifted, beside the words that made it. Paper: constraints."""
+
+    key = ("text",)
+    head = "text"
+    unseen = ("quote", "kind")
+    text: Line
+    kind: Kind = "requirement"
+    quote: Quote
+
+
+class Cue(Item):
+    """What comes next. Paper: predictive cue."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Uncertainty(Item):
+    """What is not known, and how much that matters. Paper: uncertainty signal."""
+
+    key = ("gap",)
+    head = "gap"
+    level: Literal["low", "medium", "high"] = "medium"
+    gap: Line
+
+
+class ArtifactReference(Item):
+    """A pointer to evidence: its ref, a label, its channel; no raw content."""
+
+    key = ("artifact",)
+    head = "artifact"
+    computed = ("artifact", "channel")
+    artifact: Name
+    label: Name
+    channel: Channel
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """Points at the cited source."""
+        return {**fields, "artifact": source.ref, "channel": source.channel}

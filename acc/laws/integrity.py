@@ -1,0 +1,167 @@
+"""Laws 5 and 6: what a citation points at, and how far what rests on it is trusted.
+
+Trust is computed here from channels, and nowhere else. A compressor can only cite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from acc.items import Item
+from acc.state import CompressedCognitiveState
+from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.wording import find_quote, is_assent, marks, repeats
+
+
+class Cited(NamedTuple):
+    """What a citation points at.
+
+    Attributes:
+        ref: The ref or item id.
+        trust: By channel; an item's own for a prior item.
+        observation: The observation or evidence; None for a prior item.
+        item: The prior item; None for an observation.
+        fresh: Whether it is of this turn or a pending one: what rules are made from.
+    """
+
+    ref: str
+    trust: Trust
+    observation: Observation | None
+    item: Item | None
+    fresh: bool
+
+
+class Weight(NamedTuple):
+    """What an item is worth by its sources.
+
+    Attributes:
+        trust: Of the least trusted source.
+        sources: Refs it rests on.
+        endorsed: Whether a user's assent raised it.
+        lowered_by: Ref of the observation whose words the agent repeated, or empty.
+    """
+
+    trust: Trust
+    sources: tuple[str, ...]
+    endorsed: bool = False
+    lowered_by: str = ""
+
+
+class Sources:
+    """All that the items of one commit may cite."""
+
+    def __init__(
+        self, state: CompressedCognitiveState, turn: Turn, evidence: Sequence[Evidence]
+    ) -> None:
+        self.turn = turn
+        self._fresh = {o.ref for o in (*turn.pending, *turn.observations)}
+        self._observations = {o.ref: o for o in evidence} | {o.ref: o for o in turn.readable}
+        self._items = {item.id: item for _, item in state.items()}
+        self._evidence = tuple(evidence)
+
+    def resolve(self, cites: Iterable[str]) -> tuple[list[Cited], list[str]]:
+        """What ``cites`` point at, and those that point at nothing."""
+        found: list[Cited] = []
+        unknown = []
+        for ref in dict.fromkeys(cites):
+            if observation := self._observations.get(ref):
+                found.append(Cited(ref, observation.trust, observation, None, ref in self._fresh))
+            elif item := self._items.get(ref):
+                found.append(Cited(ref, item.trust, None, item, False))
+            else:
+                unknown.append(ref)
+        return found, unknown
+
+    @cached_property
+    def lower(self) -> tuple[Observation, ...]:
+        """Tools' and documents' words that the agent has heard: of this turn and for its last reply."""
+        heard = (*self.turn.pending, *self.turn.observations, *self.turn.heard, *self._evidence)
+        return tuple(o for o in heard if o.trust < Trust.AGENT)
+
+    @cached_property
+    def lower_texts(self) -> tuple[str, ...]:
+        """The texts of `lower`."""
+        return tuple(o.text for o in self.lower)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """The operator's and user's words of this turn and pending ones."""
+        return tuple(
+            o.text for o in (*self.turn.pending, *self.turn.observations) if o.trust >= Trust.USER
+        )
+
+    @cached_property
+    def privileged_texts(self) -> tuple[str, ...]:
+        """What operator and user said, now or in items that stand."""
+        return (*self.spoken, *(i.words for i in self._items.values() if i.trust >= Trust.USER))
+
+    @cached_property
+    def _known_marks(self) -> frozenset[str]:
+        return frozenset().union(*(marks(text) for text in self.privileged_texts))
+
+    def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
+        """Trust of an item that says ``words`` and cites ``cited`` (at least one).
+
+        The least of its sources; lower still where it cites the agent and the words are a
+        tool's or document's; the user's where the user assented to the agent's own proposal.
+        """
+        trust = min(c.trust for c in cited)
+        sources = self._refs(cited)
+        if trust is not Trust.AGENT:
+            return Weight(trust, sources)
+        if echoed := self._echoed(words):
+            return Weight(echoed.trust, sources, lowered_by=echoed.ref)
+        if self.endorsed(cited):
+            return Weight(Trust.USER, sources, endorsed=True)
+        return Weight(trust, sources)
+
+    def endorsed(self, cited: Sequence[Cited]) -> bool:
+        """Whether ``cited`` holds a user's assent and the agent's reply just before it."""
+        refs = {c.ref for c in cited}
+        for c in cited:
+            if c.fresh and c.observation and c.observation.channel is Channel.USER:
+                reply = self.turn.reply_before(c.ref)
+                if reply and reply.ref in refs and is_assent(c.observation.text):
+                    return True
+        return False
+
+    def _echoed(self, words: str) -> Observation | None:
+        foreign = marks(words) - self._known_marks
+        echoed = [
+            o for o in self.lower if (foreign and foreign & marks(o.text)) or repeats(words, o.text)
+        ]
+        return min(echoed, key=lambda o: o.trust, default=None)
+
+    def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:
+        refs: list[str] = []
+        for c in cited:
+            refs.extend(c.item.sources if c.item is not None else (c.ref,))
+        return tuple(dict.fromkeys(refs))
+
+
+class Quoted(NamedTuple):
+    """A quote that was found, and where."""
+
+    text: str
+    source: Cited
+
+
+def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
+    """The passage that ``quote`` repeats among ``cited`` observations, or None."""
+    for c in cited:
+        if c.observation is not None and (found := find_quote(quote, c.observation.text)):
+            return Quoted(found, c)
+    return None
+
+
+def may_replace(new: Trust, old: Trust) -> bool:
+    """Whether what ``new`` says may replace what ``old`` said (law 6).
+
+    A tool may replace a tool's or the agent's word, a document only a document's; for the
+    rest the new source has to be at least as trusted.
+    """
+    if new is Trust.TOOL:
+        return old <= Trust.AGENT
+    return new >= old

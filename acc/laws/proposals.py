@@ -1,0 +1,282 @@
+"""Laws 4 to 6: which proposed items are written, and with what standing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.compress import ProposedItem
+from acc.items import Item, Uncertainty
+from acc.laws.draft import Draft
+from acc.laws.integrity import Cited, Sources, Weight, may_replace
+from acc.laws.pinning import carry, rule, same_rule
+from acc.laws.reasons import Reason
+from acc.slots import SlotField
+from acc.turn import Channel, Observation, Trust
+from acc.wording import borne_out, marks, repeats, split_line, stems
+
+FLOOD = 4
+"""Times a slot's places that a proposal may name items for it; the rest is refused unread."""
+
+
+def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> set[str]:
+    """Judge ``proposed`` items one by one.
+
+    Returns:
+        Ids of the prior items that the proposal mentions: what ``rewrite`` keeps.
+    """
+    mentioned: set[str] = set()
+    count: Counter[str] = Counter()
+    for item in proposed:
+        slot = draft.slots.get(item.slot)
+        if slot is None:
+            draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
+            continue
+        count[slot.name] += 1
+        if count[slot.name] > FLOOD * slot.rules.places:
+            draft.note(Reason.FLOOD, slot.name, detail=f"item {count[slot.name]}")
+            continue
+        mentioned.update(_write_one(draft, slot, item, sources))
+    return mentioned
+
+
+def _write_one(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources
+) -> tuple[str, ...]:
+    cited, unknown = sources.resolve(proposed.cites)
+    prior = _prior(draft, slot, proposed, cited)
+    if unknown:
+        draft.note(Reason.CITE_UNKNOWN, slot.name, text=_said(slot, proposed), detail=" ".join(unknown)[:200])
+    if prior is not None and slot.rules.pinned and prior.is_open:
+        carry(draft, slot, prior, proposed, cited)
+    elif prior is not None:
+        _update(draft, slot, prior, proposed, cited, sources)
+    elif not cited:
+        draft.note(Reason.UNCITED, slot.name, text=_said(slot, proposed))
+    elif slot.rules.quote:
+        _add_rule(draft, slot, proposed, cited, sources)
+    else:
+        _add(draft, slot, proposed, cited, sources)
+    return (prior.id,) if prior is not None else ()
+
+
+def _prior(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited]
+) -> Item | None:
+    """The item that is carried on: named by id, or cited (law 7: what cites an item is that item)."""
+    for item_id in (proposed.id, *(c.ref for c in cited if c.item is not None)):
+        found = draft.find(item_id) if item_id else None
+        if found is not None and found[0].name == slot.name:
+            return found[1]
+    return None
+
+
+def _add_rule(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
+) -> None:
+    ruling = rule(draft, slot, proposed, cited, sources)
+    if ruling is None:
+        return
+    weight = Weight(ruling.trust, ruling.sources, endorsed=len(ruling.sources) > 1)
+    source = cited[0].observation or draft.turn.observations[0]
+    open_items = [i for i in draft.items[slot.name] if i.is_open]
+    fields = {**proposed.fields, slot.item.head: ruling.text, "quote": ruling.quote}
+    for item in _built(draft, slot, fields, source, weight):
+        if same := same_rule(open_items, str(getattr(item, item.head))):
+            draft.change(slot, same)
+            draft.note(Reason.DUPLICATE, slot.name, same)
+        else:
+            open_items.append(draft.add(slot, item))
+
+
+def _add(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
+) -> None:
+    said = _said(slot, proposed)
+    cited = _proposers(draft, slot, said, cited, sources)
+    if not cited:
+        return
+    weight = _weighed(draft, slot, said, cited, sources)
+    source = next((c.observation for c in cited if c.observation is not None), None)
+    if source is None:
+        if not borne_out(said, [c.item.words for c in cited if c.item], ()):
+            draft.note(Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites")
+            return
+        source = Observation(channel=Channel.DOCUMENT, text="", ref=weight.sources[0])
+    for item in _built(draft, slot, proposed.fields, source, weight):
+        _place(draft, slot, item)
+
+
+def _weighed(
+    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+) -> Weight:
+    weight = sources.weigh(said, cited)
+    if weight.lowered_by:
+        draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
+    if weight.endorsed:
+        draft.note(Reason.ENDORSED, slot.name, text=said)
+    return weight
+
+
+def _proposers(
+    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+) -> Sequence[Cited]:
+    """Those of ``cited`` that may write to the slot; none if they only repeat who may not."""
+    if slot.rules.write is Trust.DOCUMENT:
+        return cited
+    able = [c for c in cited if c.trust >= slot.rules.write]
+    if not able:
+        draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
+        return ()
+    own = [c.observation.text for c in able if c.observation] + list(sources.privileged_texts)
+    if _taken(said, own, sources.lower_texts):
+        draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
+        return ()
+    if len(able) < len(cited):
+        draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able))
+    return able
+
+
+def _taken(said: str, own: Sequence[str], lower: Sequence[str]) -> bool:
+    if any(repeats(said, text) for text in lower):
+        return True
+    own_words = frozenset().union(*(stems(t) for t in own))
+    own_marks = frozenset().union(*(marks(t) for t in own))
+    lower_marks = frozenset().union(*(marks(t) for t in lower))
+    lower_words = frozenset().union(*(stems(t) for t in lower))
+    taken = (stems(said) - own_words) & lower_words
+    return bool((marks(said) - own_marks) & lower_marks) or len(taken) >= 0.4 * max(1, len(stems(said)))
+
+
+def _update(
+    draft: Draft,
+    slot: SlotField,
+    prior: Item,
+    proposed: ProposedItem,
+    cited: Sequence[Cited],
+    sources: Sources,
+) -> None:
+    """An update by id keeps the lower of the old and the new trust (law 6)."""
+    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
+    if not changed:
+        draft.change(slot, prior)
+        draft.note(Reason.CARRIED, slot.name, prior)
+        return
+    said = _said(slot, proposed)
+    seen = [c for c in cited if c.observation is not None]
+    shortens = stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words)
+    if not seen and not shortens:
+        draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
+        return
+    seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
+    if not seen and not shortens:
+        return
+    weight = _weighed(draft, slot, said, seen, sources) if seen else Weight(prior.trust, ())
+    weight = weight._replace(trust=min(weight.trust, prior.trust))
+    source = seen[0].observation if seen else None
+    fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
+    held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
+    built = _built(draft, slot, fields, held, weight)
+    if not built:
+        return
+    if not shortens and not may_replace(min(c.trust for c in seen), prior.trust):
+        _beside(draft, slot, built[0], prior)
+        return
+    says = {name: getattr(built[0], name) for name in slot.item.own_fields()}
+    now = draft.change(slot, prior, **says, trust=weight.trust, sources=weight.sources)
+    draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
+
+
+def _place(draft: Draft, slot: SlotField, item: Item) -> None:
+    """Add ``item``, over or beside what is held on the same subject."""
+    held = next((i for i in draft.items[slot.name] if i.about == item.about), None)
+    if held is None:
+        _settle(draft, slot, item)
+        draft.add(slot, item)
+    elif held.words == item.words and item.trust <= held.trust:
+        draft.change(slot, held)
+        draft.note(Reason.DUPLICATE, slot.name, held)
+    elif slot.rules.pinned and held.is_open:
+        draft.note(Reason.DUPLICATE, slot.name, held)
+    elif may_replace(item.trust, held.trust):
+        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
+        _settle(draft, slot, item)
+        draft.add(slot, item)
+    else:
+        _beside(draft, slot, item, held)
+
+
+def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
+    """A settled fact ends the hypotheses on the same subject that it may replace."""
+    if getattr(item, "status", "hypothesis") == "hypothesis":
+        return
+    for other in list(draft.items[slot.name]):
+        guess = getattr(other, "status", "") == "hypothesis"
+        same = guess and other.about[: len(item.about)] == item.about
+        if same and may_replace(item.trust, other.trust):
+            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
+
+
+def _beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
+    """What may not replace stands beside, as a hypothesis, and the gap is noted."""
+    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
+    if "status" in slot.item.own_fields():
+        guess = item.model_copy(update={"status": "hypothesis"})
+        if not any(i.about == guess.about for i in draft.items[slot.name]):
+            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
+    else:
+        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
+    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
+    pieces = split_line(doubt, 320)
+    if gaps is None or not pieces:
+        return
+    gap = gaps.item(gap=pieces[0], sources=item.sources, trust=item.trust)  # type: ignore[call-arg]
+    if not any(i.about == gap.about for i in draft.items[gaps.name]):
+        draft.add(gaps, gap)
+
+
+def _built(
+    draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Weight
+) -> list[Item]:
+    """The items that ``fields`` make: one, several where a text is split, none if malformed."""
+    wire = {k: v for k, v in fields.items() if k in slot.item.wire_fields()}
+    settled = slot.item.settled(wire, source, weight.trust)
+    standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
+    try:
+        return [slot.item(**settled, **standing)]
+    except ValidationError as error:
+        pieces = _split(slot, settled, error)
+        if pieces:
+            draft.note(Reason.SPLIT, slot.name, detail=f"{len(pieces)} pieces")
+            return [slot.item(**piece, **standing) for piece in pieces]
+        long = all(e["type"] == "string_too_long" for e in error.errors())
+        problem = error.errors()[0]
+        place = ".".join(str(p) for p in problem["loc"])
+        draft.note(
+            Reason.TOO_LONG if long else Reason.MALFORMED, slot.name,
+            text=str(fields.get(slot.item.head, ""))[:200], detail=f"{place}: {problem['msg']}",
+        )  # fmt: skip
+        return []
+
+
+def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> list[dict[str, Any]]:
+    """Overlong text is split, where the pieces stay distinct; never cut inside a token."""
+    long = {e["loc"][0]: e["ctx"]["max_length"] for e in error.errors() if e["type"] == "string_too_long"}
+    if len(long) != len(error.errors()):
+        return []
+    quote = {"quote": " ".join(split_line(str(fields["quote"]), long["quote"])[:1])} if "quote" in long else {}
+    long.pop("quote", None)
+    if not long:
+        return [{**fields, **quote}] if quote.get("quote") else []
+    name, limit = next(iter(long.items()))
+    if len(long) > 1 or name not in slot.item.key:
+        return []
+    return [{**fields, **quote, str(name): piece} for piece in split_line(str(fields[str(name)]), limit)]
+
+
+def _said(slot: SlotField, proposed: ProposedItem) -> str:
+    names = (n for n in slot.item.wire_fields() if n not in slot.item.unseen)
+    return " ".join(str(proposed.fields[n]) for n in names if n in proposed.fields)

@@ -1,0 +1,71 @@
+"""The policy a state is committed under: schema, bounds, counter, renderer."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from acc.errors import ConfigurationError
+from acc.render import Style, render
+from acc.slots import describe
+from acc.state import CompressedCognitiveState, canonical_json
+from acc.tokens import TokenCounter, utf8_quarter
+
+RENDERER_VERSION = 1
+"""Raised whenever the same state would render differently."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What commit holds a state to. Equal policies have equal fingerprints.
+
+    Attributes:
+        schema: The state class.
+        max_tokens: Bound on the rendered state; the class's own by default.
+        counter: Counts tokens.
+        style: Notation that the agent reads, and that is counted.
+
+    Raises:
+        ConfigurationError: A bound that nothing could meet.
+    """
+
+    schema: type[CompressedCognitiveState] = CompressedCognitiveState
+    max_tokens: int = 0
+    counter: TokenCounter = field(default=utf8_quarter)
+    style: Style = "toon"
+
+    def __post_init__(self) -> None:
+        if self.max_tokens == 0:
+            object.__setattr__(self, "max_tokens", self.schema.max_tokens)
+        if self.max_tokens < 64:
+            raise ConfigurationError(
+                f"max_tokens is {self.max_tokens}", where="Policy", mend="give the state 64 tokens or more"
+            )
+
+    @property
+    def pending_tokens(self) -> int:
+        """Share of the bound that unread turns may take (law 9)."""
+        return self.max_tokens // 4
+
+    def rendered(self, state: CompressedCognitiveState) -> str:
+        """What the agent reads of ``state``."""
+        return render(state, self.style)
+
+    def tokens(self, state: CompressedCognitiveState) -> int:
+        """Tokens of what the agent reads."""
+        return self.counter(self.rendered(state))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits over all that decides what a commit yields."""
+        body = {
+            "schema": self.schema.__name__,
+            "version": self.schema.schema_version,
+            "slots": describe(self.schema.slots()),
+            "max_tokens": self.max_tokens,
+            "counter": self.counter.name,
+            "style": self.style,
+            "renderer": RENDERER_VERSION,
+        }
+        return hashlib.sha256(canonical_json(body).encode()).hexdigest()[:16]

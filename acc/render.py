@@ -1,0 +1,162 @@
+"""What the agent reads: the state without its bookkeeping, low trust marked.
+
+Two notations. ``toon`` goes through the official ``toon-format`` package. ``predicates`` is
+the notation of the paper's Figure 3: ``functor(argument argument)``, a slot a paragraph.
+In both, a text inside an item stays inside its item: it is quoted wherever it could be read
+as structure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from acc.items import Constraint, Entity, Item, Relation, Uncertainty, one_line
+from acc.turn import Trust
+
+if TYPE_CHECKING:
+    from acc.slots import SlotField
+    from acc.state import CompressedCognitiveState
+
+Style = Literal["toon", "predicates"]
+
+
+def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
+    """The state as the agent reads it; an empty state renders as an empty text."""
+    return render_toon(state) if style == "toon" else render_predicates(state)
+
+
+def render_toon(state: CompressedCognitiveState) -> str:
+    """The state in TOON: a table a slot, a row an item.
+
+    Rows of a slot that holds anything from tools or documents carry ``by``, the trust of
+    each; relations say it by their status. Sections ``lifted`` and ``pending`` follow.
+    """
+    tables: dict[str, Any] = {}
+    for name, slot in state.slots().items():
+        if items := getattr(state, name):
+            tables[name] = _rows(slot, items)
+    if state.lifted:
+        tables["lifted"] = [{"rule": entry.text, "because": entry.because} for entry in state.lifted]
+    if state.pending:
+        tables["pending"] = [
+            {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in state.pending
+        ]
+    if not tables:
+        return ""
+    from toon_format import dumps
+
+    return str(dumps(tables))
+
+
+def _rows(slot: SlotField, items: Iterable[Item]) -> list[dict[str, Any]]:
+    items = tuple(items)
+    shown = [f for f in slot.item.own_fields() if f not in slot.item.unseen]
+    if "status" not in shown and any(_is_low(item) for item in items):
+        return [{**_row(item, shown), "by": item.trust.word} for item in items]
+    return [_row(item, shown) for item in items]
+
+
+def _row(item: Item, shown: Iterable[str]) -> dict[str, Any]:
+    dumped = item.model_dump(mode="json")
+    return {name: dumped[name] for name in shown}
+
+
+def _is_low(item: Item) -> bool:
+    return item.trust < Trust.AGENT
+
+
+_ATOM = r"[\w.:/%€$£+#-]+"
+_TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
+
+
+def render_predicates(state: CompressedCognitiveState) -> str:
+    """The state in the predicate notation of the paper's Figure 3.
+
+    An item that is one well-formed predicate stands as it is; other texts are quoted.
+    ``@tool`` and ``@document`` mark low trust, ``@hypothesis`` and ``@done`` status; an
+    ``@`` never stands in an unquoted text.
+    """
+    paragraphs = []
+    for name, slot in state.slots().items():
+        if items := getattr(state, name):
+            body = slot.rules.join.join(_predicate(item) for item in items)
+            paragraphs.append(f"{name}:\n{body}")
+    if state.lifted:
+        lifted = (f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted)
+        paragraphs.append("lifted:\n" + " ".join(lifted))
+    if state.pending:
+        unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in state.pending)
+        paragraphs.append("pending:\n" + " ".join(unread))
+    return "\n".join(paragraphs)
+
+
+def _predicate(item: Item) -> str:
+    return "".join((_body(item), *(f"@{mark}" for mark in _marks(item))))
+
+
+def _body(item: Item) -> str:
+    if isinstance(item, Entity):
+        return f"{_atom(item.type)}({_term(item.name)})"
+    if isinstance(item, Relation):
+        return f"{_atom(item.predicate)}({_term(item.subject)} {_term(item.object)})"
+    if isinstance(item, Uncertainty):
+        return f"level({item.level}) gaps({_terms(item.gap)})"
+    shown = [f for f in item.own_fields() if f not in item.unseen]
+    if shown == ["text"]:
+        return _term(str(getattr(item, "text")), quoted_as=isinstance(item, Constraint) and "rule" or "")
+    head, *rest = (_term(str(getattr(item, name))) for name in shown if name not in ("done", "channel"))
+    return f"{_atom(str(getattr(item, item.head)))}({' '.join(rest)})" if rest else head
+
+
+def _marks(item: Item) -> Iterator[str]:
+    if getattr(item, "status", "") == "hypothesis":
+        yield "hypothesis"
+    if not item.is_open:
+        yield "done"
+    if _is_low(item):
+        yield item.trust.word
+
+
+def _term(text: str, quoted_as: str = "") -> str:
+    """``text`` as one term: as it stands if it is one, else quoted."""
+    if _is_terms(text, single=True):
+        return text
+    quoted = json.dumps(text, ensure_ascii=False)
+    return f"{quoted_as}({quoted})" if quoted_as else quoted
+
+
+def _terms(text: str) -> str:
+    return text if _is_terms(text, single=False) else json.dumps(text, ensure_ascii=False)
+
+
+def _atom(text: str) -> str:
+    return text if re.fullmatch(_ATOM, text) else json.dumps(text, ensure_ascii=False)
+
+
+def _is_terms(text: str, *, single: bool) -> bool:
+    """Whether ``text`` is atoms and predicates with balanced brackets; one, or one to three."""
+    depth = position = top = 0
+    previous = ""
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return False
+        token = match[1]
+        attached = match.end() - match.start() == len(token)
+        if token == "(":
+            if previous in ("", "(", ")") or not attached:
+                return False
+            depth += 1
+        elif token == ")":
+            if previous == "(":
+                return False
+            depth -= 1
+        elif depth == 0:
+            top += 1
+        if depth < 0:
+            return False
+        previous, position = token, match.end()
+    return depth == 0 and 0 < top <= (1 if single else 3)

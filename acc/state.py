@@ -1,0 +1,250 @@
+"""The Compressed Cognitive State: nine slots of typed items, frozen, hashed, chained.
+
+The one variable that persists in what the agent reads (law 1). Only `acc.commit` makes the
+next one. It has two faces: `canonical` JSON with provenance, which is stored, checkpointed
+and read back through `load`, and `render`, which the agent reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from acc.errors import StateError
+from acc.items import (
+    ArtifactReference,
+    Constraint,
+    Cue,
+    Entity,
+    Event,
+    Gist,
+    Goal,
+    Item,
+    Line,
+    Quote,
+    Relation,
+    Uncertainty,
+)
+from acc.slots import Slot, SlotField, check_slots, read_slots
+from acc.turn import Observation, Trust
+
+ROOT = "main"
+"""The branch of a thread that was never forked."""
+
+
+class Lifted(BaseModel):
+    """A pinned item retired in this turn; the agent reads it once (law 7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Line
+    because: Quote
+
+
+class CompressedCognitiveState(BaseModel):
+    """CCS_t. Subclass it to add slots for a domain, or to tighten these.
+
+    Attributes:
+        version: Commits since the first state, operators' acts included.
+        turn: Turns folded in.
+        branch: Branch of the thread it is on; a fork gets its own.
+        counter: Last item number given out.
+        policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
+        parent: Hash of the state it replaced; empty for the first.
+        hash: SHA-256 over all the rest.
+        lifted: Rules and goals retired in this turn.
+        pending: Observations of turns that no compression has read yet (law 9).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: ClassVar[int] = 1
+    max_tokens: ClassVar[int] = 800
+
+    schema_name: str = ""
+    version: int = 0
+    turn: int = 0
+    branch: str = ROOT
+    counter: int = 0
+    policy: str = ""
+    parent: str = ""
+    hash: str = ""
+
+    episodic_trace: Annotated[
+        tuple[Event, ...],
+        Slot(
+            places=4, lifetime="turn", evict=20, letter="e",
+            guidance="what happened in this turn, and what earlier evidence answers it",
+        ),
+    ] = ()
+    semantic_gist: Annotated[
+        tuple[Gist, ...],
+        Slot(places=2, evict=90, letter="s", join=" & ", guidance="the topic, when it changed"),
+    ] = ()
+    focal_entities: Annotated[
+        tuple[Entity, ...],
+        Slot(places=16, evict=40, letter="f", guidance="things and people by one canonical name"),
+    ] = ()
+    relational_map: Annotated[
+        tuple[Relation, ...],
+        Slot(
+            places=32, evict=50, letter="r",
+            guidance="facts that matter later: identifiers, versions, numbers, owners, decisions, "
+            "findings; one relation a fact, keyed by subject and predicate",
+        ),
+    ] = ()
+    goal_orientation: Annotated[
+        tuple[Goal, ...],
+        Slot(
+            places=6, write=Trust.USER, pinned=True, quote=True, evict=60, letter="g", join=" & ",
+            guidance="what the user wants achieved; mark done when it is",
+        ),
+    ] = ()
+    constraints: Annotated[
+        tuple[Constraint, ...],
+        Slot(
+            places=24, write=Trust.USER, pinned=True, quote=True, letter="c",
+            guidance="standing rules, limits, formats and preferences of the user, "
+            "with scope, condition and deadline; not one-off requests",
+        ),
+    ] = ()
+    predictive_cue: Annotated[
+        tuple[Cue, ...],
+        Slot(places=3, write=Trust.AGENT, lifetime="turn", evict=30, letter="p", guidance="what comes next"),
+    ] = ()
+    uncertainty_signal: Annotated[
+        tuple[Uncertainty, ...],
+        Slot(places=6, evict=35, letter="q", guidance="open questions, and what would settle them"),
+    ] = ()
+    retrieved_artifacts: Annotated[
+        tuple[ArtifactReference, ...],
+        Slot(places=6, lifetime="turn", evict=10, letter="k", guidance="evidence worth opening, by its ref"),
+    ] = ()
+
+    lifted: tuple[Lifted, ...] = ()
+    pending: tuple[Observation, ...] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        undefaulted = [name for name in read_slots(cls) if cls.model_fields[name].is_required()]
+        for name in undefaulted:
+            cls.model_fields[name].default = ()
+        if undefaulted:
+            cls.model_rebuild(force=True)
+        inherited = {n: s for base in cls.__bases__ for n, s in _slots_of(base).items()}
+        check_slots(cls, read_slots(cls), inherited, cls.max_tokens)
+
+    @classmethod
+    def slots(cls) -> dict[str, SlotField]:
+        """The slots by name, in the order in which they are rendered."""
+        return _slots_of(cls)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """CCS_0 with nothing in it, hashed."""
+        return cls(schema_name=cls.__name__).sealed()
+
+    @classmethod
+    def load(cls, raw: Any, *, adopt: Trust | None = None) -> Self:
+        """Read a stored state: the one way in.
+
+        Args:
+            raw: None (the empty state), a state, its `canonical` dict, or that as JSON text.
+            adopt: Accept a state that was edited after its commit, with every item's trust
+                lowered to this. Without it an edited state is an error.
+
+        Raises:
+            StateError: Not a state, one of another schema, or an edited one.
+        """
+        if raw is None:
+            return cls.empty()
+        state = cls._validated(raw)
+        if state.schema_name != cls.__name__:
+            raise StateError(
+                f"a state of schema {state.schema_name!r}",
+                where=f"loading {cls.__name__}",
+                mend=f"load it with that class, or start from {cls.__name__}.empty()",
+            )
+        if state.hash == state.digest():
+            return state
+        if adopt is None:
+            raise StateError(
+                "the state was changed after it was committed",
+                where=f"version {state.version}, hash {state.hash[:12]}",
+                mend="restore the committed state, or load it with adopt=Trust.USER or lower",
+            )
+        return state._adopted(adopt)
+
+    @classmethod
+    def _validated(cls, raw: Any) -> Self:
+        try:
+            if isinstance(raw, BaseModel):
+                raw = raw.model_dump(mode="json")
+            if isinstance(raw, str | bytes):
+                return cls.model_validate_json(raw)
+            return cls.model_validate(raw)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the whole"
+            raise StateError(
+                f"not a state of {cls.__name__}: {first['msg']}",
+                where=place,
+                mend="pass what canonical() returned, unchanged",
+            ) from error
+
+    def _adopted(self, trust: Trust) -> Self:
+        lowered = {
+            name: tuple(i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(self, name))
+            for name in self.slots()
+        }
+        return self.model_copy(update={**lowered, "parent": self.hash}).sealed()
+
+    def canonical(self) -> dict[str, Any]:
+        """The state as plain JSON values with all its provenance."""
+        return self.model_dump(mode="json")
+
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON without `hash`, keys sorted."""
+        body = self.model_dump(mode="json", exclude={"hash"})
+        return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+    def sealed(self) -> Self:
+        """The same state with its hash."""
+        return self.model_copy(update={"hash": self.digest()})
+
+    def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
+        """What the agent reads."""
+        from acc.render import render
+
+        return render(self, style)
+
+    def items(self) -> Iterator[tuple[SlotField, Item]]:
+        """Every item with its slot, in order."""
+        for name, slot in self.slots().items():
+            for item in getattr(self, name):
+                yield slot, item
+
+    def find(self, item_id: str) -> tuple[SlotField, Item] | None:
+        """The item of that id with its slot."""
+        return next(((s, i) for s, i in self.items() if i.id == item_id), None)
+
+
+_SLOTS: dict[type, dict[str, SlotField]] = {}
+
+
+def _slots_of(state: type) -> dict[str, SlotField]:
+    if not (isinstance(state, type) and issubclass(state, BaseModel)):
+        return {}
+    if state not in _SLOTS:
+        _SLOTS[state] = read_slots(state)
+    return _SLOTS[state]
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, no spaces and no escapes beyond what JSON asks for."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

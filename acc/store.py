@@ -1,0 +1,159 @@
+"""M, the external artifact store: evidence with its provenance.
+
+A store is two methods: insert what is absent, and read by id. Ids are computable
+(thread, branch, sequence number), so a thread is read exactly and at a cost that does not
+grow with the store; `acc.log` does the reading. Tenants are kept apart by the store itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Literal, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict
+
+from acc.items import TrustWord
+from acc.turn import Channel
+
+RECORD_BYTES = 16_000
+"""UTF-8 bytes of text in one record at the most; longer texts are stored in parts."""
+
+
+class Thread(BaseModel):
+    """Whose evidence it is. Nothing crosses from one identity to another.
+
+    Attributes:
+        tenant: The customer; each has a collection of its own.
+        user: The person or service the agent works for.
+        agent: The agent, where several serve one user.
+        thread: The conversation.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    thread: str
+    user: str = "default"
+    agent: str = "default"
+    tenant: str = "default"
+
+    @property
+    def key(self) -> str:
+        """24 hexadecimal digits over all four names: the prefix of the thread's ids."""
+        names = "\x00".join((self.tenant, self.user, self.agent, self.thread))
+        return hashlib.sha256(names.encode("utf-8", "replace")).hexdigest()[:24]
+
+
+class Artifact(BaseModel):
+    """A record of the store. Written once, never changed.
+
+    Attributes:
+        id: `artifact_id` of thread key, branch and ``seq``.
+        thread: `Thread.key`.
+        branch: Branch of the thread.
+        seq: Place on the branch, from 1 without a gap; 0 describes the branch.
+        turn: Turn it belongs to.
+        kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
+            a branch's origin; ``successor`` for the claim of a commit in a shared store.
+        ref: What citations call it, such as ``t7.1``; the parts of one text share it.
+        part: Index of this part of the text, from 0, of ``parts``.
+        channel: Where it came from; decides its trust.
+        trust: Trust of a set-aside item; None where the channel decides.
+        name: Tool's or document's name, or the slot of a set-aside item.
+        call_id: Tool-call id.
+        text: The words, at most `RECORD_BYTES` of UTF-8.
+        identity: Hash by which a retry is recognised.
+        sources: Refs that a set-aside item rested on.
+        reason: Why an item was set aside.
+        at: When it was written: ISO 8601, UTC.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    thread: str
+    branch: str
+    seq: int
+    turn: int
+    kind: Literal["observation", "set_aside", "branch", "successor"] = "observation"
+    ref: str = ""
+    part: int = 0
+    parts: int = 1
+    channel: Channel = Channel.OPERATOR
+    trust: TrustWord | None = None
+    name: str = ""
+    call_id: str = ""
+    text: str = ""
+    identity: str = ""
+    sources: tuple[str, ...] = ()
+    reason: str = ""
+    at: str = ""
+
+
+def artifact_id(thread: str, branch: str, seq: int) -> str:
+    """The id of place ``seq`` on a branch: computable, so that reads never search."""
+    return f"{thread}.{branch}:{seq}"
+
+
+@runtime_checkable
+class ArtifactStore(Protocol):
+    """What a backend provides. `acc.testing.check_store` proves one.
+
+    Attributes:
+        shared: Whether another process may write to it. False promises exclusivity.
+    """
+
+    @property
+    def shared(self) -> bool:
+        """Whether another process may write to the same data."""
+        ...
+
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Insert those whose id is absent; what is there stays as it is.
+
+        On return the records survive a kill of the process. Safe to repeat.
+
+        Raises:
+            StoreError: The records cannot be written; says why and how to mend it.
+        """
+        ...
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        """The records of these ids that exist, in the order asked; any number of ids.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`."""
+        ...
+
+
+def split_text(text: str, limit: int = RECORD_BYTES) -> list[str]:
+    """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends where there are any.
+
+    Joined, the parts are the text. An empty text is one empty part.
+    """
+    if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
+        return [text]
+    parts = []
+    rest = memoryview(text.encode("utf-8", "surrogatepass"))
+    while rest:
+        end = _cut(rest, limit)
+        parts.append(bytes(rest[:end]).decode("utf-8", "surrogatepass"))
+        rest = rest[end:]
+    return parts
+
+
+def _cut(data: memoryview, limit: int) -> int:
+    if len(data) <= limit:
+        return len(data)
+    newline = bytes(data[:limit]).rfind(b"\n") + 1
+    if newline > limit // 2:
+        return newline
+    end = limit
+    while data[end] & 0xC0 == 0x80:  # never inside a character
+        end -= 1
+    return end

@@ -1,0 +1,216 @@
+"""x_t, the turn interaction signal: what happened since the last commit.
+
+A `Turn` is a tuple of `Observation`s, each with the channel it came through. The channel
+decides how far it is trusted (law 6); nothing inside a text ever does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from enum import IntEnum, StrEnum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, field_validator
+
+from acc.paste import split_pasted
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+class Trust(IntEnum):
+    """How far a source is trusted: operator > user > agent > tool > document."""
+
+    DOCUMENT = 1
+    TOOL = 2
+    AGENT = 3
+    USER = 4
+    OPERATOR = 5
+
+    @property
+    def word(self) -> str:
+        """The name in lower case, as it is stored and shown."""
+        return self.name.lower()
+
+
+class Channel(StrEnum):
+    """The way by which an observation came in. Operator comes from configuration only."""
+
+    OPERATOR = "operator"
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    DOCUMENT = "document"
+
+    @property
+    def trust(self) -> Trust:
+        """The trust of what comes through this channel."""
+        return Trust[self.name]
+
+
+class Observation(BaseModel):
+    """One thing seen, said or done in a turn.
+
+    Attributes:
+        channel: How it came in.
+        text: Its words. Lone surrogates and NUL, which no store can hold, become U+FFFD.
+        name: Name of the tool or document; empty for speech.
+        call_id: Id of the tool call, on the call (agent) and on its result (tool).
+        ref: What compressors cite: the channel's letter, the turn, and from the second on
+            a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
+        left_out: Characters left out of ``text`` to fit the input budget.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channel: Channel
+    text: str
+    name: str = ""
+    call_id: str = ""
+    ref: str = ""
+    left_out: int = 0
+
+    @field_validator("text", "name", "call_id", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        return _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
+
+    @property
+    def trust(self) -> Trust:
+        """Trust by channel."""
+        return self.channel.trust
+
+    @property
+    def is_call(self) -> bool:
+        """Whether this is the agent calling a tool, not the agent speaking."""
+        return self.channel is Channel.AGENT and bool(self.call_id)
+
+    @property
+    def identity(self) -> str:
+        """Hash of channel, tool, call id and words: equal when a retry sends it again."""
+        parts = (self.channel.value, self.name, self.call_id, self.text)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+class Turn(BaseModel):
+    """What happened since the last commit.
+
+    Attributes:
+        observations: In the order in which they happened.
+        number: The turn's number, from 1; 0 until `numbered`.
+        reply: The agent's reply just before, where it belongs to an earlier turn. It is
+            read (so that "yes, do that" refers to something), and stored already.
+        heard: What tools and documents told the agent for that reply, to see whose words it
+            repeats. Not citable.
+        pending: Observations of earlier turns whose compression failed (law 9).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    observations: tuple[Observation, ...]
+    number: int = 0
+    reply: Observation | None = None
+    heard: tuple[Observation, ...] = ()
+    pending: tuple[Observation, ...] = ()
+
+    @classmethod
+    def from_messages(
+        cls,
+        messages: Sequence[Any],
+        *,
+        channels: Mapping[str, Channel] | None = None,
+    ) -> Self:
+        """The current turn of an OpenAI chat transcript.
+
+        The turn is the last user message with what came after it; where nothing came after
+        it, also what came after the user message before (tool results and reply), which
+        no commit has seen yet.
+
+        Args:
+            messages: OpenAI chat messages, as dicts or SDK objects; the whole transcript or its tail.
+            channels: Channel by tool name, where a tool is no more than a document.
+
+        Raises:
+            InputError: No user message, or a message that cannot be read.
+        """
+        from acc.transcript import current_turn
+
+        turn = current_turn(messages, channels=channels or {})
+        return cls(**dict(turn))
+
+    @classmethod
+    def said(cls, text: str) -> Self:
+        """A turn in which the user says ``text``; pasted passages become documents."""
+        return cls(observations=user_observations(text))
+
+    def numbered(self, number: int) -> Self:
+        """The same turn as turn ``number``, each observation with its `Observation.ref`."""
+        count: Counter[str] = Counter()
+        named = []
+        for observation in self.observations:
+            letter = observation.channel.value[0]
+            index = count[letter]
+            count[letter] += 1
+            ref = f"{letter}{number}" + (f".{index}" if index else "")
+            named.append(observation.model_copy(update={"ref": ref}))
+        reply = self.reply
+        if reply is not None and not reply.ref:
+            reply = reply.model_copy(update={"ref": f"a{number - 1}"})
+        return self.model_copy(
+            update={"observations": tuple(named), "number": number, "reply": reply}
+        )
+
+    @property
+    def readable(self) -> tuple[Observation, ...]:
+        """All that may be cited: pending turns, the reply before, this turn."""
+        before = (self.reply,) if self.reply is not None else ()
+        return (*self.pending, *before, *self.observations)
+
+    @property
+    def user_words(self) -> str:
+        """The user's own words of this turn, joined by line breaks: the recall query."""
+        return "\n".join(o.text for o in self.observations if o.channel is Channel.USER)
+
+    def reply_before(self, ref: str) -> Observation | None:
+        """The agent's reply that the user's observation ``ref`` answers, if any."""
+        last = self.reply
+        for observation in (*self.pending, *self.observations):
+            if observation.ref == ref:
+                return last
+            if observation.channel is Channel.AGENT and not observation.is_call:
+                last = observation
+        return None
+
+
+def user_observations(text: str) -> tuple[Observation, ...]:
+    """A user's message as observations: pasted passages as documents, then their own words.
+
+    A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
+    """
+    own, pasted = split_pasted(text)
+    documents = (Observation(channel=Channel.DOCUMENT, text=p, name="pasted") for p in pasted)
+    return (*documents, Observation(channel=Channel.USER, text=own))
+
+
+def refs(observations: Iterable[Observation]) -> dict[str, Observation]:
+    """Observations by the ref that cites them."""
+    return {observation.ref: observation for observation in observations if observation.ref}
+
+
+class Evidence(Observation):
+    """An artifact that the gate admitted, as the compressor reads it.
+
+    Attributes:
+        turn: Turn it comes from.
+        standing: Trust of an item set aside earlier; None where the channel decides.
+    """
+
+    turn: int = 0
+    standing: Trust | None = None
+
+    @property
+    def trust(self) -> Trust:
+        """Trust of the item it was, or by channel."""
+        return self.channel.trust if self.standing is None else self.standing
