@@ -8,17 +8,31 @@ paper's) writes the whole next state.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
 
 from acc.errors import CompressionError, SchemaError
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
-from acc.turn import Evidence, Turn
+from acc.turn import Evidence, Turn, storable
 
 Mode = Literal["revise", "rewrite"]
+
+
+def _clean(value: Any) -> Any:
+    """JSON values that can be written and read back: no lone surrogates, no NaN."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {storable(str(k)): _clean(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(v) for v in value]
+    return value if isinstance(value, int | float) or value is None else storable(str(value))
 
 
 class ProposedItem(BaseModel):
@@ -38,6 +52,8 @@ class ProposedItem(BaseModel):
     cites: tuple[str, ...] = ()
     id: str = ""
 
+    _cleaned = field_validator("*", mode="before")(_clean)
+
 
 class Retirement(BaseModel):
     """A prior item that no longer holds. Pinned ones need a cited quote (law 7)."""
@@ -47,6 +63,8 @@ class Retirement(BaseModel):
     id: str
     cites: tuple[str, ...] = ()
     quote: str = ""
+
+    _cleaned = field_validator("*", mode="before")(_clean)
 
 
 class Proposal(BaseModel):
@@ -163,7 +181,7 @@ _DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
 
 
 def _field_schema(slot: SlotField, name: str) -> dict[str, Any]:
-    found = TypeAdapter(slot.item.model_fields[name].annotation).json_schema()
+    found = TypeAdapter[Any](slot.item.model_fields[name].annotation).json_schema()
     schema = {key: value for key, value in found.items() if key not in _DROPPED}
     if schema.get("type") not in ("string", "integer", "number", "boolean"):
         raise SchemaError(

@@ -12,6 +12,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from acc.errors import ConflictError, StoreError
 from acc.laws.reasons import SetAside
@@ -20,7 +21,11 @@ from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.turn import Channel, Observation, Turn
 
-_BATCH = 64
+LEASE = timedelta(minutes=2)
+"""In a shared store, evidence without a commit is a writer under way for so long; then a dead one."""
+
+_FIRST_READ = 16
+_LARGEST_READ = 1024
 
 
 class Branch:
@@ -34,7 +39,6 @@ class Branch:
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
         self._next = 1
-        self._described = name == ROOT
         self._unsaved: list[Artifact] = []
 
     def inherit(self, ancestor: Branch, turn: int) -> None:
@@ -47,14 +51,16 @@ class Branch:
         """Read what was added since the last look; once, where nobody else may write."""
         if self._next > 1 and not self.store.shared:
             return
+        batch = _FIRST_READ
         while True:
-            ids = [self._id(seq) for seq in range(self._next, self._next + _BATCH)]
+            ids = [self._id(seq) for seq in range(self._next, self._next + batch)]
             found = self.store.get(self.thread.tenant, ids)
             for artifact in found:
                 self._see(artifact)
             self._next += len(found)
-            if len(found) < _BATCH:
+            if len(found) < batch:
                 return
+            batch = min(batch * 2, _LARGEST_READ)
 
     def of_turn(self, turn: int) -> list[Artifact]:
         """The observations of ``turn`` on this very branch, first parts only."""
@@ -64,10 +70,9 @@ class Branch:
             if a.turn == turn and a.branch == self.name and a.kind == "observation" and a.part == 0
         ]
 
-    def whole(self, ref: str, turn: int) -> list[Artifact]:
-        """All parts of the newest text that ``ref`` names up to ``turn``, in order."""
-        parts = [a for a in self.artifacts if a.ref == ref and a.turn <= turn]
-        return sorted(parts, key=lambda a: a.part)
+    def parts(self, ref: str) -> list[Artifact]:
+        """All parts of the text that ``ref`` names, in order."""
+        return sorted((a for a in self.artifacts if a.ref == ref), key=lambda a: a.part)
 
     def append(self, artifacts: Sequence[Artifact]) -> None:
         """Write ``artifacts`` at the end, together with what waits from before.
@@ -83,7 +88,6 @@ class Branch:
         if self.store.shared:
             self._check_mine(placed)
         self._unsaved = []
-        self._described = True
         for artifact in placed:
             if artifact.seq:
                 self._see(artifact)
@@ -105,8 +109,6 @@ class Branch:
 
     def describe(self, parent: str, turn: int, at: str) -> None:
         """Have the branch's origin written with its first artifacts."""
-        if self._described or any(a.kind == "branch" for a in self._unsaved):
-            return
         text = json.dumps({"parent": parent, "turn": turn})
         self._unsaved.insert(
             0,
@@ -119,22 +121,28 @@ class Branch:
     def _check_mine(self, placed: Sequence[Artifact]) -> None:
         stored = self.store.get(self.thread.tenant, [a.id for a in placed])
         if [a.identity for a in stored] != [a.identity for a in placed]:
-            raise ConflictError(
-                "another process wrote to this thread at the same time",
-                where=f"thread {self.thread.thread!r}, branch {self.name}",
-                mend="load the thread's current state and step again",
-            )
+            raise _race(self.thread, self)
 
     def _see(self, artifact: Artifact) -> None:
-        before = self.artifacts[-1].text if self.artifacts else ""
+        before = self.artifacts[-1] if self.artifacts else None
+        # Speech is understood from the speech before it; a tool's output stands for itself.
+        together = before is not None and _is_speech(before) and _is_speech(artifact)
         self.artifacts.append(artifact)
-        self.index.add(artifact.text, before)
+        self.index.add(artifact.text, before.text if before is not None and together else "")
         if artifact.kind == "set_aside" and artifact.reason == "retired":
             for ref in artifact.sources:
                 self.retired[ref] = artifact.turn
 
     def _id(self, seq: int) -> str:
         return artifact_id(self.thread.key, self.name, seq)
+
+
+def _race(thread: Thread, branch: Branch) -> ConflictError:
+    return ConflictError(
+        "another process steps this thread at the same time",
+        where=f"thread {thread.thread!r}, branch {branch.name}",
+        mend="wait for it, load the thread's current state and step again",
+    )
 
 
 class ThreadLog:
@@ -152,26 +160,27 @@ class ThreadLog:
         Raises:
             StoreError: No such branch, or the store cannot be read.
         """
-        if name not in self._branches:
-            self._branches[name] = self._opened(name)
-        branch = self._branches[name]
-        branch.refresh()
-        return branch
-
-    def _opened(self, name: str) -> Branch:
-        branch = Branch(self.store, self.thread, name)
-        if name == ROOT:
-            return branch
-        found = self.store.get(self.thread.tenant, [artifact_id(self.thread.key, name, 0)])
-        if not found:
+        branch = self._found(name)
+        if branch is None:
             raise StoreError(
                 f"branch {name!r} is not in the store",
                 where=f"thread {self.thread.thread!r}",
                 mend="open the store that this state was made with, under the same tenant, user and agent",
             )
-        origin = json.loads(found[0].text)
-        branch.inherit(self.branch(origin["parent"]), origin["turn"])
-        branch._described = True
+        return branch
+
+    def _found(self, name: str) -> Branch | None:
+        branch = self._branches.get(name)
+        if branch is None:
+            branch = Branch(self.store, self.thread, name)
+            if name != ROOT:
+                found = self.store.get(self.thread.tenant, [artifact_id(self.thread.key, name, 0)])
+                if not found:
+                    return None
+                origin = json.loads(found[0].text)
+                branch.inherit(self.branch(origin["parent"]), origin["turn"])
+            self._branches[name] = branch
+        branch.refresh()
         return branch
 
     def begin(self, state: CompressedCognitiveState, turn: Turn) -> tuple[Branch, Turn]:
@@ -186,11 +195,46 @@ class ThreadLog:
         number = state.turn + 1
         for branch in self._candidates(state, turn):
             stored = branch.of_turn(number)
-            whole = _completed(turn, stored)
+            whole = _completed(turn, branch, stored)
             keys = identities(whole.observations)
             if {a.identity for a in stored} <= set(keys):
                 return branch, self._write(branch, whole, keys, stored, number)
+            self._refuse_race(branch, stored)
         raise AssertionError("unreachable: a new branch fits every turn")
+
+    def claimed(self, branch: Branch, turn: int) -> str:
+        """Hash of the state that was committed for ``turn`` on a shared store's branch, or empty."""
+        if not self.store.shared:
+            return ""
+        found = self.store.get(self.thread.tenant, [self._claim_id(branch, turn)])
+        return found[0].text if found else ""
+
+    def claim(self, branch: Branch, state: CompressedCognitiveState) -> None:
+        """Have ``state`` be the successor on a shared store's branch, where the first one wins.
+
+        Raises:
+            ConflictError: Another process committed this turn while this one was under way.
+        """
+        if not self.store.shared:
+            return
+        mine = Artifact(
+            id=self._claim_id(branch, state.turn), thread=self.thread.key, branch=branch.name, seq=0,
+            turn=state.turn, kind="successor", text=state.hash, identity=state.hash, at=self._now(),
+        )  # fmt: skip
+        self.store.add(self.thread.tenant, [mine])
+        if self.claimed(branch, state.turn) != state.hash:
+            raise _race(self.thread, branch)
+
+    def _claim_id(self, branch: Branch, turn: int) -> str:
+        return f"{self.thread.key}.{branch.name}:s{turn}"
+
+    def _refuse_race(self, branch: Branch, stored: Sequence[Artifact]) -> None:
+        """Another future's evidence without a commit, just written, is a writer under way."""
+        if not self.store.shared or self.claimed(branch, stored[0].turn):
+            return
+        age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(stored[-1].at)
+        if age < LEASE:
+            raise _race(self.thread, branch)
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> Branch:
         """Store what happened since ``state`` as the beginning of its next turn; repeatable."""
@@ -235,14 +279,13 @@ class ThreadLog:
             attempt += 1
 
     def _forked(self, name: str, state: CompressedCognitiveState) -> Branch:
-        try:
-            return self.branch(name)
-        except StoreError:
+        branch = self._found(name)
+        if branch is None:
             branch = Branch(self.store, self.thread, name)
             branch.inherit(self.branch(state.branch), state.turn)
             branch.describe(state.branch, state.turn, self._now())
             self._branches[name] = branch
-            return branch
+        return branch
 
     def _write(
         self, branch: Branch, turn: Turn, keys: Sequence[str], stored: Sequence[Artifact], number: int
@@ -271,6 +314,10 @@ class ThreadLog:
             )  # fmt: skip
 
 
+def _is_speech(artifact: Artifact) -> bool:
+    return artifact.channel in (Channel.USER, Channel.AGENT) and not artifact.call_id
+
+
 def identities(observations: Sequence[Observation]) -> list[str]:
     """A key for each observation: equal ones within a turn are told apart by their order."""
     count: Counter[str] = Counter()
@@ -282,15 +329,18 @@ def identities(observations: Sequence[Observation]) -> list[str]:
     return keys
 
 
-def _completed(turn: Turn, stored: Sequence[Artifact]) -> Turn:
+def _completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
     """A turn without a word of the agent is completed by what was recorded of it."""
     if any(o.channel in (Channel.AGENT, Channel.TOOL) for o in turn.observations):
         return turn
     recorded = tuple(
-        Observation(channel=a.channel, text=a.text, name=a.name, call_id=a.call_id)
+        Observation(
+            channel=a.channel, name=a.name, call_id=a.call_id,
+            text="".join(part.text for part in branch.parts(a.ref)),
+        )
         for a in stored
-        if a.channel in (Channel.AGENT, Channel.TOOL) and a.parts == 1
-    )
+        if a.channel in (Channel.AGENT, Channel.TOOL)
+    )  # fmt: skip
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
 
 

@@ -7,6 +7,7 @@ BM25 and Beyond", 2009), summed over the distinct terms t of the query:
     idf(t)  = ln(1 + (N - df(t) + 1/2) / (df(t) + 1/2))
 
 The 1 in idf, as Lucene has it, keeps the score of a term that most documents hold above 0.
+
 A thread is a conversation, and what an utterance is about often stands in the one before or
 near it. So tf counts a term of the predecessor too, at a lower weight and before saturation
 (BM25F, in the same work), and a matching document takes a share of the scores around it,

@@ -204,6 +204,10 @@ class CompressedCognitiveState(BaseModel):
         }
         return self.model_copy(update={**lowered, "parent": self.hash}).sealed()
 
+    def on_branch(self, name: str) -> Self:
+        """The same state as the first of a fork; a sealed child, so that the chain shows it."""
+        return self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
+
     def canonical(self) -> dict[str, Any]:
         """The state as plain JSON values with all its provenance."""
         return self.model_dump(mode="json")

@@ -20,6 +20,11 @@ from acc.paste import split_pasted
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
+def storable(text: str) -> str:
+    """``text`` with lone surrogates and NUL, which no store can hold, as U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
 class Trust(IntEnum):
     """How far a source is trusted: operator > user > agent > tool > document."""
 
@@ -75,7 +80,7 @@ class Observation(BaseModel):
     @field_validator("text", "name", "call_id", mode="before")
     @classmethod
     def _storable(cls, value: Any) -> Any:
-        return _UNSTORABLE.sub("\ufffd", value) if isinstance(value, str) else value
+        return storable(value) if isinstance(value, str) else value
 
     @property
     def trust(self) -> Trust:

@@ -22,7 +22,9 @@ _OPENERS = re.compile(
     r"before anything else|one (?:more )?thing)\b\s*[,.:!–-]*\s+)+",
     re.I,
 )
-_CLOSERS = re.compile(r"(?:,?\s*\b(?:please|pls|thanks|thank you|ok|okay)\b|\s+[:;]-?[)(DP]+|[.!?…,;]+)+\s*\Z", re.I)
+_CLOSERS = re.compile(
+    r"(?:,? ?\b(?:please|pls|thanks|thank you|ok|okay)\b| [:;]-?[)(DP]|[ .!?…,;])++\Z", re.I
+)
 _JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
 _BACKWARD = re.compile(r"\b(?:it|its|them|they|their|that|those|this|these|him|his|her|one|ones|else)\b", re.I)
 

@@ -1,0 +1,265 @@
+"""The audit log: a JSON line a commit, with all that it was made from (law 10).
+
+Each record holds the policy, the prior state's hash, the turn, the evidence, the proposal
+and the resulting state, so that `verify` recomputes every commit. Records are chained by
+digest, so that a changed byte anywhere is found; and the last digest can be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.commit import Commit, commit
+from acc.compress import Proposal
+from acc.errors import AccError, AuditError
+from acc.policy import Policy
+from acc.state import CompressedCognitiveState, canonical_json
+from acc.store import Thread
+from acc.turn import Evidence, Turn
+
+FORMAT = 1
+
+
+class AuditLog:
+    """The records of one thread, in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._digest: str | None = None
+        self._head = ""
+
+    @classmethod
+    def of(cls, folder: Path, thread: Thread) -> AuditLog:
+        """The log of ``thread`` below ``folder``: a readable name and the thread's key."""
+        readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
+        return cls(folder / f"{readable}-{thread.key[:12]}.jsonl")
+
+    def append(self, record: Mapping[str, Any]) -> None:
+        """Write ``record`` at the end, chained to the one before.
+
+        Raises:
+            AuditError: The file cannot be written; the commit it tells of is not acknowledged.
+        """
+        try:
+            if self._digest is None:
+                self._digest = self._opened()
+            body = {**record, "format": FORMAT, "previous": self._digest}
+            if self._head and record["prior"] == self._head:
+                del body["prior_state"]  # it stands in the record before
+            digest = _digest(body)
+            line = canonical_json({**body, "digest": digest}) + "\n"
+            with self.path.open("ab") as file:
+                file.write(line.encode("utf-8", "surrogatepass"))
+                file.flush()
+            self._digest, self._head = digest, str(record["state"]["hash"])
+        except OSError as error:
+            raise AuditError(
+                f"the audit record cannot be written: {error.strerror or error}",
+                where=str(self.path),
+                mend="free space, or give a folder that can be written",
+            ) from error
+
+    def last(self) -> dict[str, Any] | None:
+        """The newest whole record, or None."""
+        line = b""
+        for line in _tail_first(self.path):
+            if line.endswith(b"\n"):
+                return _parsed(line, self.path, 0)
+        return None
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every record, oldest first; a torn last line, which a kill leaves, is passed over."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield _parsed(line, self.path, number)
+
+    def _opened(self) -> str:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists():
+            return ""
+        last = self.last()
+        _drop_torn_line(self.path)
+        self._head = str(last["state"]["hash"]) if last else ""
+        return str(last["digest"]) if last else ""
+
+
+def record(
+    *,
+    thread: Thread,
+    policy: Policy,
+    prior: CompressedCognitiveState,
+    turn: Turn,
+    evidence: Sequence[Evidence],
+    proposal: Proposal | None,
+    done: Commit,
+    **measured: Any,
+) -> dict[str, Any]:
+    """A record of one commit; ``measured`` holds verdicts, milliseconds, failures and such."""
+    return {
+        "thread": thread.model_dump(),
+        "policy": {
+            "fingerprint": policy.fingerprint,
+            "schema": f"{policy.schema.__module__}:{policy.schema.__qualname__}",
+            "max_tokens": policy.max_tokens,
+            "counter": policy.counter.name,
+            "style": policy.style,
+        },
+        "prior": prior.hash,
+        "prior_state": prior.canonical(),
+        "turn": turn.model_dump(mode="json"),
+        "evidence": [e.model_dump(mode="json") for e in evidence],
+        "proposal": proposal.model_dump(mode="json") if proposal else None,
+        "state": done.state.canonical(),
+        "notes": [note.model_dump(mode="json") for note in done.notes],
+        "set_aside": [gone.model_dump(mode="json") for gone in done.set_aside],
+        "diff": diff(prior, done.state),
+        "tokens": done.tokens,
+        **measured,
+    }
+
+
+def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[dict[str, Any]]:
+    """Field-level difference of two states: items added, removed, and fields changed."""
+    before = {item.id: (slot.name, item) for slot, item in old.items()}
+    after = {item.id: (slot.name, item) for slot, item in new.items()}
+    changes: list[dict[str, Any]] = []
+    for item_id in sorted(before.keys() | after.keys(), key=_by_number):
+        if item_id not in after:
+            slot, item = before[item_id]
+            changes.append({"change": "removed", "slot": slot, "id": item_id, "said": item.words})
+        elif item_id not in before:
+            slot, item = after[item_id]
+            changes.append({"change": "added", "slot": slot, "id": item_id, "says": item.words})
+        elif before[item_id][1] != after[item_id][1]:
+            slot, item = after[item_id]
+            was, now = (x[1].model_dump(mode="json") for x in (before[item_id], after[item_id]))
+            fields = {k: [was[k], now[k]] for k in now if was.get(k) != now[k]}
+            changes.append({"change": "changed", "slot": slot, "id": item_id, "fields": fields})
+    return changes
+
+
+def verify(
+    log: AuditLog,
+    policies: Mapping[str, Policy],
+    *,
+    head: str = "",
+) -> int:
+    """Recompute every commit of ``log``.
+
+    Args:
+        log: The log.
+        policies: Policy by fingerprint: those the thread was ever run under.
+        head: Hash of the state that should be the newest; found by the caller elsewhere.
+
+    Returns:
+        Number of commits, all of which came out the same, to the byte.
+
+    Raises:
+        AuditError: The first record that does not hold; says which line, and what.
+    """
+    state: CompressedCognitiveState | None = None
+    digest = ""
+    count = 0
+    for count, entry in enumerate(log.records(), 1):
+        where = f"{log.path}, line {count}"
+        if entry.get("previous") != digest:
+            raise AuditError("a record is missing or out of place", where=where)
+        body = {key: value for key, value in entry.items() if key != "digest"}
+        digest = str(entry.get("digest"))
+        if digest != _digest(body):
+            raise AuditError("the record was changed", where=where, mend="restore the log from a backup")
+        state = _recomputed(entry, policies, state, where)
+    if head and (state is None or head != state.hash):
+        end = state.hash[:12] if state else "none"
+        raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=str(log.path))
+    return count
+
+
+def _recomputed(
+    entry: Mapping[str, Any],
+    policies: Mapping[str, Policy],
+    before: CompressedCognitiveState | None,
+    where: str,
+) -> CompressedCognitiveState:
+    fingerprint = entry["policy"]["fingerprint"]
+    policy = policies.get(fingerprint)
+    if policy is None:
+        raise AuditError(
+            f"made under policy {fingerprint}: {entry['policy']['schema']}, "
+            f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
+            where=where,
+            mend="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
+        )
+    try:
+        prior = before
+        if prior is None or "prior_state" in entry:
+            prior = policy.schema.load(entry["prior_state"])
+        again = commit(
+            prior,
+            Proposal.model_validate(entry["proposal"]) if entry["proposal"] else None,
+            Turn.model_validate(entry["turn"]),
+            [Evidence.model_validate(e) for e in entry["evidence"]],
+            policy,
+        )
+    except (AccError, ValidationError, KeyError, TypeError) as error:
+        raise AuditError(f"the commit does not recompute: {error}", where=where) from error
+    said = {"state": again.state.canonical(), "notes": [n.model_dump(mode="json") for n in again.notes]}
+    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
+        raise AuditError("the commit recomputes to another state", where=where)
+    return again.state
+
+
+def _digest(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    where = f"{path}, line {number}" if number else str(path)
+    try:
+        entry = json.loads(line)
+    except ValueError as error:
+        raise AuditError("a record is not JSON", where=where, mend="restore the log from a backup") from error
+    if not isinstance(entry, dict) or canonical_json(entry).encode("utf-8", "surrogatepass") + b"\n" != line:
+        raise AuditError("the record was changed", where=where, mend="restore the log from a backup")
+    return entry
+
+
+def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
+    """The lines of a file, last first, without reading the whole."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        position = file.seek(0, os.SEEK_END)
+        rest = b""
+        while position > 0:
+            size = min(chunk, position)
+            position -= size
+            file.seek(position)
+            rest = file.read(size) + rest
+            lines = rest.splitlines(keepends=True)
+            if position > 0:
+                rest, lines = lines[0], lines[1:]
+            yield from reversed(lines)
+
+
+def _drop_torn_line(path: Path) -> None:
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        torn = next(iter(_tail_first(path)), b"\n")
+        if not torn.endswith(b"\n"):
+            file.truncate(end - len(torn))
+
+
+def _by_number(item_id: str) -> tuple[int, str]:
+    digits = "".join(c for c in item_id if c.isdigit())
+    return (int(digits or 0), item_id)

@@ -1,0 +1,153 @@
+"""Which standing rule or goal a user's words lift or change; none where it is not clear."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acc.compressors.cues import NUMBER_WORD, any_of
+from acc.items import Item
+from acc.wording import stems
+
+LIFTED = any_of(
+    r"\bno longer (?:applies|needed|necessary|holds|required|valid|in force|an issue|have to|has to|need to|needs to|"
+    r"needs?|matters?|a problem|secret|confidential|frozen|binding)\b",
+    r"\b(?:any ?more|any longer)\b",
+    r"\b(?:is|are|was|were|has been|have been|been|gets?) (?:now |finally |hereby )?(?:lifted|dropped|waived|withdrawn|"
+    r"revoked|removed|gone|history|off the table|moot|obsolete|void)\b",
+    r"\b(?:you|we|they|everyone|everybody|anyone|anybody|people|\w+s) (?:can|may|could|are free to|are allowed to)\b"
+    r".{0,60}\b(?:again|now|after all|directly|freely|as (?:you|they) (?:like|please|wish)|like any other)\b",
+    r"\b(?:you|we|everyone) (?:can|may) (?:now|again)\b|\b(?:feel )?free to\b",
+    r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) (?:the|that|my|our|what I said|about the|all)\b",
+    r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|\b(?:don't|doesn't|do not|does not) (?:have|need) to\b",
+    r"\b(?:doesn't|does not|don't|do not|won't) (?:apply|hold|count|matter)\b",
+    r"\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome|back|in scope) (?:again|now|after all|too)\b",
+    r"\bback to normal\b|\bfair game\b|\bis yours again\b|\bgo ahead (?:and|with)\b|\bfrom now on you (?:can|may)\b",
+)
+"""Says that something which held does not hold any longer."""
+
+ENDED = any_of(
+    r"\b(?:is|are|was|'s|has been|have been|been|got) (?:now |finally |all )?(?:cancelled|canceled|called off|over|settled|"
+    r"resolved|finished|done|through|signed|decided|cleared|approved|out of the way|unfrozen)\b",
+    r"\b(?:has|have) (?:now |finally )?(?:ended|expired|finished|passed|decided|agreed|signed|approved)\b",
+    r"\bnever ?mind\b|\bchanged (?:my|our|her|his|their) mind\b|\bcalled off\b",
+)
+"""Says that something is over: it ends a rule that was tied to it."""
+
+CHANGED = any_of(
+    r"\binstead\b|\bchange of plans?\b|\bcorrection\b|\brather than\b|\bscratch that\b|\bon second thoughts?\b",
+    r"\b(?:make|call) (?:that|it|the|them|those)\b|\bgo (?:up|down) to\b|\bup to\b",
+    r"\b(?:raise|raised|lower|lowered|increase|increased|extend|extended|reduce|reduced|cut|bump|bumped|relax|tighten|"
+    r"tightened|loosen|move|moved|moves|shift|shifted|push|pushed|change|changed|changes|switch|switched)\b",
+    r"\b(?:from|as of|starting|effective) (?:today|now|tomorrow|monday|tuesday|wednesday|thursday|friday|next week)\b",
+    r"\b(?:new|updated|revised) (?:limit|budget|cap|ceiling|deadline|threshold|rule|maximum|minimum|target|quota|date)\b",
+    r"\b(?:you|we) (?:can|may|could|have|'ve got|got) (?:now )?(?:plan|go|spend|use|work|calculate|reckon|have|take|until|till)\b",
+    r"\bis now\b|\bare now\b|\bnow (?:is|it's|we're at)\b|\bmore generous\b|\bstricter\b",
+)
+"""Says that something which held holds otherwise now."""
+
+_TIED = re.compile(r"\b(?:until|till|while|as long as|for now|for the moment|during|since|because|unless|that's|is in)\b", re.I)
+_NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b\w*\d[\w.,-]*")
+_DIGITS = re.compile(rf"(?P<money>[£€$]\s?)?(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<k>\s?k\b)?|\b(?P<word>{NUMBER_WORD})\b", re.I)
+_UNIT = re.compile(
+    r"\W{0,2}(?P<unit>euros?|pounds?|dollars?|eur|gbp|usd|chf|%|percent|words?|pages?|lines?|minutes?|hours?|days?|weeks?|"
+    r"months?|people|persons|january|february|march|april|may|june|july|august|september|october|november|december|am|pm)?",
+    re.I,
+)
+_VALUES = {
+    word: value
+    for value, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+} | {
+    "fifteen": 15, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+    "ninety": 90, "hundred": 100, "a hundred": 100, "thousand": 1000, "a thousand": 1000, "a dozen": 12, "half": 0.5,
+}  # fmt: skip
+_MONEY = frozenset("£ € $ euro euros pound pounds dollar dollars eur gbp usd chf".split())
+
+
+class Amount(NamedTuple):
+    """A number in a text: its value, and its unit where one stands there."""
+
+    value: float
+    unit: str
+
+
+def amounts(words: str) -> list[Amount]:
+    """The numbers in ``words``, in figures or words, with their units; clock times are left out."""
+    found = []
+    for match in _DIGITS.finditer(words):
+        if words[match.end() : match.end() + 1] == ":" or words[match.start() - 1 : match.start()] == ":":
+            continue
+        unit = _UNIT.match(words, match.end())
+        named = (unit["unit"] or "").lower() if unit else ""
+        kind = "money" if match["money"] or named in _MONEY else named.rstrip("s")
+        if match["word"]:
+            value = float(_VALUES.get(match["word"].lower(), 0))
+        else:
+            value = float(match["digits"].replace(",", "")) * (1000 if match["k"] else 1)
+        found.append(Amount(value, kind))
+    return found
+
+
+def is_lifting(words: str) -> bool:
+    """Whether ``words`` say that something ended or no longer holds."""
+    return bool(LIFTED.search(words) or ENDED.search(words))
+
+
+def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
+    """The one among ``items`` that ``words`` lift, or None.
+
+    Args:
+        words: The clause with the cue.
+        around: The clause with what it refers back to.
+        items: Open rules or goals.
+    """
+    if not is_lifting(words):
+        return None
+    found = _clearest(around, items)
+    if found is None or LIFTED.search(words) or _TIED.search(_text(found)):
+        return found
+    return None
+
+
+def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
+    """The one among ``items`` that ``words`` put another figure or wording in the place of."""
+    if not CHANGED.search(words):
+        return None
+    new = amounts(words)
+    near = [item for item in items if any(_near(a, b) for a in new for b in amounts(_text(item)))]
+    if new and len(near) == 1:
+        return near[0]
+    return _clearest(around, near if new else items)
+
+
+def _near(new: Amount, old: Amount) -> bool:
+    """Whether one figure could stand in the other's place: a like size, no other unit."""
+    if new.value == old.value or not new.value or not old.value:
+        return False
+    same_unit = not new.unit or not old.unit or new.unit == old.unit
+    return same_unit and 1 / 3 <= new.value / old.value <= 3
+
+
+def _clearest(words: str, items: Sequence[Item]) -> Item | None:
+    """The item that shares most with ``words``, if it shares enough and more than any other.
+
+    A shared stem counts the less, the more items have it; a name or figure counts double.
+    """
+    said = stems(words)
+    has = [stems(_text(item)) for item in items]
+    common = Counter(stem for stems_ in has for stem in stems_)
+    ranked = []
+    for item, own in zip(items, has, strict=True):
+        named = stems(" ".join(_NAME.findall(_text(item))))
+        score = sum((2 if stem in named else 1) / common[stem] for stem in said & own)
+        enough = score >= 2 or (score > 0 and score / max(1, len(own)) >= 0.3)
+        ranked.append((score if enough else 0.0, item))
+    ranked.sort(key=lambda pair: -pair[0])
+    best, second = [*ranked, (0.0, None), (0.0, None)][:2]
+    return best[1] if best[0] > 0 and best[0] - second[0] >= 0.5 else None
+
+
+def _text(item: Item) -> str:
+    return f"{getattr(item, 'text', '')} {getattr(item, 'quote', '')}"

@@ -1,0 +1,84 @@
+"""A turn taken apart once, by channel, for everything that looks for something in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from acc.compressors.sentences import plain, sentences
+from acc.slots import SlotField
+from acc.state import CompressedCognitiveState
+from acc.turn import Channel, Evidence, Observation, Trust, Turn
+
+
+class Said(NamedTuple):
+    """A sentence with what stands around it.
+
+    Attributes:
+        text: The sentence, verbatim.
+        words: The same with straight apostrophes, which cues are matched on.
+        asks: Whether it ends in a question mark.
+        ref: Ref of its observation.
+        before: The sentence before it in the same observation, straightened; or empty.
+        after: The one after it.
+    """
+
+    text: str
+    words: str
+    asks: bool
+    ref: str
+    before: str
+    after: str
+
+
+class Reading(NamedTuple):
+    """What the finders read.
+
+    Attributes:
+        user: What the user (or operator) said, in their own words.
+        agent: What the agent said; its calls are left out.
+        tools: Tool results.
+        reply: What the agent had said just before the user spoke.
+        state: The prior state.
+        slots: The state's slots by name.
+        evidence: Qualified evidence.
+    """
+
+    user: tuple[Said, ...]
+    agent: tuple[Said, ...]
+    tools: tuple[Observation, ...]
+    reply: tuple[Said, ...]
+    state: CompressedCognitiveState
+    slots: dict[str, SlotField]
+    evidence: tuple[Evidence, ...]
+
+
+def read(
+    turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+) -> Reading:
+    """Take ``turn`` apart, pending turns first."""
+    seen = (*turn.pending, *turn.observations)
+    user = [o for o in seen if o.trust >= Trust.USER]
+    spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
+    reply = turn.reply_before(user[-1].ref) if user else None
+    return Reading(
+        user=_said(user),
+        agent=_said(spoken),
+        tools=tuple(o for o in seen if o.channel is Channel.TOOL),
+        reply=_said([reply] if reply is not None else []),
+        state=state,
+        slots=type(state).slots(),
+        evidence=tuple(evidence),
+    )
+
+
+def _said(observations: Iterable[Observation]) -> tuple[Said, ...]:
+    found = []
+    for observation in observations:
+        parts = sentences(observation.text)
+        words = ["", *(plain(part.text) for part in parts), ""]
+        found += [
+            Said(part.text, words[i + 1], part.asks, observation.ref, words[i], words[i + 2])
+            for i, part in enumerate(parts)
+        ]
+    return tuple(found)

@@ -1,0 +1,171 @@
+"""The loop: recall, qualify, compress, commit, store. One turn at a time, sync or async.
+
+`MemoryController.step` and `AsyncMemoryController.step` are the same five verbs; what stands
+behind each verb is in `acc.run`, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from acc.commit import Commit, commit
+from acc.compress import Compressor, Proposal, ProposedItem, Retirement
+from acc.excerpt import cut_turn
+from acc.policy import Policy
+from acc.memory import Memory
+from acc.run import Step, compressed
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Channel, Evidence, Observation, Turn
+
+
+class MemoryController(Memory):
+    """The memory in front of an agent.
+
+    Open one with `open`, or give the parts: a store, a compressor, and what `Memory` takes.
+    """
+
+    def step(
+        self, state: CompressedCognitiveState | None, turn: Turn, *, thread: str | Thread
+    ) -> Step:
+        """Take in a turn and replace the state.
+
+        Args:
+            state: CCS_t-1; None for the thread's first.
+            turn: What happened since.
+            thread: The conversation; a `Thread` where tenants, users or agents are told apart.
+
+        Returns:
+            The commit with CCS_t, the verdicts, and what it cost.
+
+        Raises:
+            PinnedOverflow: Rules and goals alone exceed the bounds (law 7).
+            ConflictError: Another step of this thread is under way.
+            StateError: The state was edited, or is not of this schema.
+            StoreError: The evidence cannot be written; nothing was committed.
+        """
+        with self.running(state, turn, thread) as run:
+            run.store()
+            run.recall()
+            run.qualify()
+            run.compress()
+            run.commit()
+            run.keep()
+        return run.step
+
+    def record(
+        self, decision: Sequence[Observation], *, state: CompressedCognitiveState | None, thread: str | Thread
+    ) -> None:
+        """Store the agent's answer, calls and results as soon as they exist; repeatable.
+
+        They belong to the turn that follows ``state``; `step` finds them there.
+        """
+        self.recorded(decision, state, thread)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncMemoryController(Memory):
+    """`MemoryController` for asynchronous agents: I/O happens off the event loop."""
+
+    async def step(
+        self, state: CompressedCognitiveState | None, turn: Turn, *, thread: str | Thread
+    ) -> Step:
+        """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""
+        with self.running(state, turn, thread) as run:
+            await asyncio.to_thread(run.store)
+            await asyncio.to_thread(run.recall)
+            run.qualify()
+            await run.acompress()
+            run.commit()
+            await asyncio.to_thread(run.keep)
+        return run.step
+
+    async def record(
+        self, decision: Sequence[Observation], *, state: CompressedCognitiveState | None, thread: str | Thread
+    ) -> None:
+        """As `MemoryController.record`."""
+        await asyncio.to_thread(self.recorded, decision, state, thread)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.to_thread(self.close)
+
+
+def update_state(
+    state: CompressedCognitiveState | None,
+    turn: Turn,
+    *,
+    compressor: Compressor | None = None,
+    evidence: Sequence[Evidence] = (),
+    policy: Policy | None = None,
+    input_chars: int = 16_000,
+) -> Commit:
+    """The state update alone: prior state and turn in, new state out; no store, no framework.
+
+    Args:
+        state: CCS_t-1; None for an empty one.
+        turn: What happened since.
+        compressor: Proposes; the keyless rules if None.
+        evidence: What the caller recalled and qualified, if anything.
+        policy: Schema and bounds.
+        input_chars: Characters of the turn that the compressor reads; the rest is cut.
+
+    Returns:
+        The commit. A compressor that fails leaves the items as they are, the turn pending (law 9).
+
+    Raises:
+        PinnedOverflow: Rules and goals alone exceed the bounds.
+        StateError: The state was edited, or is not of the policy's schema.
+    """
+    policy = policy or Policy(schema=type(state) if state is not None else CompressedCognitiveState)
+    prior = policy.schema.load(state)
+    whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.pending})
+    cut = cut_turn(whole, (item.words for _, item in prior.items()), input_chars)
+    proposal, _ = compressed(compressor, cut, prior, evidence, policy, fallback=None)
+    return commit(prior, proposal, cut, evidence, policy)
+
+
+def seed(
+    rules: Sequence[str] = (),
+    goals: Sequence[str] = (),
+    *,
+    policy: Policy | None = None,
+) -> CompressedCognitiveState:
+    """CCS_0 as the operator configures it: rules and goals at operator's trust, in the chain.
+
+    Raises:
+        PinnedOverflow: They do not fit the bounds.
+    """
+    policy = policy or Policy()
+    said = [("constraints", text) for text in rules] + [("goal_orientation", text) for text in goals]
+    words = tuple(Observation(channel=Channel.OPERATOR, text=text) for _, text in said)
+    turn = Turn(observations=words).numbered(0)
+    items = tuple(
+        ProposedItem(slot=slot, fields={"text": text, "quote": text}, cites=(o.ref,))
+        for (slot, text), o in zip(said, turn.observations, strict=True)
+    )
+    empty = policy.schema.empty()
+    return commit(empty, Proposal(items=items, author="operator"), turn, (), policy).state
+
+
+def retirement(state: CompressedCognitiveState, item_ids: Sequence[str], reason: str) -> tuple[Turn, Proposal]:
+    """The operator's turn and proposal that retire ``item_ids`` (law 7's way out)."""
+    words = f"retire {', '.join(item_ids)}: {reason}" if reason else f"retire {', '.join(item_ids)}"
+    turn = Turn(observations=(Observation(channel=Channel.OPERATOR, text=words),))
+    cite = turn.numbered(state.turn + 1).observations[0].ref
+    retired = tuple(Retirement(id=i, cites=(cite,), quote=words) for i in item_ids)
+    return turn, Proposal(retire=retired, author="operator")

@@ -1,0 +1,256 @@
+"""Q, the decision qualification gate: admits or refuses each candidate, and says why.
+
+A gate is any callable of a `Candidate` and a `Context` that returns a `Verdict` or a bool.
+Gates compose: ``a & b`` asks b only what a admits, ``a | b`` only what a refuses, ``~a``
+turns a verdict round. The built-in ones, and `default_gate`, stand in `acc.gates`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Union
+
+from pydantic import BaseModel, ConfigDict
+
+from acc.excerpt import excerpt
+from acc.recall import Candidate
+from acc.state import CompressedCognitiveState
+from acc.tokens import TokenCounter, utf8_quarter
+from acc.turn import Evidence, Trust, Turn
+from acc.wording import stems
+
+RELEVANCE = "relevance"
+
+
+class Verdict(BaseModel):
+    """What the gate says of one candidate. Kept in the audit record (law 4).
+
+    Attributes:
+        admitted: Whether the compressor may read it.
+        score: The recall score, 0 to 1.
+        reason: Why, in words.
+        gate: The gate that decided.
+        ref: The candidate's ref, and ``artifact`` its id.
+        telemetry: Signs worth counting that decide nothing, such as ``instruction_like``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    admitted: bool
+    score: float
+    reason: str
+    gate: str = ""
+    ref: str = ""
+    artifact: str = ""
+    telemetry: tuple[str, ...] = ()
+
+
+@dataclass
+class Context:
+    """What a gate may look at beside the candidate.
+
+    Attributes:
+        turn: x_t.
+        state: CCS_t-1.
+        counter: Counts tokens.
+        candidates: All candidates of this turn.
+        retired: Turn in which what a ref said was retired, by ref.
+        admitted: Evidence admitted so far.
+        relaxed: Whether the floor asks again at a lower relevance threshold.
+    """
+
+    turn: Turn
+    state: CompressedCognitiveState
+    counter: TokenCounter = utf8_quarter
+    candidates: Sequence[Candidate] = ()
+    retired: dict[str, int] = field(default_factory=dict)
+    admitted: list[Evidence] = field(default_factory=list)
+    relaxed: bool = False
+
+    @cached_property
+    def about(self) -> frozenset[str]:
+        """Stems of the user's words of this turn."""
+        return stems(self.turn.user_words)
+
+    @cached_property
+    def held(self) -> tuple[frozenset[str], ...]:
+        """Stems of each item of the state."""
+        return tuple(stems(item.words) for _, item in self.state.items())
+
+    def read(self, candidate: Candidate, limit: int = 1_200) -> Evidence:
+        """The candidate as the compressor would read it: cut to what bears on the turn."""
+        artifact = candidate.artifact
+        text = excerpt(artifact.text, self.about, limit)
+        return Evidence(
+            channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
+            ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,
+            left_out=max(0, len(artifact.text) - len(text)),
+        )  # fmt: skip
+
+
+Judgement = Union[Verdict, bool]
+GateLike = Callable[[Candidate, Context], Judgement]
+
+
+class Gate:
+    """Base of the gates: composition, and verdicts with the gate's name."""
+
+    @property
+    def name(self) -> str:
+        """The gate's name in verdicts."""
+        return type(self).__name__.lower()
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Judge one candidate."""
+        raise NotImplementedError
+
+    def verdict(self, admitted: bool, candidate: Candidate, reason: str, *telemetry: str) -> Verdict:
+        """A verdict of this gate."""
+        return Verdict(
+            admitted=admitted, score=round(candidate.score, 6), reason=reason, gate=self.name,
+            ref=candidate.artifact.ref, artifact=candidate.artifact.id, telemetry=telemetry,
+        )  # fmt: skip
+
+    def __and__(self, other: GateLike) -> Gate:
+        return All((self, as_gate(other)))
+
+    def __or__(self, other: GateLike) -> Gate:
+        return Any((self, as_gate(other)))
+
+    def __rand__(self, other: GateLike) -> Gate:
+        return All((as_gate(other), self))
+
+    def __ror__(self, other: GateLike) -> Gate:
+        return Any((as_gate(other), self))
+
+    def __invert__(self) -> Gate:
+        return Not(self)
+
+
+class Plain(Gate):
+    """A plain callable as a gate."""
+
+    def __init__(self, judge: GateLike) -> None:
+        self.judge = judge
+
+    @property
+    def name(self) -> str:
+        """The callable's own name."""
+        return str(getattr(self.judge, "__name__", type(self.judge).__name__))
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """The callable's judgement."""
+        judged = self.judge(candidate, context)
+        if isinstance(judged, Verdict):
+            return judged
+        return self.verdict(bool(judged), candidate, "admits it" if judged else "refuses it")
+
+
+def as_gate(gate: GateLike) -> Gate:
+    """``gate`` itself, or a plain callable made one."""
+    return gate if isinstance(gate, Gate) else Plain(gate)
+
+
+@dataclass(frozen=True)
+class All(Gate):
+    """Admits what all admit; the first refusal stands."""
+
+    gates: tuple[Gate, ...]
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Ask one after the other."""
+        telemetry: tuple[str, ...] = ()
+        for gate in self.gates:
+            verdict = gate(candidate, context)
+            telemetry += verdict.telemetry
+            if not verdict.admitted:
+                break
+        return verdict.model_copy(update={"telemetry": telemetry})
+
+
+@dataclass(frozen=True)
+class Any(Gate):
+    """Admits what one admits; the last refusal stands."""
+
+    gates: tuple[Gate, ...]
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Ask until one admits."""
+        for gate in self.gates:
+            verdict = gate(candidate, context)
+            if verdict.admitted:
+                break
+        return verdict
+
+
+@dataclass(frozen=True)
+class Not(Gate):
+    """Admits what the other refuses."""
+
+    gate: Gate
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """The opposite."""
+        verdict = self.gate(candidate, context)
+        return verdict.model_copy(
+            update={"admitted": not verdict.admitted, "reason": f"not: {verdict.reason}"}
+        )
+
+
+def qualify(
+    candidates: Sequence[Candidate], gate: GateLike, context: Context, *, floor: int = 0
+) -> tuple[list[Evidence], list[Verdict]]:
+    """A_t+: judge the candidates, best first.
+
+    Args:
+        candidates: A_t.
+        gate: The gate.
+        context: The turn, the state, and what was retired.
+        floor: Candidates that should be admitted if that takes no more than a lower
+            relevance threshold; every other refusal is final.
+
+    Returns:
+        The evidence as the compressor reads it, and a verdict for each candidate.
+    """
+    judge = as_gate(gate)
+    context.candidates = candidates
+    verdicts = [_judged(judge, candidate, context) for candidate in candidates]
+    context.relaxed = True
+    for index, candidate in enumerate(candidates):
+        if len(context.admitted) >= floor:
+            break
+        if not verdicts[index].admitted and verdicts[index].gate == RELEVANCE:
+            verdicts[index] = _judged(judge, candidate, context)
+    return context.admitted, verdicts
+
+
+def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
+    verdict = judge(candidate, context)
+    signs = (*verdict.telemetry, *_signs(candidate))
+    if verdict.admitted:
+        context.admitted.append(context.read(candidate))
+    return verdict.model_copy(
+        update={
+            "telemetry": tuple(dict.fromkeys(signs)),
+            "ref": candidate.artifact.ref,
+            "artifact": candidate.artifact.id,
+        }
+    )
+
+
+_INSTRUCTION = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instruction|rule|polic|previous|above|limit)"
+    r"|\b(?:system|assistant|ai agent|automated agents?|agents?)\s*[:,]\s"
+    r"|\byou (?:must|should|are now|have to)\b|\b(?:has|is|are) (?:pre-?)?(?:approved|lifted|waived)\b"
+    r"|\b(?:assistants?|agents?) (?:must|should|shall|may|are to)\b",
+    re.IGNORECASE,
+)
+
+
+def _signs(candidate: Candidate) -> Iterable[str]:
+    trust = candidate.artifact.trust or candidate.artifact.channel.trust
+    if trust < Trust.AGENT and (found := _INSTRUCTION.search(candidate.artifact.text)):
+        yield f"instruction_like: {' '.join(found.group(0).split())[:80]}"

@@ -1,0 +1,218 @@
+"""The built-in gates, and the one that the controller uses by default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from acc.gate import RELEVANCE, Context, Gate, Verdict
+from acc.items import Item, Relation
+from acc.recall import Candidate
+from acc.turn import Channel, Trust
+from acc.wording import is_negative, marks, overlap, stems
+
+
+@dataclass(frozen=True)
+class Relevance(Gate):
+    """Refuses what the turn does not ask for.
+
+    Rule: a score of at least ``threshold``, and at least ``words`` of the user's content
+    words in the text (all of them, if there are fewer). Documents need half as much again.
+    Asked again by the floor, the threshold is ``relaxed``, and the verdict says so.
+    """
+
+    threshold: float = 0.35
+    relaxed: float = 0.1
+    words: int = 2
+
+    @property
+    def name(self) -> str:
+        """The name by which the floor knows it."""
+        return RELEVANCE
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare the score."""
+        needed = self.relaxed if context.relaxed else self.threshold
+        if _trust(candidate) is Trust.DOCUMENT:
+            needed *= 1.5
+        shared = len(stems(candidate.artifact.text) & context.about)
+        if candidate.score < needed:
+            return self.verdict(False, candidate, f"score {candidate.score:.2f} under {needed:.2f}")
+        if shared < min(self.words, len(context.about)) and not context.relaxed:
+            return self.verdict(False, candidate, f"{shared} of the turn's words in it")
+        floor = "; floor: threshold lowered" if context.relaxed else ""
+        return self.verdict(True, candidate, f"score {candidate.score:.2f}, {shared} shared words{floor}")
+
+
+@dataclass(frozen=True)
+class Novelty(Gate):
+    """Refuses what the state says already: words and marks all held by one of its items."""
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare with each item of the state."""
+        words = stems(candidate.artifact.text)
+        for (_, item), held in zip(context.state.items(), context.held, strict=True):
+            if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
+                return self.verdict(False, candidate, f"{item.id} says it already")
+        return self.verdict(True, candidate, "says more than the state")
+
+
+@dataclass(frozen=True)
+class Fresh(Gate):
+    """Refuses what something later has overtaken.
+
+    Rule: what it said was retired since; or it is an item that was replaced; or the same
+    tool has answered since in nearly the same words with other numbers; or the state holds
+    a later value of a fact that it gives otherwise.
+    """
+
+    alike: float = 0.8
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Look for what overtook it."""
+        artifact = candidate.artifact
+        if artifact.kind == "set_aside" and artifact.reason in ("retired", "replaced", "settled"):
+            return self.verdict(False, candidate, f"{artifact.reason} in turn {artifact.turn}")
+        retired = context.retired.get(artifact.ref, 0)
+        if retired > artifact.turn and artifact.channel is Channel.USER:
+            return self.verdict(False, candidate, f"what it asked for was retired in turn {retired}")
+        if later := self._later(candidate, context):
+            return self.verdict(False, candidate, f"overtaken by {later}")
+        return self.verdict(True, candidate, "nothing later on its subject")
+
+    def _later(self, candidate: Candidate, context: Context) -> str:
+        artifact = candidate.artifact
+        for other in context.candidates:
+            again = other.artifact
+            same_tool = artifact.channel is Channel.TOOL and again.name == artifact.name
+            if again.turn > artifact.turn and same_tool and again.channel is artifact.channel:
+                near = overlap(_plain_stems(artifact.text), _plain_stems(again.text)) >= self.alike
+                if near and marks(again.text) != marks(artifact.text):
+                    return again.ref
+        return next((item.id for item in _replaced_facts(candidate, context)), "")
+
+
+@dataclass(frozen=True)
+class Trusted(Gate):
+    """Refuses what comes through a channel below ``least``."""
+
+    least: Trust = Trust.DOCUMENT
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare the channel's trust."""
+        trust = _trust(candidate)
+        word = f"{trust.word}, {self.least.word} needed"
+        return self.verdict(trust >= self.least, candidate, word)
+
+
+@dataclass(frozen=True)
+class Contradiction(Gate):
+    """Refuses what a less trusted source says against a pinned rule.
+
+    Rule: a sentence that shares half of the rule's content words, directs (must, now, may,
+    lifted, approved ...), and does not forbid what the rule forbids. Reports are not
+    directives, and what supports the rule is not against it.
+    """
+
+    share: float = 0.5
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare each directing sentence with each rule."""
+        trust = _trust(candidate)
+        rules = [i for s, i in context.state.items() if s.rules.pinned and s.rules.quote and i.trust > trust]
+        if rules:
+            for sentence in _directives(candidate.artifact.text):
+                for rule in rules:
+                    if self._against(sentence, rule):
+                        return self.verdict(False, candidate, f"against {rule.id}: {sentence[:80]}")
+        return self.verdict(True, candidate, "against no rule")
+
+    def _against(self, sentence: str, rule: Item) -> bool:
+        words = stems(rule.words)
+        shared = len(words & stems(sentence))
+        if shared < max(2, self.share * len(words)):
+            return False
+        lifts = _LIFTS.search(sentence) is not None
+        return is_negative(rule.words) and (lifts or not is_negative(sentence))
+
+
+@dataclass(frozen=True)
+class Distinct(Gate):
+    """Refuses near-duplicates of what was admitted already, the best scored staying."""
+
+    alike: float = 0.85
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare with the evidence so far."""
+        words = stems(context.read(candidate).text)
+        for other in context.admitted:
+            if overlap(words, stems(other.text)) >= self.alike:
+                return self.verdict(False, candidate, f"nearly the same as {other.ref}")
+        return self.verdict(True, candidate, "like no other")
+
+
+@dataclass(frozen=True)
+class Budget(Gate):
+    """Refuses what would take all evidence together over ``tokens``."""
+
+    tokens: int = 1_200
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Count."""
+        used = sum(context.counter(e.text) for e in context.admitted)
+        cost = context.counter(context.read(candidate).text)
+        return self.verdict(used + cost <= self.tokens, candidate, f"{used} + {cost} of {self.tokens} tokens")
+
+
+def default_gate(tokens: int = 1_200) -> Gate:
+    """Trust, staleness, contradiction, novelty, relevance, near-duplicates, and a budget.
+
+    Relevance comes after the final refusals, so that the floor can only undo relevance.
+    """
+    return (
+        Trusted() & Fresh() & Contradiction() & Novelty() & Relevance() & Distinct() & Budget(tokens)
+    )
+
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_DIRECTS = re.compile(
+    r"\b(?:must|should|shall|may|can|now|please|go ahead|proceed|always|immediately|at once|"
+    r"lifted|approved|allowed|permitted|waived|removed|cancell?ed|ignore|disregard|run|execute|send|do)\b",
+    re.IGNORECASE,
+)
+_LIFTS = re.compile(
+    r"\b(?:lifted|waived|removed|no longer|cancell?ed|void|suspended|ignore|disregard|overrid\w+|"
+    r"does not apply|doesn['’]t apply|pre-?approved|approved)\b",
+    re.IGNORECASE,
+)
+
+
+def _directives(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE.split(text):
+        if _DIRECTS.search(sentence):
+            yield sentence
+
+
+def _trust(candidate: Candidate) -> Trust:
+    return candidate.artifact.trust or candidate.artifact.channel.trust
+
+
+def _plain_stems(text: str) -> frozenset[str]:
+    return frozenset(stem for stem in stems(text) if not any(c.isdigit() for c in stem))
+
+
+def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation]:
+    """Later facts of the state whose subject and predicate a short candidate gives another value."""
+    artifact = candidate.artifact
+    words = stems(artifact.text)
+    if len(words) > 40:
+        return
+    for _, item in context.state.items():
+        if not isinstance(item, Relation) or item.touched <= artifact.turn or item.turn <= artifact.turn:
+            continue
+        about = stems(f"{item.subject} {item.predicate}")
+        value = marks(item.object)
+        given = marks(artifact.text)
+        if len(about) > 1 and about <= words and value and given and not value & given:
+            yield item

@@ -1,0 +1,271 @@
+"""One turn under way: what stands behind each verb of the loop."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
+
+from acc.audit import record
+from acc.commit import Commit, commit
+from acc.compress import Compressor, Proposal
+from acc.errors import CompressionError
+from acc.excerpt import cut_turn
+from acc.gate import Context, Verdict, qualify
+from acc.laws.held import pending_is_full
+from acc.log import Branch
+from acc.policy import Policy
+from acc.recall import Candidate
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Channel, Evidence, Observation, Turn
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
+
+
+class Step(BaseModel):
+    """What one step did.
+
+    Attributes:
+        commit: The commit, with CCS_t.
+        verdicts: One for each candidate.
+        evidence: What was admitted.
+        turn: The turn as it was numbered and read.
+        failure: Why the compressor failed, where it did.
+        ms: Milliseconds by stage.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    commit: Commit
+    verdicts: tuple[Verdict, ...] = ()
+    evidence: tuple[SerializeAsAny[Evidence], ...] = ()
+    turn: Turn
+    failure: str = ""
+    ms: dict[str, float] = {}
+
+    @property
+    def state(self) -> CompressedCognitiveState:
+        """CCS_t."""
+        return self.commit.state
+
+    def explain(self) -> str:
+        """What changed, what was refused, and why: items first, then candidates."""
+        refused = [v for v in self.verdicts if not v.admitted]
+        recalled = [f"recalled {e.ref}" for e in self.evidence]
+        lines = [self.commit.explain(), *recalled]
+        lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
+        if self.failure:
+            lines.insert(0, f"compression failed: {self.failure}")
+        return "\n".join(lines)
+
+
+class Run:
+    """One turn of one thread, from evidence to commit. Each verb may be called once, in order."""
+
+    def __init__(
+        self, memory: Memory, thread: Thread, state: CompressedCognitiveState, turn: Turn
+    ) -> None:
+        self._memory = memory
+        self._settings = memory.settings
+        self._thread = thread
+        self._state = state
+        self._turn = turn
+        self._branch: Branch
+        self._repeats = False
+        self._candidates: list[Candidate] = []
+        self._evidence: list[Evidence] = []
+        self._verdicts: list[Verdict] = []
+        self._proposal: Proposal | None = None
+        self._failure = ""
+        self._ms: dict[str, float] = {}
+        self._done: Commit
+
+    def store(self) -> None:
+        """Evidence first: a crash from here on loses nothing."""
+        with self._timed("store"), self._memory.lock:
+            log = self._memory.log_of(self._thread)
+            self._branch, numbered = log.begin(self._state, self._turn)
+            self._repeats = bool(log.claimed(self._branch, numbered.number))
+            if self._branch.name != self._state.branch:
+                self._state = self._state.on_branch(self._branch.name)
+            whole = self._with_reply(numbered).model_copy(update={"pending": self._state.pending})
+            about = [item.words for _, item in self._state.items()]
+            self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+
+    def recall(self) -> None:
+        """Candidates from the thread: A_t."""
+        with self._timed("recall"), self._memory.lock:
+            self._candidates = self._settings.recall(self._turn, self._state, self._branch)
+
+    def qualify(self) -> None:
+        """Those that bear on the decision: A_t+."""
+        with self._timed("qualify"):
+            context = Context(
+                self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
+            )
+            self._evidence, self._verdicts = qualify(
+                self._candidates, self._settings.gate, context, floor=self._settings.floor
+            )
+
+    def compress(self) -> None:
+        """A proposal, or the declared fallback; a failing compressor stops nothing (law 9)."""
+        with self._timed("compress"):
+            self._proposal, self._failure = compressed(*self._to_read(), fallback=self._settings.fallback)
+
+    async def acompress(self) -> None:
+        """As `compress`, awaiting a compressor that offers ``acompress``."""
+        with self._timed("compress"):
+            self._proposal, self._failure = await acompressed(
+                *self._to_read(), fallback=self._settings.fallback
+            )
+
+    def commit(self) -> None:
+        """The next state: checked, bounded, chained."""
+        with self._timed("commit"):
+            self._done = commit(
+                self._state, self._proposal, self._turn, self._evidence, self._settings.policy
+            )
+
+    def keep(self) -> None:
+        """What left the state goes to the store, and the audit record is written."""
+        with self._timed("keep"), self._memory.lock:
+            log, audit = self._memory.log_of(self._thread), self._memory.audit_of(self._thread)
+            if not self._repeats:
+                log.claim(self._branch, self._done.state)
+            if audit is not None:
+                audit.append(self._record())
+            # With an audit record to recover them from, set-aside items ride with the next write.
+            later = audit is not None
+            log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
+
+    @property
+    def step(self) -> Step:
+        """What the run did."""
+        return Step(
+            commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
+            turn=self._turn, failure=self._failure, ms=dict(self._ms),
+        )  # fmt: skip
+
+    def _to_read(self) -> tuple[Any, ...]:
+        return (self._memory.compressor, self._turn, self._state, self._evidence, self._settings.policy)
+
+    def _with_reply(self, turn: Turn) -> Turn:
+        """The reply before, under the ref by which it is stored; found in the log if not given."""
+        if any(o.channel is Channel.AGENT for o in turn.observations[:1]):
+            return turn
+        spoken = [
+            a
+            for a in self._branch.artifacts
+            if a.turn <= self._state.turn and a.channel is Channel.AGENT and not a.call_id and a.part == 0
+        ]
+        if not spoken:
+            return turn
+        last = spoken[-1]
+        heard = tuple(
+            Observation(channel=a.channel, text=a.text, name=a.name, ref=a.ref)
+            for a in self._branch.artifacts
+            if a.turn == last.turn and a.channel in (Channel.TOOL, Channel.DOCUMENT)
+        )
+        reply = Observation(channel=Channel.AGENT, text=last.text, ref=last.ref)
+        return turn.model_copy(update={"reply": reply, "heard": heard})
+
+    def _record(self) -> dict[str, Any]:
+        return record(
+            thread=self._thread, policy=self._settings.policy, prior=self._state, turn=self._turn,
+            evidence=self._evidence, proposal=self._proposal, done=self._done,
+            at=self._memory.now(),
+            verdicts=[v.model_dump(mode="json") for v in self._verdicts],
+            failure=self._failure,
+            ms={stage: round(ms, 3) for stage, ms in self._ms.items()},
+        )  # fmt: skip
+
+    def _timed(self, stage: str) -> _Timed:
+        return _Timed(self._ms, stage, self._settings.clock.seconds)
+
+
+class _Timed:
+    """Adds the milliseconds of a block to ``ms[stage]``."""
+
+    def __init__(self, ms: dict[str, float], stage: str, seconds: Callable[[], float]) -> None:
+        self._ms, self._stage, self._seconds = ms, stage, seconds
+
+    def __enter__(self) -> None:
+        self._start = self._seconds()
+
+    def __exit__(self, *_: object) -> None:
+        self._ms[self._stage] = 1000 * (self._seconds() - self._start)
+
+
+def compressed(
+    compressor: Compressor | None,
+    turn: Turn,
+    state: CompressedCognitiveState,
+    evidence: Sequence[Evidence],
+    policy: Policy,
+    *,
+    fallback: Compressor | None,
+) -> tuple[Proposal | None, str]:
+    """A proposal and why it is not the compressor's own, if it is not (law 9).
+
+    None as proposal: nothing usable came out, and the last good items stand.
+    """
+    first = compressor or _rules()
+    try:
+        return _checked(first(turn, state, evidence)), ""
+    except Exception as error:
+        return _fallen_back(error, turn, state, evidence, policy, fallback)
+
+
+async def acompressed(
+    compressor: Compressor | None,
+    turn: Turn,
+    state: CompressedCognitiveState,
+    evidence: Sequence[Evidence],
+    policy: Policy,
+    *,
+    fallback: Compressor | None,
+) -> tuple[Proposal | None, str]:
+    """As `compressed`, awaiting what is to be awaited."""
+    first = compressor or _rules()
+    try:
+        proposal = getattr(first, "acompress", first)(turn, state, evidence)
+        return _checked(await proposal if inspect.isawaitable(proposal) else proposal), ""
+    except Exception as error:
+        return _fallen_back(error, turn, state, evidence, policy, fallback)
+
+
+def _fallen_back(
+    error: Exception,
+    turn: Turn,
+    state: CompressedCognitiveState,
+    evidence: Sequence[Evidence],
+    policy: Policy,
+    fallback: Compressor | None,
+) -> tuple[Proposal | None, str]:
+    failure = f"{type(error).__name__}: {error}"
+    if fallback is None and pending_is_full(turn, policy):
+        fallback = _rules()
+    if fallback is None:
+        return None, failure
+    try:
+        return _checked(fallback(turn, state, evidence)), failure
+    except Exception as second:
+        return None, f"{failure}; fallback: {type(second).__name__}: {second}"
+
+
+def _checked(proposal: Any) -> Proposal:
+    if not isinstance(proposal, Proposal):
+        raise CompressionError(f"the compressor returned {type(proposal).__name__}, not a Proposal")
+    if proposal.mode == "rewrite" and not proposal.items:
+        raise CompressionError("the rewrite is empty")
+    return proposal
+
+
+def _rules() -> Compressor:
+    from acc.compressors.rules import RuleCompressor
+
+    return RuleCompressor()

@@ -1,0 +1,216 @@
+"""The artifact store on Chroma: embedded in this process, or a server for several.
+
+Each tenant has one collection. Records are read by id alone, which costs the same at any
+size of the store.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from acc.errors import StoreError
+from acc.store import Artifact
+from acc.stores.chroma_client import (
+    Patience,
+    address,
+    at_once,
+    close_client,
+    embedded_client,
+    patient,
+    server_client,
+)
+from acc.stores.chroma_collections import TenantCollections
+from acc.stores.chroma_errors import translated
+from acc.stores.chroma_rows import Row, from_row, row_id, to_rows
+from acc.stores.path_lock import PathLock
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+    from chromadb.api import ClientAPI
+    from tenacity.wait import wait_base
+
+ADD_BATCH = 100
+"""Records in one write: Chroma holds the interpreter's lock while it writes."""
+
+GET_BATCH = 300
+"""Ids in one read: as many as the hosted Chroma returns at once."""
+
+
+class ChromaArtifactStore:
+    """Artifacts in Chroma. For any number of threads; not across a fork.
+
+    Args:
+        client: A Chroma client of the caller's, which `close` leaves open. With an embedded
+            one, the caller sees to it that no second process opens its path.
+        shared: Whether another process may write to the same data.
+        where: Path or address, for messages.
+        patience: How calls of the client are repeated.
+    """
+
+    def __init__(
+        self,
+        client: ClientAPI,
+        *,
+        shared: bool = True,
+        where: str = "chroma",
+        patience: Patience = at_once,
+    ) -> None:
+        self._shared = shared
+        self._where = where
+        self._patience = patience
+        self._collections = TenantCollections(client, patience, shared=shared)
+        self._writing = threading.Lock()
+        self._pid = os.getpid()
+        self._closed = False
+        self._resources = ExitStack()
+
+    @classmethod
+    def embedded(cls, path: str | Path) -> Self:
+        """Open the store in the directory ``path``, made if absent, for this process alone.
+
+        Raises:
+            StoreLockedError: Another store holds the path.
+            StoreError: The path cannot be read or written, or its files are damaged.
+        """
+        directory = Path(path).expanduser().absolute()
+        lock = PathLock(directory)
+        try:
+            client = embedded_client(directory)
+        except BaseException:
+            lock.release()
+            raise
+        store = cls(client, shared=False, where=str(directory))
+        store._resources.callback(lock.release)
+        store._resources.callback(close_client, client)
+        return store
+
+    @classmethod
+    def server(
+        cls,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        ssl: bool = False,
+        headers: Mapping[str, str] | None = None,
+        *,
+        timeout: float = 30.0,
+        attempts: int = 3,
+        wait: wait_base | None = None,
+    ) -> Self:
+        """Use a Chroma server, which several processes may share.
+
+        Chroma's server asks for no credentials: keep it on the local host, or behind a proxy.
+
+        Args:
+            host: Name or address, or a whole URL.
+            port: Its port.
+            ssl: Whether it speaks https.
+            headers: Sent with each request: what a proxy asks for.
+            timeout: Seconds that a request may wait for the server.
+            attempts: How often a request is tried while the connection fails.
+            wait: tenacity's strategy for the time between; by default at most a second.
+
+        Raises:
+            StoreError: The server cannot be reached, or refuses.
+        """
+        patience = patient(attempts, wait)
+        client = patience(
+            lambda: server_client(host, port, ssl=ssl, headers=headers, timeout=timeout)
+        )
+        store = cls(client, shared=True, where=address(host, port), patience=patience)
+        store._resources.callback(close_client, client)
+        return store
+
+    @property
+    def shared(self) -> bool:
+        """Whether another process may write to the same data."""
+        return self._shared
+
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Insert those whose id is absent; what is there stays as it is.
+
+        Written in batches of `ADD_BATCH`, each whole or not at all. Safe to repeat.
+
+        Raises:
+            StoreMismatchError: The tenant's records were written under another schema or embedder.
+            StoreError: A record is beyond `acc.stores.limits`, or cannot be written.
+        """
+        self._check_usable()
+        rows = to_rows(tenant, artifacts)
+        if not rows:
+            return
+        with self._writing, self._watched(tenant, "the records cannot be written"):
+            self._check_usable()
+            collection = self._collections.ensured(tenant)
+            for start in range(0, len(rows), ADD_BATCH):
+                self._write(collection, rows[start : start + ADD_BATCH])
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        """The records of these ids that exist, in the order asked; any number of ids.
+
+        Raises:
+            StoreMismatchError: The tenant's records were written under another schema or embedder.
+            StoreError: The store cannot be read, or a record in it was changed.
+        """
+        self._check_usable()
+        keys = list(dict.fromkeys(row_id(id_) for id_ in ids))
+        if not keys:
+            return []
+        found: dict[str, Artifact] = {}
+        with self._watched(tenant, "the records cannot be read"):
+            collection = self._collections.existing(tenant)
+            if collection is None:
+                return []
+            for start in range(0, len(keys), GET_BATCH):
+                self._read(collection, keys[start : start + GET_BATCH], found)
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def close(self) -> None:
+        """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`.
+
+        In a forked child nothing is released: it is the parent's.
+        """
+        self._closed = True
+        if os.getpid() == self._pid:
+            with self._writing, translated("the store cannot be closed", self._where):
+                self._resources.close()
+
+    def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
+        self._patience(
+            lambda: collection.add(
+                ids=[row.id for row in rows],
+                documents=[row.document for row in rows],
+                embeddings=[row.embedding for row in rows],
+                metadatas=[row.metadata for row in rows],
+            )
+        )
+
+    def _read(self, collection: Collection, keys: list[str], found: dict[str, Artifact]) -> None:
+        rows = self._patience(lambda: collection.get(ids=keys, include=["documents", "metadatas"]))
+        documents, metadatas = rows["documents"] or [], rows["metadatas"] or []
+        for key, document, metadata in zip(rows["ids"], documents, metadatas, strict=True):
+            artifact = from_row(key, document, metadata)
+            found[artifact.id] = artifact
+
+    @contextmanager
+    def _watched(self, tenant: str, doing: str) -> Iterator[None]:
+        try:
+            with translated(doing, self._where):
+                yield
+        except StoreError:
+            self._collections.forget(tenant)
+            raise
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise StoreError(
+                "the store was opened before the process forked",
+                where=self._where,
+                mend="open it in the child, or start processes by 'spawn' or 'forkserver'",
+            )
+        if self._closed:
+            raise StoreError("the store is closed", where=self._where, mend="open it again")

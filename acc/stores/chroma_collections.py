@@ -1,0 +1,156 @@
+"""One Chroma collection per tenant, and the proof that this release's rows belong in it."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from acc.errors import StoreMismatchError
+from acc.stores import embedding
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+    from chromadb.api import ClientAPI
+
+    from acc.stores.chroma_client import Patience
+
+SCHEMA = 1
+"""Version of the rows' layout in `acc.stores.chroma_rows`."""
+
+SPACE = "cosine"
+
+_SEARCH_BREADTH = 200
+"""Chroma's ``ef_search``: below it, a search by vector misses neighbours."""
+
+
+@cache
+def identity() -> Mapping[str, str | int]:
+    """What a collection says of its rows; a collection that says otherwise is refused."""
+    return {
+        "acc:schema": SCHEMA,
+        "acc:embed_id": embedding.EMBEDDING_ID,
+        "acc:embed_version": embedding.EMBEDDING_VERSION,
+        "acc:dim": embedding.DIMENSION,
+        "acc:space": SPACE,
+        "acc:probe_sha": embedding.probe_sha(),
+    }
+
+
+@cache
+def fingerprint() -> str:
+    """Eight hexadecimal digits over schema, space and embedder."""
+    text = f"{SCHEMA}\n{SPACE}\n{embedding.fingerprint()}"
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def collection_name(tenant: str) -> str:
+    """``acc-<hash of the tenant>-<fingerprint>``: names may hold what Chroma's may not."""
+    return _prefix(tenant) + fingerprint()
+
+
+class TenantCollections:
+    """Finds, checks and makes the collections of tenants; each is looked up once.
+
+    The store's collections are listed once. Where another process may make one, they are
+    listed again before a tenant's first is made: that takes some 0.15 ms for each there is.
+    """
+
+    def __init__(self, client: ClientAPI, patience: Patience, *, shared: bool) -> None:
+        self._client = client
+        self._patience = patience
+        self._shared = shared
+        self._lock = threading.Lock()
+        self._open: dict[str, Collection] = {}
+        self._listed: dict[str, Mapping[str, Any]] | None = None
+
+    def existing(self, tenant: str) -> Collection | None:
+        """The tenant's collection, if there is one.
+
+        Raises:
+            StoreMismatchError: It, or another one of the tenant's, has another `identity`.
+        """
+        if (collection := self._open.get(tenant)) is None:
+            with self._lock:
+                if self._is_listed(tenant):
+                    collection = self._opened(tenant)
+        return collection
+
+    def ensured(self, tenant: str) -> Collection:
+        """The tenant's collection, made if absent.
+
+        Raises:
+            StoreMismatchError: It, or another one of the tenant's, has another `identity`.
+        """
+        if (collection := self._open.get(tenant)) is None:
+            with self._lock:
+                self._is_listed(tenant)
+                collection = self._opened(tenant)
+        return collection
+
+    def forget(self, tenant: str) -> None:
+        """Look anew at the next use: after a failure, the collection may be another or gone."""
+        with self._lock:
+            self._open.pop(tenant, None)
+            self._listed = None
+
+    def _is_listed(self, tenant: str) -> bool:
+        prefix, name = _prefix(tenant), collection_name(tenant)
+        if self._listed is None or (self._shared and name not in self._listed):
+            found = self._patience(self._client.list_collections)
+            self._listed = {collection.name: collection.metadata or {} for collection in found}
+        for other, written in self._listed.items():
+            if other.startswith(prefix) and other != name:
+                raise _mismatch(other, written)
+        return name in self._listed
+
+    def _opened(self, tenant: str) -> Collection:
+        name = collection_name(tenant)
+        collection = self._patience(lambda: self._get_or_create(name))
+        _check(collection)
+        if self._listed is not None:
+            self._listed[name] = collection.metadata
+        self._open[tenant] = collection
+        return collection
+
+    def _get_or_create(self, name: str) -> Collection:
+        # Never an embedding function: Chroma would store it, and make it anew from what is stored.
+        return self._client.get_or_create_collection(
+            name,
+            embedding_function=None,
+            metadata=dict(identity()),
+            configuration={"hnsw": {"space": "cosine", "ef_search": _SEARCH_BREADTH}},
+        )
+
+
+def _prefix(tenant: str) -> str:
+    digest = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"acc-{digest[:24]}-"
+
+
+def _check(collection: Collection) -> None:
+    configuration = collection.configuration_json
+    index = configuration.get("hnsw") or configuration.get("spann") or {}
+    written = {**(collection.metadata or {}), "space of the index": index.get("space")}
+    if any(written.get(key) != value for key, value in _expected().items()):
+        raise _mismatch(collection.name, written)
+
+
+def _expected() -> dict[str, str | int]:
+    return {**identity(), "space of the index": SPACE}
+
+
+def _mismatch(name: str, written: Mapping[str, Any]) -> StoreMismatchError:
+    expected = {key: value for key, value in _expected().items() if key in written}
+    expected = {**identity(), **expected}
+    differing = [key for key, value in expected.items() if written.get(key) != value]
+    there = ", ".join(f"{key}={written.get(key, 'absent')}" for key in differing)
+    here = ", ".join(f"{key}={expected[key]}" for key in differing)
+    return StoreMismatchError(
+        "the tenant's records were written under another schema or embedder: "
+        f"there {there or 'another fingerprint'}; here {here or fingerprint()}",
+        where=f"collection {name}",
+        mend="open the store with the release that wrote it, or begin a new one",
+    )

@@ -1,0 +1,87 @@
+"""The lexical vector stored beside each record: hashed BM25, without a model or a download.
+
+A text's terms are hashed into `DIMENSION` buckets, each weighted by how often it occurs,
+saturated as in BM25. Documents carry no inverse document frequency, so that nothing is
+embedded anew as the collection grows; a query weighs its own terms by it instead. Good for
+finding candidates (on LoCoMo the best hundred of a conversation hold 0.77 of the evidence),
+which `acc.ranking` then orders exactly.
+
+Vectors are stored for good. Therefore nothing here may depend on what a release changes:
+terms are cut, not stemmed, and the same text gives the same bits on every platform.
+Any change to this file's output must raise `EMBEDDING_VERSION`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from array import array
+from collections import Counter
+from functools import cache
+from zlib import crc32
+
+EMBEDDING_ID = "acc-hashed-bm25"
+EMBEDDING_VERSION = 1
+DIMENSION = 512
+
+_SATURATION = 1.2
+_CUT = 4
+"""Letters of a word that count: joins a word's forms nearly as well as stems (0.77 to 0.78)."""
+
+_WORD = re.compile(r"[^\W_]+")
+
+_FUNCTION_WORDS = """
+    a about above after again against all am an and any are as at be because been before being
+    below between both but by can could did do does doing down during each few for from further
+    had has have having he her here hers herself him himself his how i if in into is it its itself
+    just me more most my myself no nor not now of off on once only or other our ours ourselves out
+    over own same she should so some such than that the their theirs them themselves then there
+    these they this those through to too under until up very was we were what when where which
+    while who whom why will with would you your yours yourself yourselves
+"""
+_STOPWORDS = frozenset(_FUNCTION_WORDS.split())
+
+_PROBE = (
+    "Never restart billing-db-7 before 06:00 UTC: the invoices of March, invoice 4711 "
+    "and 4711's refund were running late. Größe, naïve, 東京; naïve again."
+)
+
+
+def embed(text: str) -> list[float]:
+    """The vector of ``text``: `DIMENSION` float32 values of length 1.
+
+    A text without terms points away from all others: its cosine with any query is 0 or less.
+    Never raises; time is linear in the text.
+    """
+    weights: dict[int, float] = {}
+    for term, count in _terms(text).items():
+        bucket = crc32(term.encode()) % DIMENSION
+        gain = count * (_SATURATION + 1) / (count + _SATURATION)
+        weights[bucket] = weights.get(bucket, 0.0) + gain
+    # fsum, because the rounding of sum() differs between Python versions.
+    length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+    vector = array("f", bytes(4 * DIMENSION))
+    for bucket, weight in weights.items():
+        vector[bucket] = weight / length
+    if not weights:
+        vector[0] = -1.0
+    return vector.tolist()
+
+
+@cache
+def probe_sha() -> str:
+    """SHA-256 over the vector of a fixed text: tells embedders apart that bear the same name."""
+    return hashlib.sha256(repr(embed(_PROBE)).encode()).hexdigest()
+
+
+@cache
+def fingerprint() -> str:
+    """SHA-256 over name, version and dimension of this embedder and what it makes of the probe."""
+    parts = (EMBEDDING_ID, str(EMBEDDING_VERSION), str(DIMENSION), probe_sha())
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _terms(text: str) -> Counter[str]:
+    words = _WORD.findall(text.lower())
+    return Counter(word[:_CUT] for word in words if word not in _STOPWORDS)

@@ -1,0 +1,79 @@
+"""What a record may hold: the same for every backend, so that they can be exchanged.
+
+The bounds keep a record within the hosted Chroma's quotas (documents of 16,384 bytes, 32
+metadata values of 4,096 bytes), so that a store can be moved there as it is. What does not
+fit is refused whole, never cut.
+"""
+
+from __future__ import annotations
+
+import json
+
+from acc.errors import StoreError
+from acc.store import RECORD_BYTES, Artifact
+
+LABEL_BYTES = 48_000
+"""UTF-8 bytes of all texts of a record but ``text``, its tenant among them, at the most."""
+
+_INTEGER = 1 << 63
+
+
+def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
+    """All texts of a record but ``text``, by name; its sources as one JSON array, if any."""
+    sources = artifact.sources
+    return {
+        "tenant": tenant,
+        "id": artifact.id,
+        "thread": artifact.thread,
+        "branch": artifact.branch,
+        "ref": artifact.ref,
+        "name": artifact.name,
+        "call_id": artifact.call_id,
+        "identity": artifact.identity,
+        "sources": json.dumps(sources, ensure_ascii=False) if sources else "",
+        "reason": artifact.reason,
+        "at": artifact.at,
+    }
+
+
+def check_storable(tenant: str, artifact: Artifact) -> None:
+    """Pass a record that every backend keeps without loss.
+
+    Raises:
+        StoreError: Text or labels too long, a lone surrogate, or a number beyond 64 bits.
+    """
+    if _size("text", artifact.text, artifact) > RECORD_BYTES:
+        raise _refusal(
+            f"the text of a record is over {RECORD_BYTES:,} bytes",
+            artifact,
+            mend="cut it with acc.store.split_text and store the parts",
+        )
+    sizes = (_size(name, value, artifact) for name, value in labels(tenant, artifact).items())
+    if sum(sizes) > LABEL_BYTES:
+        raise _refusal(
+            f"names, sources and reason of a record are over {LABEL_BYTES:,} bytes together",
+            artifact,
+            mend="shorten them, and carry long content in the text",
+        )
+    for number in (artifact.seq, artifact.turn, artifact.part, artifact.parts):
+        if not -_INTEGER <= number < _INTEGER:
+            raise _refusal(
+                "a number of a record does not fit into 64 bits", artifact, mend="count from 1"
+            )
+
+
+def _size(name: str, value: str, artifact: Artifact) -> int:
+    if value.isascii():
+        return len(value)
+    try:
+        return len(value.encode())
+    except UnicodeEncodeError as error:
+        raise _refusal(
+            f"the field {name} of a record holds a lone surrogate, which is no character",
+            artifact,
+            mend="replace it by U+FFFD, as acc.turn.Observation does",
+        ) from error
+
+
+def _refusal(what: str, artifact: Artifact, *, mend: str) -> StoreError:
+    return StoreError(what, where=f"artifact {artifact.id[:80]!a}", mend=mend)
