@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from acc.commit import Commit as Commit
-    from acc.commit import commit as commit
     from acc.compress import Compressor as Compressor
     from acc.compress import Proposal as Proposal
     from acc.compress import ProposedItem as ProposedItem
@@ -81,7 +80,6 @@ _HOME = {
     "Trust": "acc.turn",
     "Turn": "acc.turn",
     "Verdict": "acc.gate",
-    "commit": "acc.commit",
     "default_gate": "acc.gates",
     "seed": "acc.controller",
     "update_state": "acc.controller",

@@ -6,7 +6,7 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from acc.errors import StoreMismatchError
 from acc.stores import embedding
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SCHEMA = 1
 """Version of the rows' layout in `acc.stores.chroma_rows`."""
 
-SPACE = "cosine"
+SPACE: Final = "cosine"
 
 _SEARCH_BREADTH = 200
 """Chroma's ``ef_search``: below it, a search by vector misses neighbours."""
@@ -103,7 +103,7 @@ class TenantCollections:
             self._listed = {collection.name: collection.metadata or {} for collection in found}
         for other, written in self._listed.items():
             if other.startswith(prefix) and other != name:
-                raise _mismatch(other, written)
+                raise _mismatch(other, written, identity())
         return name in self._listed
 
     def _opened(self, tenant: str) -> Collection:
@@ -121,7 +121,7 @@ class TenantCollections:
             name,
             embedding_function=None,
             metadata=dict(identity()),
-            configuration={"hnsw": {"space": "cosine", "ef_search": _SEARCH_BREADTH}},
+            configuration={"hnsw": {"space": SPACE, "ef_search": _SEARCH_BREADTH}},
         )
 
 
@@ -134,17 +134,14 @@ def _check(collection: Collection) -> None:
     configuration = collection.configuration_json
     index = configuration.get("hnsw") or configuration.get("spann") or {}
     written = {**(collection.metadata or {}), "space of the index": index.get("space")}
-    if any(written.get(key) != value for key, value in _expected().items()):
-        raise _mismatch(collection.name, written)
+    expected = {**identity(), "space of the index": SPACE}
+    if any(written.get(key) != value for key, value in expected.items()):
+        raise _mismatch(collection.name, written, expected)
 
 
-def _expected() -> dict[str, str | int]:
-    return {**identity(), "space of the index": SPACE}
-
-
-def _mismatch(name: str, written: Mapping[str, Any]) -> StoreMismatchError:
-    expected = {key: value for key, value in _expected().items() if key in written}
-    expected = {**identity(), **expected}
+def _mismatch(
+    name: str, written: Mapping[str, Any], expected: Mapping[str, Any]
+) -> StoreMismatchError:
     differing = [key for key, value in expected.items() if written.get(key) != value]
     there = ", ".join(f"{key}={written.get(key, 'absent')}" for key in differing)
     here = ", ".join(f"{key}={expected[key]}" for key in differing)

@@ -11,17 +11,20 @@ from acc.stores.limits import check_storable
 
 
 class MemoryArtifactStore:
-    """Keeps records in a dict per tenant; what it accepts and refuses is what Chroma does.
+    """Keeps records in a dict per tenant; accepts and refuses what the Chroma store does.
 
-    For any number of threads. `shared` is False: nothing else can write to it.
+    For any number of threads. Gone with the process.
     """
-
-    shared = False
 
     def __init__(self) -> None:
         self._tenants: dict[str, dict[str, Artifact]] = {}
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def shared(self) -> bool:
+        """False: nothing else can write to it."""
+        return False
 
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         """Insert those whose id is absent; what is there stays as it is.
@@ -29,22 +32,22 @@ class MemoryArtifactStore:
         Raises:
             StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
         """
-        self._check_open()
         for artifact in artifacts:
             check_storable(tenant, artifact)
         with self._lock:
+            self._check_open()
             records = self._tenants.setdefault(tenant, {})
             for artifact in artifacts:
                 records.setdefault(artifact.id, artifact)
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """The records of these ids that exist, in the order asked.
+        """The records of these ids that exist, in the order asked; any number of ids.
 
         Raises:
             StoreError: The store is closed.
         """
-        self._check_open()
         with self._lock:
+            self._check_open()
             records = self._tenants.get(tenant, {})
             return [records[id_] for id_ in ids if id_ in records]
 
@@ -56,4 +59,4 @@ class MemoryArtifactStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError("the store is closed", where="memory", mend="open a new store")
+            raise StoreError("the store is closed", where="memory", mend="open a new one")
