@@ -7,9 +7,9 @@ behind each verb is in `acc.run`, once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem, Retirement
@@ -22,6 +22,10 @@ from acc.store import Thread
 from acc.turn import Channel, Evidence, Observation, Turn
 
 
+Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
+"""A state, its canonical JSON, or None for a thread's first turn."""
+
+
 class MemoryController(Memory):
     """The memory in front of an agent.
 
@@ -29,12 +33,12 @@ class MemoryController(Memory):
     """
 
     def step(
-        self, state: CompressedCognitiveState | None, turn: Turn, *, thread: str | Thread
+        self, state: Stored, turn: Turn, *, thread: str | Thread
     ) -> Step:
         """Take in a turn and replace the state.
 
         Args:
-            state: CCS_t-1; None for the thread's first.
+            state: CCS_t-1, or its canonical JSON; None for the thread's first.
             turn: What happened since.
             thread: The conversation; a `Thread` where tenants, users or agents are told apart.
 
@@ -57,7 +61,7 @@ class MemoryController(Memory):
         return run.step
 
     def record(
-        self, decision: Sequence[Observation], *, state: CompressedCognitiveState | None, thread: str | Thread
+        self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """Store the agent's answer, calls and results as soon as they exist; repeatable.
 
@@ -78,7 +82,7 @@ class AsyncMemoryController(Memory):
     """`MemoryController` for asynchronous agents: I/O happens off the event loop."""
 
     async def step(
-        self, state: CompressedCognitiveState | None, turn: Turn, *, thread: str | Thread
+        self, state: Stored, turn: Turn, *, thread: str | Thread
     ) -> Step:
         """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""
         with self.running(state, turn, thread) as run:
@@ -91,7 +95,7 @@ class AsyncMemoryController(Memory):
         return run.step
 
     async def record(
-        self, decision: Sequence[Observation], *, state: CompressedCognitiveState | None, thread: str | Thread
+        self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """As `MemoryController.record`."""
         await asyncio.to_thread(self.recorded, decision, state, thread)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from acc.ranking import terms
 from acc.turn import Channel, Observation, Turn
 from acc.wording import stems
 
@@ -34,7 +35,7 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     if len(text) <= limit:
         return text
     lines = [_shortened(line) for line in _ends(text).splitlines() if line.strip()]
-    scores = [len(about & stems(line)) for line in lines]
+    scores = [len(about.intersection(terms(line))) for line in lines]
     last = len(lines) - 1
     order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
     kept: set[int] = set()

@@ -25,6 +25,10 @@ from acc.wording import stems
 RELEVANCE = "relevance"
 
 
+READ_CHARS = 1_200
+"""Characters of one candidate that a compressor reads."""
+
+
 class Verdict(BaseModel):
     """What the gate says of one candidate. Kept in the audit record (law 4).
 
@@ -69,6 +73,7 @@ class Context:
     retired: dict[str, int] = field(default_factory=dict)
     admitted: list[Evidence] = field(default_factory=list)
     relaxed: bool = False
+    _read: dict[str, Evidence] = field(default_factory=dict)
 
     @cached_property
     def about(self) -> frozenset[str]:
@@ -80,15 +85,18 @@ class Context:
         """Stems of each item of the state."""
         return tuple(stems(item.words) for _, item in self.state.items())
 
-    def read(self, candidate: Candidate, limit: int = 1_200) -> Evidence:
+    def read(self, candidate: Candidate, limit: int = READ_CHARS) -> Evidence:
         """The candidate as the compressor would read it: cut to what bears on the turn."""
         artifact = candidate.artifact
+        if artifact.id in self._read:
+            return self._read[artifact.id]
         text = excerpt(artifact.text, self.about, limit)
-        return Evidence(
+        self._read[artifact.id] = evidence = Evidence(
             channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
             ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,
             left_out=max(0, len(artifact.text) - len(text)),
         )  # fmt: skip
+        return evidence
 
 
 Judgement = Union[Verdict, bool]

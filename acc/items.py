@@ -9,6 +9,7 @@ item types by subclassing `Item`, naming a ``head`` (the field shown first) and 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
@@ -86,6 +87,7 @@ class Item(BaseModel):
     endorsed: bool = False
 
     @classmethod
+    @cache
     def own_fields(cls) -> tuple[str, ...]:
         """Fields that say something, in the order of their declaration."""
         return tuple(name for name in cls.model_fields if name not in Item.model_fields)

@@ -105,7 +105,11 @@ class Memory:
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """The newest committed state of a thread by its audit log, or None."""
         entry = (audit := self.audit_of(whose(thread))) and audit.last()
-        return self.settings.policy.schema.load(entry["state"]) if entry else None
+        return self.load(entry["state"]) if entry else None
+
+    def load(self, raw: Any) -> CompressedCognitiveState:
+        """A stored state under this memory's schema; see `CompressedCognitiveState.load`."""
+        return self.settings.policy.schema.load(raw)
 
     def open_evidence(self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread) -> str:
         """The whole text behind a reference in ``state``.
@@ -122,17 +126,17 @@ class Memory:
     def recorded(
         self,
         decision: Sequence[Observation],
-        state: CompressedCognitiveState | None,
+        state: Any,
         thread: str | Thread,
     ) -> None:
         """What stands behind ``record``."""
-        prior = self.settings.policy.schema.load(state)
+        prior = self.load(state)
         with self.lock:
             self.log_of(whose(thread)).record(prior, decision)
 
     @contextmanager
     def running(
-        self, state: CompressedCognitiveState | None, turn: Turn, thread: str | Thread
+        self, state: Any, turn: Turn, thread: str | Thread
     ) -> Iterator[Run]:
         """A run of one turn; no other step of the thread may be under way.
 
@@ -150,7 +154,7 @@ class Memory:
                 )
             under_way.add(who.key)
         try:
-            prior = self.settings.policy.schema.load(state)
+            prior = self.load(state)
             yield Run(self, who, prior, turn)
         finally:
             under_way.discard(who.key)

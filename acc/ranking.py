@@ -92,7 +92,7 @@ def terms(text: str) -> list[str]:
     """
     found = []
     for name in _NAME.findall(text.lower()):
-        words = _WORD.findall(name)
+        words = (name,) if name.isalnum() else _WORD.findall(name)
         if len(words) > 1 and len(name) <= LONGEST:
             found.append(name)
         for word in words:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from acc.items import Constraint, Entity, Item, Relation, Uncertainty, one_line
+from acc.items import Entity, Gist, Item, Relation, Uncertainty, one_line
 from acc.turn import Trust
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def render_toon(state: CompressedCognitiveState) -> str:
 def _rows(slot: SlotField, items: Iterable[Item]) -> list[dict[str, Any]]:
     items = tuple(items)
     shown = [f for f in slot.item.own_fields() if f not in slot.item.unseen]
-    if "status" not in shown and any(_is_low(item) for item in items):
+    says_it = "status" in shown or "channel" in shown
+    if not says_it and any(_is_low(item) for item in items):
         return [{**_row(item, shown), "by": item.trust.word} for item in items]
     return [_row(item, shown) for item in items]
 
@@ -104,11 +105,13 @@ def _body(item: Item) -> str:
         return f"{_atom(item.predicate)}({_term(item.subject)} {_term(item.object)})"
     if isinstance(item, Uncertainty):
         return f"level({item.level}) gaps({_terms(item.gap)})"
-    shown = [f for f in item.own_fields() if f not in item.unseen]
-    if shown == ["text"]:
-        return _term(str(getattr(item, "text")), quoted_as=isinstance(item, Constraint) and "rule" or "")
-    head, *rest = (_term(str(getattr(item, name))) for name in shown if name not in ("done", "channel"))
-    return f"{_atom(str(getattr(item, item.head)))}({' '.join(rest)})" if rest else head
+    if isinstance(item, Gist):
+        return _conjunction(item.text)
+    head, *rest = (name for name in item.own_fields() if name not in (*item.unseen, "done", "channel"))
+    if not rest:
+        return _term(str(getattr(item, head)))
+    arguments = " ".join(_term(str(getattr(item, name))) for name in rest)
+    return f"{_atom(str(getattr(item, head)))}({arguments})"
 
 
 def _marks(item: Item) -> Iterator[str]:
@@ -120,20 +123,26 @@ def _marks(item: Item) -> Iterator[str]:
         yield item.trust.word
 
 
-def _term(text: str, quoted_as: str = "") -> str:
+def _term(text: str) -> str:
     """``text`` as one term: as it stands if it is one, else quoted."""
-    if _is_terms(text, single=True):
-        return text
-    quoted = json.dumps(text, ensure_ascii=False)
-    return f"{quoted_as}({quoted})" if quoted_as else quoted
+    return text if _is_terms(text, single=True) else _quoted(text)
 
 
 def _terms(text: str) -> str:
-    return text if _is_terms(text, single=False) else json.dumps(text, ensure_ascii=False)
+    return text if _is_terms(text, single=False) else _quoted(text)
+
+
+def _conjunction(text: str) -> str:
+    """The one item of a slot may be several terms joined by ``&``: there is no other to pose as."""
+    return text if all(_is_terms(part, single=True) for part in text.split(" & ")) else _quoted(text)
 
 
 def _atom(text: str) -> str:
-    return text if re.fullmatch(_ATOM, text) else json.dumps(text, ensure_ascii=False)
+    return text if re.fullmatch(_ATOM, text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _is_terms(text: str, *, single: bool) -> bool:

@@ -83,7 +83,7 @@ class CompressedCognitiveState(BaseModel):
     ] = ()
     semantic_gist: Annotated[
         tuple[Gist, ...],
-        Slot(places=2, evict=90, letter="s", join=" & ", guidance="the topic, when it changed"),
+        Slot(places=1, evict=90, letter="s", guidance="the topic, when it changed"),
     ] = ()
     focal_entities: Annotated[
         tuple[Entity, ...],

@@ -41,7 +41,7 @@ _RANGE = re.compile(r"(?<=\d)[-–—](?=\d{1,4}$)(?<!-\d\d-)(?<!-\d-)")
 _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def marks(text: str) -> frozenset[str]:
     """Identifiers, addresses and numbers in ``text``, folded: what no rewording may invent."""
     joined = _SEPARATOR.sub("", text)
@@ -50,7 +50,7 @@ def marks(text: str) -> frozenset[str]:
     return frozenset(mark for mark in folded if mark)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def stems(text: str) -> frozenset[str]:
     """The content words of ``text``, stemmed."""
     return frozenset(terms(text))
@@ -98,12 +98,17 @@ RUN = 5
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
-    words, there = terms(text), terms(other)
+    words = terms(text)
     if len(words) < 3:
         return False
     size = min(RUN, len(words))
-    runs = {tuple(there[i : i + size]) for i in range(len(there) - size + 1)}
-    return any(tuple(words[i : i + size]) in runs for i in range(len(words) - size + 1))
+    return not _runs(text, size).isdisjoint(_runs(other, size))
+
+
+@lru_cache(maxsize=256)
+def _runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
+    words = terms(text)
+    return frozenset(zip(*(words[i:] for i in range(size)), strict=False))
 
 
 LEAST_OWN = 1 / 3

@@ -28,7 +28,7 @@ VALUES: tuple[tuple[str, str], ...] = (
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in VALUES), re.I)
 _LINK = re.compile(
     r"(?:^|\s)(?P<link>is|are|was|were|'s|'re|of|at|stands?|comes?|came|drops?|dropped|rises?|rose|goes|falls?|fell|grew|grows|"
-    r"moves?|moved|changes?|changed|remains?|becomes?|shows?|holds?|has|have|reads?|equals?|totals?|costs?|needs?|takes?|"
+    r"moves?|moved|changes?|changed|remains?|becomes?|shows?|holds|has|have|reads?|equals?|totals?|costs?|needs?|takes?|"
     r"leaves?|starts?|ends?|runs?|[:=])"
     r"(?:\s(?:now|only|about|around|roughly|still|already|just|currently|again|up|down|out|at|to|by|on|for|from|due|set|"
     r"under|an?|the|total|is|of|over|almost|nearly|exactly|and|held)){0,4}\s*(?:[(\"'“]\s?)?$",
@@ -39,14 +39,15 @@ _BREAK = frozenset(
     a an the this that these those my your our his her its their i we you he she they it me us him them who which what
     is are was were be been being am do does did has have had will would shall should can could may might must
     and or but so because if when while as than then now still also just only not no yes again already
-    with without into onto over under above below between through during before after until till since about against
+    without into onto through during before after until till since about out up down whatever
     leaving giving making bringing puts put brings leaves gives makes start starts stands stand comes
     there here some any each every all both one ok okay right done good great sure sorry so
     """.split()
 )
-_OWNERS = frozenset("for in on at from by to with".split())
+_OWNERS = frozenset("for in on at from by to with over under above below between against".split())
 _DULL = frozenset("new current latest updated revised old final same total overall actual only whole entire".split())
 _WORD = re.compile(r"[^\s,;:()\"“”!?]+")
+_NAMED = re.compile(r"[A-ZÀ-Þ][\w'-]+(?: (?:do|da|de|del|di|la|le|of|van|von|der) [A-ZÀ-Þ][\w'-]+)+$")
 _EDGE = re.compile(r"[,;:(!?–—]\s|\.\s")
 
 
@@ -74,6 +75,8 @@ def values_in(words: str) -> Iterator[Value]:
             continue
         if kind == "id" and not match.group().isupper():
             continue
+        if match.group().lower() in ("one", "half", "a dozen"):
+            continue
         yield Value(kind, match.group().strip(), match.start(), match.end())
 
 
@@ -96,11 +99,14 @@ def phrase_before(words: str) -> str:
     edge = 0
     for edge_match in _EDGE.finditer(tail):
         edge = edge_match.end()
+    named = _NAMED.search(tail, edge)
+    if named:
+        return named.group()
     found: list[str] = []
     owned: list[str] = []
     for match in reversed(list(_WORD.finditer(tail, edge))):
         word = match.group().strip("'’.-")
-        if not word or word.lower() in _BREAK:
+        if not word or word.lower() in _BREAK or word[0] in "£€$":
             break
         if word.lower() in _OWNERS:
             owned, found = found or owned, []
@@ -110,4 +116,5 @@ def phrase_before(words: str) -> str:
     while kept and kept[0].lower() in {*_DULL, "of"}:
         kept = kept[1:]
     phrase = " ".join(kept[-5:]).removesuffix("'s").removesuffix("’s")
-    return phrase if sum(c.isalpha() for c in phrase) >= 2 else ""
+    participle = len(kept) == 1 and phrase.endswith(("ed", "ing"))
+    return phrase if sum(c.isalpha() for c in phrase) >= 2 and not participle else ""

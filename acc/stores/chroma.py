@@ -180,11 +180,14 @@ class ChromaArtifactStore:
                 self._resources.close()
 
     def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
+        import numpy
+
+        embeddings = [numpy.frombuffer(row.embedding, numpy.float32) for row in rows]
         self._patience(
             lambda: collection.add(
                 ids=[row.id for row in rows],
                 documents=[row.document for row in rows],
-                embeddings=[row.embedding for row in rows],
+                embeddings=embeddings,
                 metadatas=[row.metadata for row in rows],
             )
         )

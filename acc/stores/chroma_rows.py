@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acc.errors import StoreError
 from acc.store import Artifact
 from acc.stores.embedding import embed
 from acc.stores.limits import check_storable, labels
+
+if TYPE_CHECKING:
+    from array import array
 
 ID_BYTES = 128
 VALUE_BYTES = 4_096
@@ -38,8 +40,7 @@ _EMPTY: Mapping[str, str | int] = {
 }
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One record as `chromadb.Collection.add` takes it.
 
     Attributes:
@@ -51,7 +52,7 @@ class Row:
 
     id: str
     document: str
-    embedding: Sequence[float]
+    embedding: array[float]
     metadata: dict[str, str | int]
 
 
@@ -71,10 +72,11 @@ def to_rows(tenant: str, artifacts: Iterable[Artifact]) -> list[Row]:
     """
     rows: dict[str, Row] = {}
     for artifact in artifacts:
-        check_storable(tenant, artifact)
+        texts = labels(tenant, artifact)
+        check_storable(artifact, texts)
         key = row_id(artifact.id)
         if key not in rows:
-            metadata = _metadata(tenant, key, artifact)
+            metadata = _metadata(key, artifact, texts)
             rows[key] = Row(key, artifact.text, embed(artifact.text), metadata)
     return list(rows.values())
 
@@ -108,7 +110,7 @@ def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None)
         ) from error
 
 
-def _metadata(tenant: str, key: str, artifact: Artifact) -> dict[str, str | int]:
+def _metadata(key: str, artifact: Artifact, texts: dict[str, str]) -> dict[str, str | int]:
     metadata: dict[str, str | int] = {
         "sha256": _sha256(artifact.text),
         "kind": artifact.kind,
@@ -120,11 +122,9 @@ def _metadata(tenant: str, key: str, artifact: Artifact) -> dict[str, str | int]
         metadata["trust"] = artifact.trust.word
     if (artifact.part, artifact.parts) != (0, 1):
         metadata |= {"part": artifact.part, "parts": artifact.parts}
-    texts = labels(tenant, artifact)
-    texts["thread_id"] = texts.pop("thread")
-    if texts["id"] == key:
-        del texts["id"]
     for name, value in texts.items():
+        if name == "id" and value == key:
+            continue
         if len(value) * 4 <= VALUE_BYTES:
             if value:
                 metadata[name] = value

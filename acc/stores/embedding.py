@@ -48,7 +48,7 @@ _PROBE = (
 )
 
 
-def embed(text: str) -> list[float]:
+def embed(text: str) -> array[float]:
     """The vector of ``text``: `DIMENSION` float32 values of length 1.
 
     A text without terms points away from all others: its cosine with any query is 0 or less.
@@ -66,7 +66,7 @@ def embed(text: str) -> list[float]:
         vector[bucket] = weight / length
     if not weights:
         vector[0] = -1.0
-    return vector.tolist()
+    return vector
 
 
 @cache

@@ -8,6 +8,7 @@ fit is refused whole, never cut.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 from acc.errors import StoreError
 from acc.store import RECORD_BYTES, Artifact
@@ -24,7 +25,7 @@ def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
     return {
         "tenant": tenant,
         "id": artifact.id,
-        "thread": artifact.thread,
+        "thread_id": artifact.thread,
         "branch": artifact.branch,
         "ref": artifact.ref,
         "name": artifact.name,
@@ -36,8 +37,8 @@ def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
     }
 
 
-def check_storable(tenant: str, artifact: Artifact) -> None:
-    """Pass a record that every backend keeps without loss.
+def check_storable(artifact: Artifact, texts: Mapping[str, str]) -> None:
+    """Pass a record that every backend keeps without loss; ``texts`` are its `labels`.
 
     Raises:
         StoreError: Text or labels too long, a lone surrogate, or a number beyond 64 bits.
@@ -48,7 +49,7 @@ def check_storable(tenant: str, artifact: Artifact) -> None:
             artifact,
             mend="cut it with acc.store.split_text and store the parts",
         )
-    sizes = (_size(name, value, artifact) for name, value in labels(tenant, artifact).items())
+    sizes = (_size(name, value, artifact) for name, value in texts.items())
     if sum(sizes) > LABEL_BYTES:
         raise _refusal(
             f"names, sources and reason of a record are over {LABEL_BYTES:,} bytes together",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acc.errors import StoreError
 from acc.store import Artifact
-from acc.stores.limits import check_storable
+from acc.stores.limits import check_storable, labels
 
 
 class MemoryArtifactStore:
@@ -33,7 +33,7 @@ class MemoryArtifactStore:
             StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
         """
         for artifact in artifacts:
-            check_storable(tenant, artifact)
+            check_storable(artifact, labels(tenant, artifact))
         with self._lock:
             self._check_open()
             records = self._tenants.setdefault(tenant, {})

@@ -1,0 +1,5 @@
+"""What users need to test their own parts against the library's."""
+
+from acc.testing.store_conformance import check_store
+
+__all__ = ["check_store"]

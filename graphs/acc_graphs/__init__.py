@@ -1,0 +1,1 @@
+"""Reference graphs: LangGraph agents with the memory in front."""

@@ -1,0 +1,1 @@
+"""Domain schemas: one domain's state per file."""
