@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
@@ -36,8 +37,11 @@ class Branch:
         self.thread = thread
         self.name = name
         self.artifacts: list[Artifact] = []
+        self.turns: array[int] = array("i")
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
+        self._by_ref: dict[str, list[int]] = {}
+        self._by_turn: dict[int, list[int]] = {}
         self._next = 1
         self._unsaved: list[Artifact] = []
 
@@ -64,15 +68,20 @@ class Branch:
 
     def of_turn(self, turn: int) -> list[Artifact]:
         """The observations of ``turn`` on this very branch, first parts only."""
-        return [
-            a
-            for a in self.artifacts
-            if a.turn == turn and a.branch == self.name and a.kind == "observation" and a.part == 0
-        ]
+        held = self.at_turn(turn)
+        return [a for a in held if a.branch == self.name and a.kind == "observation" and a.part == 0]
+
+    def at_turn(self, turn: int) -> list[Artifact]:
+        """Everything of ``turn`` that the branch sees, its ancestors' included."""
+        return [self.artifacts[at] for at in self._by_turn.get(turn, ())]
+
+    def positions(self, ref: str) -> list[int]:
+        """Where in `artifacts` the parts of the text that ``ref`` names stand."""
+        return self._by_ref.get(ref, [])
 
     def parts(self, ref: str) -> list[Artifact]:
         """All parts of the text that ``ref`` names, in order."""
-        return sorted((a for a in self.artifacts if a.ref == ref), key=lambda a: a.part)
+        return sorted((self.artifacts[at] for at in self.positions(ref)), key=lambda a: a.part)
 
     def append(self, artifacts: Sequence[Artifact]) -> None:
         """Write ``artifacts`` at the end, together with what waits from before.
@@ -127,7 +136,10 @@ class Branch:
         before = self.artifacts[-1] if self.artifacts else None
         # Speech is understood from the speech before it; a tool's output stands for itself.
         together = before is not None and _is_speech(before) and _is_speech(artifact)
+        self._by_ref.setdefault(artifact.ref, []).append(len(self.artifacts))
+        self._by_turn.setdefault(artifact.turn, []).append(len(self.artifacts))
         self.artifacts.append(artifact)
+        self.turns.append(artifact.turn)
         self.index.add(artifact.text, before.text if before is not None and together else "")
         if artifact.kind == "set_aside" and artifact.reason == "retired":
             for ref in artifact.sources:
@@ -255,7 +267,7 @@ class ThreadLog:
             )
             for index, gone in enumerate(set_aside)
         ]  # fmt: skip
-        known = {a.identity for a in branch.artifacts if a.turn == turn and a.kind == "set_aside"}
+        known = {a.identity for a in branch.at_turn(turn) if a.kind == "set_aside"}
         new = [a for a in artifacts if a.identity not in known]
         if not new:
             return
@@ -316,6 +328,12 @@ class ThreadLog:
 
 def _is_speech(artifact: Artifact) -> bool:
     return artifact.channel in (Channel.USER, Channel.AGENT) and not artifact.call_id
+
+
+def is_reply(artifact: Artifact) -> bool:
+    """Whether it is the beginning of what the agent said to the user."""
+    spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
+    return spoken and not artifact.call_id and artifact.part == 0
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:

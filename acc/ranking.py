@@ -22,12 +22,15 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
 
+import numpy as np
+from numpy.typing import NDArray
 from snowballstemmer.english_stemmer import EnglishStemmer
 
 HEAD = 1_000
@@ -36,8 +39,8 @@ HEAD = 1_000
 LONGEST = 128
 """Characters of the longest term: longer words are cut, longer identifiers found by part."""
 
-_APART = 1_000_000
-"""Places between documents of different runs: ``decay`` to this power is 0 in a float."""
+REACH = 40
+"""Places as far as which a neighbour's score is felt: 0.8 to this power is a ten-thousandth."""
 
 _NAME = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*")
 _WORD = re.compile(r"[^\W_]+")
@@ -135,10 +138,10 @@ class LexicalIndex:
 
     def __init__(self, weights: Weights = Weights()) -> None:
         self._weights = weights
-        self._postings: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-        self._lengths: list[float] = []
+        self._postings: dict[str, tuple[array[int], array[float]]] = {}
+        self._lengths: array[float] = array("d")
         self._total = 0.0
-        self._places: list[int] = []
+        self._runs: array[int] = array("i")
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -156,17 +159,25 @@ class LexicalIndex:
         for term in terms(predecessor[:HEAD]) if weight else ():
             counts[term] += weight
         for term, count in counts.items():
-            self._postings[term].append((position, count))
+            places, frequencies = self._postings.setdefault(term, (array("i"), array("f")))
+            places.append(position)
+            frequencies.append(count)
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length
-        last = self._places[-1] if self._places else 0
-        self._places.append(last + (1 if predecessor else _APART))
+        last = self._runs[-1] if self._runs else 0
+        self._runs.append(last if predecessor else last + 1)
         return position
+
+    def score_all(self, query: str) -> NDArray[np.float64]:
+        """The score of every position; 0 for documents that share no term with ``query``."""
+        own = self._bm25(query)
+        return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
         """Position to score, above 0, of the documents that share a term with ``query``."""
-        return self._shared(self._bm25(query))
+        scores = self.score_all(query)
+        return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
 
     def best(
         self, query: str, k: int, keep: Callable[[int], bool] = lambda _: True
@@ -178,28 +189,30 @@ class LexicalIndex:
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
-    def _bm25(self, query: str) -> dict[int, float]:
-        scores: dict[int, float] = {}
-        lengths, k1, b = self._lengths, self._weights.k1, self._weights.b
-        flat, slope = k1 * (1 - b), k1 * b * len(self) / (self._total or 1.0)
+    def _bm25(self, query: str) -> NDArray[np.float64]:
+        count = len(self)
+        scores = np.zeros(count)
+        lengths = np.frombuffer(self._lengths) if count else scores
+        k1, b = self._weights.k1, self._weights.b
+        scale = k1 * (1 - b) + k1 * b * count / (self._total or 1.0) * lengths
         for term in dict.fromkeys(terms(query)):
-            postings = self._postings.get(term, ())
-            idf = math.log1p((len(self) - len(postings) + 0.5) / (len(postings) + 0.5))
-            gain = idf * (k1 + 1)
-            for at, tf in postings:
-                scores[at] = scores.get(at, 0.0) + gain * tf / (tf + flat + slope * lengths[at])
+            if term not in self._postings:
+                continue
+            places = np.frombuffer(self._postings[term][0], np.int32)
+            tf = np.frombuffer(self._postings[term][1], np.float32).astype(np.float64)
+            idf = math.log1p((count - len(places) + 0.5) / (len(places) + 0.5))
+            scores[places] += idf * (k1 + 1) * tf / (tf + scale[places])
         return scores
 
-    def _shared(self, own: dict[int, float]) -> dict[int, float]:
-        # One walk each way that carries what has faded: the sum over all pairs in linear time.
-        share, decay = self._weights.share, self._weights.decay
-        scores, order = dict(own), sorted(own)
-        for walk in (order, reversed(order)):
-            carried, last = 0.0, 0
-            for at in walk:
-                place = self._places[at]
-                carried *= decay ** abs(place - last)
-                scores[at] += share * carried
-                carried += own[at]
-                last = place
-        return scores
+    def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What fades in from either side, within a run, as far as `REACH`."""
+        around = np.zeros(len(own))
+        runs = np.frombuffer(self._runs, np.int32) if len(own) else np.zeros(0, np.int32)
+        for distance in range(1, min(REACH, len(own) - 1) + 1):
+            together = runs[distance:] == runs[:-distance]
+            if not together.any():
+                break
+            faded = self._weights.decay**distance * together
+            around[distance:] += faded * own[:-distance]
+            around[:-distance] += faded * own[distance:]
+        return around

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from acc.items import Cue, Entity, Uncertainty
 from acc.log import Branch
 from acc.state import CompressedCognitiveState
@@ -49,32 +52,33 @@ class Recall:
         self, turn: Turn, state: CompressedCognitiveState, branch: Branch
     ) -> list[Candidate]:
         """The candidates for this turn, best first; ties go to the later artifact."""
-        read = {o.ref for o in turn.readable}
-        seen = branch.artifacts
-
-        def keep(position: int) -> bool:
-            artifact = seen[position]
-            return artifact.turn <= state.turn and artifact.ref not in read
-
-        asked = branch.index.scores(turn.user_words)
-        about = self._about_state(branch, state)
-        total = {
-            position: asked.get(position, 0.0) + about.get(position, 0.0)
-            for position in asked.keys() | about.keys()
-            if keep(position)
-        }
-        best = sorted(total, key=lambda position: (-total[position], -position))[: self.most]
-        top = max((total[position] for position in best), default=0.0)
+        if not branch.artifacts:
+            return []
+        asked = branch.index.score_all(turn.user_words)
+        total = asked + self.state_weight * self._about_state(branch, state)
+        total[~self._recallable(turn, state, branch)] = 0.0
+        order = np.lexsort((np.arange(len(total)), total))[::-1][: self.most]
+        top = float(total[order[0]]) or 1.0
         return [
-            Candidate(seen[p], total[p] / top, asked.get(p, 0.0) / total[p]) for p in best if top > 0
+            Candidate(branch.artifacts[at], float(total[at]) / top, float(asked[at] / total[at]))
+            for at in order
+            if total[at] > 0
         ]
 
-    def _about_state(self, branch: Branch, state: CompressedCognitiveState) -> dict[int, float]:
-        if not self.state_weight:
-            return {}
-        query = " ".join(_about(state))
-        scores = branch.index.scores(query) if query else {}
-        return {position: self.state_weight * score for position, score in scores.items()}
+    def _recallable(
+        self, turn: Turn, state: CompressedCognitiveState, branch: Branch
+    ) -> NDArray[np.bool_]:
+        """Neither from after the state's turn, nor what the agent reads anyway."""
+        past = np.asarray(branch.turns) <= state.turn
+        for observation in turn.readable:
+            past[branch.positions(observation.ref)] = False
+        return past
+
+    def _about_state(
+        self, branch: Branch, state: CompressedCognitiveState
+    ) -> NDArray[np.float64]:
+        query = " ".join(_about(state)) if self.state_weight else ""
+        return branch.index.score_all(query)
 
 
 def _about(state: CompressedCognitiveState) -> Iterator[str]:

@@ -15,7 +15,7 @@ from acc.errors import CompressionError
 from acc.excerpt import cut_turn
 from acc.gate import Context, Verdict, qualify
 from acc.laws.held import pending_is_full
-from acc.log import Branch
+from acc.log import Branch, is_reply
 from acc.policy import Policy
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
@@ -157,18 +157,14 @@ class Run:
         """The reply before, under the ref by which it is stored; found in the log if not given."""
         if any(o.channel is Channel.AGENT for o in turn.observations[:1]):
             return turn
-        spoken = [
-            a
-            for a in self._branch.artifacts
-            if a.turn <= self._state.turn and a.channel is Channel.AGENT and not a.call_id and a.part == 0
-        ]
-        if not spoken:
+        earlier = (a for n in (self._state.turn, self._state.turn - 1) for a in self._branch.at_turn(n)[::-1])
+        last = next((a for a in earlier if is_reply(a)), None)
+        if last is None:
             return turn
-        last = spoken[-1]
         heard = tuple(
             Observation(channel=a.channel, text=a.text, name=a.name, ref=a.ref)
-            for a in self._branch.artifacts
-            if a.turn == last.turn and a.channel in (Channel.TOOL, Channel.DOCUMENT)
+            for a in self._branch.at_turn(last.turn)
+            if a.channel in (Channel.TOOL, Channel.DOCUMENT)
         )
         reply = Observation(channel=Channel.AGENT, text=last.text, ref=last.ref)
         return turn.model_copy(update={"reply": reply, "heard": heard})

@@ -136,7 +136,7 @@ _REQUIREMENT = (
     r"\b(?:from now on|going forward|henceforth|as a rule|as a matter of principle|at all times|"
     r"until further notice|by default|as standard)\b|"
     r"\bin (?:the )?future,? (?:please|always|never|no|do|don't|use|check|all|every|you)\b",
-    rf"{_START}only (?!(?:thing|problem|question|issue|then|one|two|three|four|five|\d+|a|a few|just|recently|because|that)\b)\w|\buse only\b",
+    rf"{_START}only (?!(?:what|thing|problem|question|issue|then|one|two|three|four|five|\d+|a|a few|just|recently|because|that)\b)\w|\buse only\b",
     r"^(?!it\b|that\b|this\b|i\b|they\b|he\b|she\b).{1,80}?\bonly (?:ever |be )?(?!has|had|have|got|\w+ed\b.{0,4}$)"
     r"(?:\w+ ){0,3}?(?:after|if|when|once|with|through|via)\b",
     r"^(?!i\b|we\b|it\b|they\b|that\b|this\b).{3,80}?(?<![-\w])only(?:,? please)?[.!]?$",

@@ -29,7 +29,7 @@ IDENTIFIERS: tuple[tuple[str, str], ...] = (
     ("host", r"\b[a-z][a-z0-9]{0,20}(?:-[a-z0-9]{1,20}){1,5}(?:\.[a-z0-9-]{1,30}){1,5}\b|"
              r"\b[a-z][a-z0-9]{1,20}(?:-[a-z0-9]{1,20}){0,4}-\d{1,4}\b"),
     ("id", r"\b(?=[A-Z0-9_-]{0,40}\d)(?=[A-Z0-9_-]{0,40}[A-Z])[A-Z0-9]{1,20}(?:[-_][A-Z0-9]{1,20}){0,5}\b"),
-    ("number", r"(?<![\d.,:£€$-])\d{5,20}(?![\d.,:%-])"),
+    ("number", r"(?<![\d.,:£€$-])\d{3,20}(?![\d%]|[,.:-]\d)"),
 )
 """What an identifier looks like, by type; the first that matches counts."""
 
@@ -39,9 +39,15 @@ _KIND = re.compile(r"\b(?P<kind>[A-Za-z][a-z]{2,20}|PO|PR|VM|IP)(?: (?:is|no\.?|
 _NO_KIND = frozenset(
     """
     the and for with from that this into onto over under are was has have had its our your their then than when
-    but not now take hold use using see ran run only also both all any new old still just after before about against
+    but not now take hold use using see ran only also both all any new old still just after before about against
     between via per plus until till since like does did doing done can will would should could may might must get got
     put one two three which what where who how why there here out off down very more most less too yes found among
+    """.split()
+)
+_NUMBERED = frozenset(
+    """
+    account order ticket case room run job invoice document doc port gate line bus train platform section article claim
+    patient bed unit batch lot build release issue page extension number ref reference code ward flat vehicle po pr
     """.split()
 )
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w'’À-ÿ-]{1,30}"
@@ -54,12 +60,16 @@ _NOT_NAMES = frozenset(
     she they this that these those what who when where why how which there here also then is are was were do does did
     not my our your his her their its for from with by as can could would should will may might must let all any both
     each every some none nothing nobody everyone everything done good great right sure sorry well now just never always
-    english german french spanish
+    english german french spanish only leave release tell ask make keep use send put take check look draft write
+    give get run start stop open close book call add move maybe perhaps once whenever wherever while before after
+    until unless since because although though however instead next last first second one two three four five
+    confirmed found understood noted agreed complete sent moved rerun attached whatever otherwise both very
     """.split()
 )
-_SAYS = r"(?:'s|’s)? (?:\([^)]{1,30}\) )?(?:says?|said|writes|wrote|wants|thinks|joins?|asks?|asked|called|told|insists|is on|will|can|can't|has|takes|leaves|does|owns|signs)\b"
-_PERSON_AFTER = re.compile(_SAYS)
-_PERSON_BEFORE = re.compile(r"\b(?:ask|tell|told|mr|mrs|ms|dr|dear|cc|call|ring|ping|remind|by|with|from|me|for|to|and|hi)\.? \Z", re.I)
+_PERSON_AFTER = re.compile(
+    r" (?:\([^)]{1,30}\) )?(?:says?|said|writes|wrote|wants|thinks|joins?|joined|asks|asked|told|insists|resigned)\b"
+)
+_PERSON_BEFORE = re.compile(r"\b(?:ask|tell|told|mr|mrs|ms|dr|dear|cc|call|ring|ping|remind|thank)\.? \Z", re.I)
 
 
 def named_in(text: str) -> list[Named]:
@@ -82,6 +92,8 @@ def _identifiers(text: str) -> Iterator[Named]:
             kind = word
         elif kind == "number":
             continue
+        if kind == word and name.isdigit() and len(name) < 5 and word not in _NUMBERED:
+            continue
         yield Named(kind, name, match.start(), match.end())
 
 
@@ -89,7 +101,7 @@ def _names(text: str) -> Iterator[Named]:
     for match in _NAME.finditer(text):
         words = match.group().split(" ")
         start = match.start()
-        while words and words[0].lower().replace("’", "'") in _NOT_NAMES:
+        while words and words[0].lower().replace("’", "'").removesuffix("'s") in _NOT_NAMES:
             start += len(words.pop(0)) + 1
         while words and (words[-1].lower() in _NOT_NAMES or words[-1].islower()):
             words.pop()

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from acc.compressors.cues import RULES
 from acc.compressors.entities import named_in
 from acc.compressors.lookalikes import is_hearsay, is_question, is_told
 from acc.compressors.reading import Reading, Said
@@ -28,7 +29,7 @@ _STATES = re.compile(
     r"can(?:not|'t)?|will|won't|isn't|aren't|doesn't|no longer)\s"
 )
 _COLON = re.compile(r"[:,]\s")
-_COUNTED = re.compile(r"^ (?P<noun>(?!of\b|or\b|and\b|to\b|in\b|per\b|a\b)(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b")
+_COUNTED = re.compile(r"^ (?P<noun>(?!(?:of|or|and|to|in|per|a|lines?|words?|sentences?|paragraphs?|bullets?|pages?|times|things|options|points)\b)(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b")
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _CHOSEN = re.compile(
     r"\b(?:I'd|we'd|I'll|we'll|we|I|let's|please|ok|and)?\s?(?:go|going|went|stick|proceed) (?:for|with)\s|"
@@ -98,7 +99,11 @@ Triple = tuple[str, str, str]
 
 
 def _is_telling(said: Said) -> bool:
-    return not is_question(said.words, said.asks) and not is_told(said.words)
+    """Whether a sentence states something; what somebody says must or must not be, states nothing."""
+    if is_question(said.words, said.asks) or is_told(said.words):
+        return False
+    ruling = any(cue.pattern.search(said.words) for cue in RULES)
+    return not (ruling and is_hearsay(said.words, len(said.words)))
 
 
 def _fact(said: Said, own: bool, found: Triple, tools: Sequence[Observation]) -> Fact:

@@ -52,6 +52,7 @@ DONE = any_of(
 )
 """Says that something was achieved."""
 
+_TASK = re.compile(r"\b(?:task|goal|job|item)\b", re.I)
 _UNDONE = re.compile(r"\b(?:not|n't|until|once|when|before|if|as soon as|almost|nearly|half|will be|to be|isn't|never)\b", re.I)
 
 NEW_TOPIC = any_of(
@@ -77,13 +78,24 @@ def is_done(words: str) -> bool:
     return found is not None and not _UNDONE.search(words[max(0, found.start() - 40) : found.end()])
 
 
-def done_by(words: str, goals: Sequence[Item]) -> Item | None:
-    """The one among ``goals`` that ``words`` bear on, or None where it is not clear."""
-    said = stems(words)
-    ranked = sorted(
-        ((len(said & stems(str(getattr(goal, "text", "")))), goal) for goal in goals),
-        key=lambda pair: -pair[0],
-    )
+def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:
+    """The one among ``goals`` that is said to be done, or None where it is not clear.
+
+    Args:
+        words: The sentence that says so.
+        around: The sentence with what it answers.
+        goals: Active goals.
+        by_user: Whether the user says it; the agent has to name the goal or call it a task.
+    """
+    loose = by_user or _TASK.search(words)
+    said = stems(around if loose else words)
+    ranked = []
+    for goal in goals:
+        about = stems(str(getattr(goal, "text", "")))
+        shared = len(said & about)
+        enough = shared >= 1 if loose else shared >= max(2, len(about) / 2)
+        ranked.append((shared if enough else 0, goal))
+    ranked.sort(key=lambda pair: -pair[0])
     if not ranked or ranked[0][0] == 0:
         return None
     return ranked[0][1] if len(ranked) == 1 or ranked[0][0] > ranked[1][0] else None

@@ -23,7 +23,7 @@ LIFTED = any_of(
     r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) (?:the|that|my|our|what I said|about the|all)\b",
     r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|\b(?:don't|doesn't|do not|does not) (?:have|need) to\b",
     r"\b(?:doesn't|does not|don't|do not|won't) (?:apply|hold|count|matter)\b",
-    r"\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome|back|in scope) (?:again|now|after all|too)\b",
+    r"\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome) (?:again|now|after all|too)\b|\bback in (?:scope|play)\b",
     r"\bback to normal\b|\bfair game\b|\bis yours again\b|\bgo ahead (?:and|with)\b|\bfrom now on you (?:can|may)\b",
 )
 """Says that something which held does not hold any longer."""
@@ -36,24 +36,31 @@ ENDED = any_of(
 )
 """Says that something is over: it ends a rule that was tied to it."""
 
+SWAPPED = any_of(
+    r"\binstead\b|\bchange of plans?\b|\bcorrection\b|\bscratch that\b|\bon second thoughts?\b|\bnew rule\b",
+)
+"""Says that one thing takes another's place."""
+
 CHANGED = any_of(
-    r"\binstead\b|\bchange of plans?\b|\bcorrection\b|\brather than\b|\bscratch that\b|\bon second thoughts?\b",
-    r"\b(?:make|call) (?:that|it|the|them|those)\b|\bgo (?:up|down) to\b|\bup to\b",
-    r"\b(?:raise|raised|lower|lowered|increase|increased|extend|extended|reduce|reduced|cut|bump|bumped|relax|tighten|"
-    r"tightened|loosen|move|moved|moves|shift|shifted|push|pushed|change|changed|changes|switch|switched)\b",
+    SWAPPED.pattern,
+    r"\brather than\b|\b(?:make|call) (?:that|it|the|them|those)\b|\bgo (?:up|down) to\b|\bup to\b",
+    r"\b(?:raise|raised|lower|lowered|increase|increased|extend|extended|reduce|reduced|bump|bumped|relax|relaxed|tighten|"
+    r"tightened|loosen|loosened)\b|\b(?:cut|moved?|moves|shift(?:ed)?|push(?:ed)?|changed?|changes|switch(?:ed)?) (?:\w+ ){0,4}?to\b|"
+    r"\b(?:has|have|is|was) (?:been )?(?:changed|moved|shifted|pushed)\b",
     r"\b(?:from|as of|starting|effective) (?:today|now|tomorrow|monday|tuesday|wednesday|thursday|friday|next week)\b",
     r"\b(?:new|updated|revised) (?:limit|budget|cap|ceiling|deadline|threshold|rule|maximum|minimum|target|quota|date)\b",
     r"\b(?:you|we) (?:can|may|could|have|'ve got|got) (?:now )?(?:plan|go|spend|use|work|calculate|reckon|have|take|until|till)\b",
     r"\bis now\b|\bare now\b|\bnow (?:is|it's|we're at)\b|\bmore generous\b|\bstricter\b",
 )
-"""Says that something which held holds otherwise now."""
+"""Says so of a figure."""
 
 _TIED = re.compile(r"\b(?:until|till|while|as long as|for now|for the moment|during|since|because|unless|that's|is in)\b", re.I)
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b\w*\d[\w.,-]*")
 _DIGITS = re.compile(rf"(?P<money>[£€$]\s?)?(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<k>\s?k\b)?|\b(?P<word>{NUMBER_WORD})\b", re.I)
 _UNIT = re.compile(
-    r"\W{0,2}(?P<unit>euros?|pounds?|dollars?|eur|gbp|usd|chf|%|percent|words?|pages?|lines?|minutes?|hours?|days?|weeks?|"
-    r"months?|people|persons|january|february|march|april|may|june|july|august|september|october|november|december|am|pm)?",
+    r"\W{0,2}(?:a |per |an )?(?P<unit>euros?|pounds?|dollars?|eur|gbp|usd|chf|%|percent|words?|pages?|lines?|minutes?|hours?|days?|weeks?|"
+    r"months?|nights?|people|persons|january|february|march|april|may|june|july|august|september|october|november|december|am|"
+    r"pm|kb|mb|gb|tb|kg|ms|(?!(?:is|was|has|goes|needs|gets|as|this|plus)\b)[a-z]{2,}[^\Ws]s\b)?",
     re.I,
 )
 _VALUES = {
@@ -82,6 +89,8 @@ def amounts(words: str) -> list[Amount]:
         unit = _UNIT.match(words, match.end())
         named = (unit["unit"] or "").lower() if unit else ""
         kind = "money" if match["money"] or named in _MONEY else named.rstrip("s")
+        if (match["word"] or "").lower() in ("one", "half"):
+            continue
         if match["word"]:
             value = float(_VALUES.get(match["word"].lower(), 0))
         else:
@@ -113,41 +122,54 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
 
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     """The one among ``items`` that ``words`` put another figure or wording in the place of."""
-    if not CHANGED.search(words):
-        return None
-    new = amounts(words)
-    near = [item for item in items if any(_near(a, b) for a in new for b in amounts(_text(item)))]
-    if new and len(near) == 1:
+    new = amounts(words) if CHANGED.search(words) else []
+    near = [i for i in items if any(_near(a, b) for a in new for b in amounts(_text(i)))]
+    if not near:
+        return _clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+    found = _clearest(around, near, least=1)
+    if found is None and len(near) == 1 and any(a.unit or a.value > _DAYS for a in new):
         return near[0]
-    return _clearest(around, near if new else items)
+    return found
+
+
+_DAYS = 31
+"""Bare figures up to here are as often a day or an hour: they need a word in common."""
 
 
 def _near(new: Amount, old: Amount) -> bool:
-    """Whether one figure could stand in the other's place: a like size, no other unit."""
+    """Whether one figure could stand in the other's place: of like size, and of no other unit.
+
+    Who changes a figure may leave out its unit, and seldom adds one.
+    """
     if new.value == old.value or not new.value or not old.value:
         return False
-    same_unit = not new.unit or not old.unit or new.unit == old.unit
-    return same_unit and 1 / 3 <= new.value / old.value <= 3
+    return new.unit in ("", old.unit) and 1 / 3 <= new.value / old.value <= 3
 
 
-def _clearest(words: str, items: Sequence[Item]) -> Item | None:
+def _clearest(words: str, items: Sequence[Item], least: float = 2, share: float = 0.3) -> Item | None:
     """The item that shares most with ``words``, if it shares enough and more than any other.
 
     A shared stem counts the less, the more items have it; a name or figure counts double.
     """
-    said = stems(words)
-    has = [stems(_text(item)) for item in items]
+    said = _content(words)
+    has = [_content(_text(item)) for item in items]
     common = Counter(stem for stems_ in has for stem in stems_)
     ranked = []
     for item, own in zip(items, has, strict=True):
         named = stems(" ".join(_NAME.findall(_text(item))))
-        score = sum((2 if stem in named else 1) / common[stem] for stem in said & own)
-        enough = score >= 2 or (score > 0 and score / max(1, len(own)) >= 0.3)
+        shared = said & own
+        score = sum((2 if stem in named else 1) / common[stem] for stem in shared)
+        most = score >= least and len(shared) >= min(least, 2)
+        enough = most or len(shared) / max(1, len(own)) >= share
         ranked.append((score if enough else 0.0, item))
     ranked.sort(key=lambda pair: -pair[0])
     best, second = [*ranked, (0.0, None), (0.0, None)][:2]
     return best[1] if best[0] > 0 and best[0] - second[0] >= 0.5 else None
 
 
+def _content(words: str) -> frozenset[str]:
+    return frozenset(stem for stem in stems(words) if not stem.isdigit())
+
+
 def _text(item: Item) -> str:
-    return f"{getattr(item, 'text', '')} {getattr(item, 'quote', '')}"
+    return str(getattr(item, "text", ""))

@@ -19,7 +19,7 @@ _BULLET = re.compile(r"\s*(?:[-*•–>]+|\d{1,2}[.)])\s+")
 _OPENERS = re.compile(
     r"(?:(?:and|also|but|so|oh|ok|okay|well|right|alright|all right|hi|hello|hey|please|pls|plus|"
     r"then|good|great|fine|thanks|thank you|yes|yep|sure|anyway|anyhow|btw|by the way|no(?=,)|"
-    r"before anything else|one (?:more )?thing)\b\s*[,.:!–-]*\s+)+",
+    r"before anything else|one (?:more )?thing(?= ?[,.:–-]))\b\s*[,.:!–-]*\s+)+",
     re.I,
 )
 _CLOSERS = re.compile(

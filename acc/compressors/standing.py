@@ -31,7 +31,7 @@ class Rule(NamedTuple):
 
 def rules_in(said: Said) -> list[Rule]:
     """The standing rules in a sentence, clause by clause; none where it only looks like one."""
-    if _is_no_rule(said):
+    if is_no_rule(said):
         return []
     found = []
     for clause in clauses(said.text):
@@ -56,7 +56,8 @@ def kind_of(words: str, sentence: str = "") -> Kind | None:
     return None
 
 
-def _is_no_rule(said: Said) -> bool:
+def is_no_rule(said: Said) -> bool:
+    """Whether a sentence asks, tells or jests, and so makes, lifts and changes no rule."""
     if is_question(said.words, said.asks) or is_told(said.words):
         return True
     return bool(DISCLAIMER.search(said.after) or JOKE.match(said.after))

@@ -21,7 +21,7 @@ LONG_OUTPUT = 1_500
 """Characters from which a tool's output is referred to rather than remembered."""
 
 NEXT = any_of(
-    r"\bnext(?:,| step| I| up| we)|\bI(?:'ll| will| am going to|'m going to)\b|\b(?:then|after that|afterwards),? (?:I|we)\b",
+    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b|\b(?:then|after that|afterwards),? (?:I|we)\b",
     r"\bwe(?:'ll| will) (?:then|next)\b|\blet's (?:then|next|start|continue)\b|\bto follow\b|\bproposal follows\b",
 )
 _NO_NEXT = re.compile(r"\bI(?:'ll| will) (?:not|never|leave you|admit|be honest|eat|miss|remember|keep (?:it|that) in mind)\b", re.I)
@@ -42,6 +42,7 @@ _TO_AGENTS = re.compile(
 )
 """A recalled line that speaks to agents is opened, not remembered."""
 
+_OFFER = re.compile(r"\b(?:I'd|I would|shall|should|propos\w*|suggest\w*|recommend\w*|can be|could|draft)\b", re.I)
 _GREETING = re.compile(r"^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening)|dear|thanks|thank you|cheers|great|ok|okay|sure)\b", re.I)
 
 
@@ -64,7 +65,8 @@ def told(reading: Reading) -> Iterator[Line]:
     """What the user said and what the agent did, a line each; and what the user agreed to."""
     said = _main(reading.user)
     if said is not None and reading.reply and is_assent(said.text) and said.ref != reading.reply[0].ref:
-        offer = next((s for s in reversed(reading.reply) if not REFUSED.search(s.words)), None)
+        offered = (s for s in reversed(reading.reply) if s.asks or _OFFER.search(s.words))
+        offer = next((s for s in offered if not REFUSED.search(s.words)), None)
         if offer is not None:
             agreed = f"user: {tidy(said.text)} (to: {tidy(offer.text)})"
             yield Line(fit(agreed, LONGEST), (said.ref,))

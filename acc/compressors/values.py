@@ -106,9 +106,11 @@ def phrase_before(words: str) -> str:
     owned: list[str] = []
     for match in reversed(list(_WORD.finditer(tail, edge))):
         word = match.group().strip("'’.-")
-        if not word or word.lower() in _BREAK or word[0] in "£€$":
+        if not word or word[0] in "£€$" or word.lower().split("'")[0] in _BREAK:
             break
         if word.lower() in _OWNERS:
+            if not (found or owned):
+                break  # "the limit I work with is": a clause, no phrase
             owned, found = found or owned, []
             continue
         found.insert(0, word)

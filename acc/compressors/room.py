@@ -1,0 +1,129 @@
+"""Keeping a proposal within its slots: no repeats, no overlong text, room made for what is new."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from acc.compress import Proposal, ProposedItem, Retirement
+from acc.items import Item
+from acc.slots import SlotField
+from acc.state import CompressedCognitiveState
+
+PER_TURN: Mapping[str, int] = {
+    "episodic_trace": 4,
+    "semantic_gist": 1,
+    "focal_entities": 4,
+    "relational_map": 6,
+    "goal_orientation": 2,
+    "constraints": 8,
+    "predictive_cue": 1,
+    "uncertainty_signal": 2,
+    "retrieved_artifacts": 6,
+}
+"""New items a turn at the most, by slot: what few cues find beyond that is rarely what matters."""
+
+_LENGTHS = {"Name": 120, "Line": 320, "Quote": 480}
+_NAMES = frozenset({"type", "name", "subject", "predicate", "artifact", "label"})
+
+
+class Room:
+    """The items and retirements of one proposal, kept within the places of the state's slots."""
+
+    def __init__(self, state: CompressedCognitiveState) -> None:
+        self._state = state
+        self._slots = type(state).slots()
+        self._items: list[ProposedItem] = []
+        self._retire: dict[str, Retirement] = {}
+        self._new: Counter[str] = Counter()
+
+    def held(self, slot: str) -> list[Item]:
+        """The prior items of a slot that nothing here retires; empty where the schema lacks it."""
+        if slot not in self._slots:
+            return []
+        return [item for item in getattr(self._state, slot) if item.id not in self._retire]
+
+    def open(self, slot: str) -> list[Item]:
+        """Those of `held` that still bind."""
+        return [item for item in self.held(slot) if item.is_open]
+
+    def retire(self, item: Item, ref: str = "", quote: str = "") -> None:
+        """End a prior item, on the words ``quote`` of ``ref`` where it is pinned."""
+        cites = (ref,) if ref else ()
+        self._retire.setdefault(item.id, Retirement(id=item.id, cites=cites, quote=quote))
+
+    def update(self, slot: str, item: Item, cites: Iterable[str], **fields: Any) -> None:
+        """Change fields of a prior item by its id."""
+        says = {name: getattr(item, name) for name in type(item).wire_fields()}
+        self._items.append(
+            ProposedItem(slot=slot, fields={**says, **fields}, cites=tuple(cites), id=item.id)
+        )
+
+    def add(self, slot: str, cites: Iterable[str], **fields: Any) -> bool:
+        """Propose a new item, if it fits, is new, and has or finds a place; whether it did."""
+        found = self._slots.get(slot)
+        if found is None or not _fits(fields):
+            return False
+        if self._new[slot] >= PER_TURN.get(slot, 0) or self._is_known(found, fields):
+            return False
+        if not self._has_place(found, fields):
+            return False
+        self._new[slot] += 1
+        self._items.append(ProposedItem(slot=slot, fields=fields, cites=tuple(dict.fromkeys(cites))))
+        return True
+
+    def proposal(self, author: str) -> Proposal:
+        """All of it."""
+        return Proposal(
+            mode="revise",
+            items=tuple(self._items),
+            retire=tuple(self._retire.values()),
+            author=author,
+        )
+
+    def _is_known(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+        """Whether the state or this proposal says it already, or another thing of the same name."""
+        own = _about(slot, fields)
+        if any(item.slot == slot.name and _about(slot, item.fields) == own for item in self._items):
+            return True
+        if slot.rules.lifetime == "turn":
+            return False
+        shown = [name for name in fields if name not in slot.item.unseen and name != "status"]
+        return any(
+            all(str(getattr(i, name)).casefold() == str(fields[name]).casefold() for name in shown)
+            for i in self.held(slot.name)
+        )
+
+    def _has_place(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+        if slot.rules.lifetime == "turn":
+            return self._new[slot.name] < slot.rules.places
+        own = _about(slot, fields)
+        held = self.held(slot.name)
+        if any(item.about == own for item in held):
+            return True
+        if len(held) + self._new[slot.name] < slot.rules.places:
+            return True
+        loose = [i for i in held if not (slot.rules.pinned and i.is_open)]
+        if loose:
+            self.retire(min(loose, key=lambda item: (item.touched, _number(item))))
+        return bool(loose)
+
+
+def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(fields.get(name, "")).casefold() for name in slot.item.key)
+
+
+def _number(item: Item) -> int:
+    digits = re.search(r"\d+$", item.id)
+    return int(digits.group()) if digits else 0
+
+
+def _fits(fields: Mapping[str, Any]) -> bool:
+    """Whether every text is within its type's length and says something: else it is left out."""
+    for name, value in fields.items():
+        limit = _LENGTHS["Name" if name in _NAMES else "Quote" if name == "quote" else "Line"]
+        if isinstance(value, str) and not (value.strip() and len(value) <= limit):
+            return False
+    return True

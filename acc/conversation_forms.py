@@ -1,0 +1,148 @@
+"""The forms that a conversation's file may have, each read as a list of chat messages.
+
+Beside each message stands its place in the file, so that what is wrong with it can be found.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acc.errors import InputError
+
+_FORMS = (
+    'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario'
+)
+
+
+class Given(NamedTuple):
+    """The messages of a file, unchecked, and the place of each."""
+
+    messages: list[Any]
+    places: list[str]
+    scenario: bool = False
+
+
+def read_messages(file: Path, *, repair: bool) -> Given:
+    """The messages in ``file``, whichever form it has.
+
+    Raises:
+        InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
+    """
+    try:
+        return _messages(_text(file, repair), file)
+    except RecursionError as error:
+        what = "the JSON is nested too deeply"
+        raise InputError(what, where=str(file), mend=_FORMS) from error
+
+
+def _text(file: Path, repair: bool) -> str:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        what, mend = "the file cannot be read: " + str(error.strerror or error), "name another"
+        if isinstance(error, FileNotFoundError):
+            what, mend = "no such file", "correct the path"
+        elif isinstance(error, IsADirectoryError):
+            what, mend = "a folder, not a file", "name a file in it"
+        raise InputError(what, where=str(file), mend=mend) from error
+    try:
+        text = data.decode("utf-8-sig", "replace" if repair else "strict")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8: byte 0x{data[error.start]:02x}",
+            where=f"{file}, line {data.count(10, 0, error.start) + 1}",
+            mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+        ) from error
+    if not text.strip():
+        raise InputError("the file is empty", where=str(file), mend=_FORMS)
+    return text
+
+
+def _messages(text: str, file: Path) -> Given:
+    """The messages of ``text``, whichever form it has, each with its place for errors."""
+    start = len(text) - len(text.lstrip())
+    first, end = _decoded(text, start, file, 1)
+    whole = not text[end:].strip()
+    if isinstance(first, Mapping) and not (whole and {"messages", "turns"} & first.keys()):
+        return _lines(text, file)
+    if not whole:
+        line = text.count("\n", 0, end) + 1
+        raise InputError("text after the end of the JSON", where=f"{file}, line {line}", mend=_FORMS)
+    if isinstance(first, Mapping) and "turns" in first:
+        return _scenario(first, file)
+    found = first["messages"] if isinstance(first, Mapping) else first
+    if not isinstance(found, list):
+        raise InputError(f"{type(found).__name__}, not messages", where=str(file), mend=_FORMS)
+    return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
+
+
+def _lines(text: str, file: Path) -> Given:
+    messages, places = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        message, end = _decoded(line, len(line) - len(line.lstrip()), file, number)
+        place = f"{file}, line {number}"
+        if line[end:].strip():
+            raise InputError("more than one value", where=place, mend="write one message a line")
+        if isinstance(message, Mapping) and "messages" in message and "role" not in message:
+            raise InputError(
+                "a conversation where a message should be", where=place, mend="one conversation a file"
+            )
+        messages.append(message)
+        places.append(place)
+    return Given(messages, places)
+
+
+def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
+    """The JSON value at ``start``, and where it ends; ``line`` is that of the text's beginning."""
+    try:
+        return json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
+        where = f"{file}, line {line + error.lineno - 1}"
+        raise InputError(what, where=where, mend=_FORMS) from error
+    except RecursionError as error:
+        raise InputError(_DEEP, where=f"{file}, line {line}", mend=_FORMS) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", mend=_FORMS) from error
+
+
+def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
+    """A scenario's turns as messages, so that they are read in one way."""
+    turns = _field(scenario, "turns", list, str(file))
+    messages: list[Any] = []
+    places: list[str] = []
+    if scenario.get("role"):
+        messages.append({"role": "system", "content": _field(scenario, "role", str, str(file))})
+        places.append(str(file))
+    for number, turn in enumerate(turns, 1):
+        place = f"{file}, turn {number}"
+        said = list(_turn_messages(turn, place))
+        messages.extend(said)
+        places.extend(place for _ in said)
+    return Given(messages, places, scenario=True)
+
+
+def _turn_messages(turn: Any, place: str) -> Iterator[dict[str, str]]:
+    yield {"role": "user", "content": _field(turn, "user", str, place)}
+    for output in _field(turn, "tool_outputs", list, place) if "tool_outputs" in turn else ():
+        name, content = (_field(output, key, str, place) for key in ("tool", "content"))
+        yield {"role": "tool", "name": name, "content": content}
+    if "assistant" in turn:
+        yield {"role": "assistant", "content": _field(turn, "assistant", str, place)}
+
+
+def _field(entry: Any, name: str, kind: type, place: str) -> Any:
+    found = entry.get(name) if isinstance(entry, Mapping) else None
+    if isinstance(found, kind):
+        return found
+    is_there = isinstance(entry, Mapping) and name in entry
+    raise InputError(
+        f"{name!r} is {type(found).__name__}, not {kind.__name__}" if is_there else f"no {name!r}",
+        where=place,
+        mend='write {"turns": [{"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}]}',
+    )

@@ -1,0 +1,170 @@
+"""Reading a conversation from a file: OpenAI chat messages, or a scenario.
+
+Chat messages come as a JSON array, as ``{"messages": [...]}``, or one a line (JSONL). A
+scenario is ``{"id", "role", "turns": [{"user", "tool_outputs", "assistant"}]}``; more keys
+may stand beside these. What is malformed is refused, by file, line or turn, and how to mend it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from acc.conversation_forms import read_messages
+from acc.errors import InputError
+from acc.tokens import TokenCounter
+from acc.transcript import check_messages, completed_turns
+from acc.turn import Channel, Turn, storable
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation that is over.
+
+    Attributes:
+        role: What the agent is told about itself: the system messages at the beginning.
+        turns: The completed turns, in order.
+        texts: The texts of each turn's messages; the first turn's with those before it.
+    """
+
+    role: str
+    turns: tuple[Turn, ...]
+    texts: tuple[tuple[str, ...], ...]
+
+    def transcript_tokens(self, counter: TokenCounter) -> list[int]:
+        """Tokens of all messages up to the end of each turn: what replaying them costs."""
+        return list(accumulate(sum(counter(text) for text in texts) for texts in self.texts))
+
+
+def read_conversation(
+    path: str | Path, *, repair: bool = False, channels: Mapping[str, Channel] | None = None
+) -> Conversation:
+    """Read the conversation in the file ``path``.
+
+    Args:
+        path: The file, UTF-8.
+        repair: Let lone surrogates, NUL and broken UTF-8 become U+FFFD, and keep tool results
+            without their call. Without it each is an error.
+        channels: Channel by tool name, where a tool is no more than a document.
+
+    Raises:
+        InputError: The file cannot be read, or is malformed; says where.
+    """
+    file = Path(path)
+    try:
+        given = read_messages(file, repair=repair)
+        if repair:
+            given = given._replace(messages=[_mended(message) for message in given.messages])
+        for message, place in zip(given.messages, given.places, strict=True):
+            _check_types(message, place)
+            _check_storable(message, place)
+        with _placed(given.places):
+            if not (repair or given.scenario):
+                check_messages(given.messages)
+            turns = tuple(completed_turns(given.messages, channels=channels or {}))
+    except RecursionError as error:
+        raise InputError("a message is nested too deeply", where=str(file)) from error
+    if not turns:
+        raise InputError(
+            "no user message: the conversation is empty",
+            where=str(file),
+            mend="a turn begins with a message of the role 'user'",
+        )
+    return Conversation(_role(given.messages), turns, tuple(_texts_by_turn(given.messages)))
+
+
+def _check_types(message: Any, place: str) -> None:
+    """What `acc.transcript` takes for granted: the types of names, ids, parts and tool calls."""
+    if not isinstance(message, Mapping):
+        return
+    for key in ("role", "name", "tool_call_id"):
+        if not isinstance(message.get(key), str | None):
+            kind = type(message[key]).__name__
+            raise InputError(f"{key} is {kind}, not text", where=place, mend="write a string")
+    content, calls = message.get("content"), message.get("tool_calls")
+    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
+        raise InputError("a part of the content is no object", where=place, mend="write objects")
+    if not (calls is None or (isinstance(calls, list) and all(map(_is_call, calls)))):
+        raise InputError(
+            "malformed tool calls",
+            where=place,
+            mend='write [{"id": ..., "type": "function", "function": {"name": ..., "arguments": ...}}]',
+        )
+
+
+def _is_call(call: Any) -> bool:
+    function = call.get("function") or call.get("custom") if isinstance(call, dict) else None
+    named = isinstance(function, dict) and isinstance(function.get("name"), str)
+    return named and isinstance(call.get("id"), str) and bool(call["id"])
+
+
+def _check_storable(value: Any, place: str) -> None:
+    for text in _strings(value):
+        if storable(text) != text:
+            kind = "a NUL byte" if "\x00" in text else "a lone surrogate"
+            mend = "write what it stands for, or let it be replaced by U+FFFD (--repair)"
+            raise InputError(f"{kind} in a text", where=place, mend=mend)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _strings(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield key
+            yield from _strings(entry)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_mended(entry) for entry in value]
+    return {storable(k): _mended(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+@contextmanager
+def _placed(places: Sequence[str]) -> Iterator[None]:
+    """Say of a message's error where in the file the message stands."""
+    try:
+        yield
+    except InputError as error:
+        index = re.fullmatch(r"message (\d+)", error.where)
+        where = places[int(index[1]) - 1] if index else error.where
+        raise InputError(error.what, where=where, mend=error.mend) from error
+
+
+def _role(messages: Sequence[Mapping[str, Any]]) -> str:
+    spoken = [m["role"] for m in messages].index("user")
+    return "\n".join(_said(m) for m in messages[:spoken] if m["role"] in ("system", "developer"))
+
+
+def _texts_by_turn(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    texts: list[str] = []
+    spoken = False
+    for message in messages:
+        if message["role"] == "user":
+            if spoken:
+                yield tuple(texts)
+                texts = []
+            spoken = True
+        texts.append(_said(message))
+    yield tuple(texts)
+
+
+def _said(message: Mapping[str, Any]) -> str:
+    """All that a replayed message costs: its text and the calls it makes."""
+    content = message.get("content") or ""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part if isinstance(part, str) else str(part.get("text") or "") for part in parts]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or call.get("custom")
+        texts.append(f"{function['name']}({function.get('arguments', function.get('input', ''))})")
+    return "\n".join(text for text in texts if text)
