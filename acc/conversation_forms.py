@@ -31,11 +31,7 @@ def read_messages(file: Path, *, repair: bool) -> Given:
     Raises:
         InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
     """
-    try:
-        return _messages(_text(file, repair), file)
-    except RecursionError as error:
-        what = "the JSON is nested too deeply"
-        raise InputError(what, where=str(file), mend=_FORMS) from error
+    return _messages(_text(file, repair), file)
 
 
 def _text(file: Path, repair: bool) -> str:
@@ -66,11 +62,13 @@ def _messages(text: str, file: Path) -> Given:
     start = len(text) - len(text.lstrip())
     first, end = _decoded(text, start, file, 1)
     whole = not text[end:].strip()
-    if isinstance(first, Mapping) and not (whole and {"messages", "turns"} & first.keys()):
+    if isinstance(first, Mapping) and not {"messages", "turns"} & first.keys():
+        if whole and "role" not in first:
+            raise InputError("neither 'messages' nor 'turns'", where=str(file), mend=_FORMS)
         return _lines(text, file)
     if not whole:
-        line = text.count("\n", 0, end) + 1
-        raise InputError("text after the end of the JSON", where=f"{file}, line {line}", mend=_FORMS)
+        line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
+        raise InputError("text after the JSON", where=f"{file}, line {line}", mend=_FORMS)
     if isinstance(first, Mapping) and "turns" in first:
         return _scenario(first, file)
     found = first["messages"] if isinstance(first, Mapping) else first
@@ -88,10 +86,6 @@ def _lines(text: str, file: Path) -> Given:
         place = f"{file}, line {number}"
         if line[end:].strip():
             raise InputError("more than one value", where=place, mend="write one message a line")
-        if isinstance(message, Mapping) and "messages" in message and "role" not in message:
-            raise InputError(
-                "a conversation where a message should be", where=place, mend="one conversation a file"
-            )
         messages.append(message)
         places.append(place)
     return Given(messages, places)
@@ -106,7 +100,8 @@ def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
         where = f"{file}, line {line + error.lineno - 1}"
         raise InputError(what, where=where, mend=_FORMS) from error
     except RecursionError as error:
-        raise InputError(_DEEP, where=f"{file}, line {line}", mend=_FORMS) from error
+        what = "the JSON is nested too deeply"
+        raise InputError(what, where=f"{file}, line {line}", mend=_FORMS) from error
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", mend=_FORMS) from error
 
@@ -140,9 +135,7 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     found = entry.get(name) if isinstance(entry, Mapping) else None
     if isinstance(found, kind):
         return found
-    is_there = isinstance(entry, Mapping) and name in entry
-    raise InputError(
-        f"{name!r} is {type(found).__name__}, not {kind.__name__}" if is_there else f"no {name!r}",
-        where=place,
-        mend='write {"turns": [{"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}]}',
-    )
+    there = isinstance(entry, Mapping) and name in entry
+    what = f"{name!r} is {type(found).__name__}, not {kind.__name__}" if there else f"no {name!r}"
+    mend = 'a turn is {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
+    raise InputError(what, where=place, mend=mend)

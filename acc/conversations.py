@@ -21,6 +21,7 @@ from acc.tokens import TokenCounter
 from acc.transcript import check_messages, completed_turns
 from acc.turn import Channel, Turn, storable
 
+
 @dataclass(frozen=True)
 class Conversation:
     """A conversation that is over.
@@ -67,7 +68,8 @@ def read_conversation(
                 check_messages(given.messages)
             turns = tuple(completed_turns(given.messages, channels=channels or {}))
     except RecursionError as error:
-        raise InputError("a message is nested too deeply", where=str(file)) from error
+        what = "a message is nested too deeply"
+        raise InputError(what, where=str(file), mend="flatten it") from error
     if not turns:
         raise InputError(
             "no user message: the conversation is empty",
@@ -89,11 +91,8 @@ def _check_types(message: Any, place: str) -> None:
     if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
         raise InputError("a part of the content is no object", where=place, mend="write objects")
     if not (calls is None or (isinstance(calls, list) and all(map(_is_call, calls)))):
-        raise InputError(
-            "malformed tool calls",
-            where=place,
-            mend='write [{"id": ..., "type": "function", "function": {"name": ..., "arguments": ...}}]',
-        )
+        mend = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
+        raise InputError("malformed tool calls", where=place, mend=mend)
 
 
 def _is_call(call: Any) -> bool:

@@ -83,9 +83,9 @@ def named_in(text: str) -> list[Named]:
 def _identifiers(text: str) -> Iterator[Named]:
     for match in _IDENTIFIER.finditer(text):
         name = match.group()
-        if _NOT_IDS.match(name):
-            continue
         kind = IDENTIFIERS[int((match.lastgroup or "i0")[1:])][0]
+        if kind == "id" and _NOT_IDS.match(name):
+            continue
         before = _KIND.search(text[max(0, match.start() - 30) : match.start()])
         word = before["kind"].lower() if before else ""
         if kind in ("id", "number", "version") and word and word not in _NO_KIND and not word.endswith(("ly", "ing")):

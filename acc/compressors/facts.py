@@ -29,6 +29,11 @@ _STATES = re.compile(
     r"can(?:not|'t)?|will|won't|isn't|aren't|doesn't|no longer)\s"
 )
 _COLON = re.compile(r"[:,]\s")
+_APPOINTMENT = re.compile(
+    r"\b(?:(?!the |a |our |my |your )[\w-]{2,20} ){0,1}(?:deadline|due date|launch|go-live|meeting|appointment|delivery|review|exam|"
+    r"hearing|release|cut-off|kick-off)\b",
+    re.I,
+)
 _COUNTED = re.compile(r"^ (?P<noun>(?!(?:of|or|and|to|in|per|a|lines?|words?|sentences?|paragraphs?|bullets?|pages?|times|things|options|points)\b)(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b")
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _CHOSEN = re.compile(
@@ -192,10 +197,13 @@ def _chosen(words: str) -> Iterator[Triple]:
 
 
 def _dated(words: str) -> Iterator[Triple]:
-    """A span of dates that nothing is linked to: the dates of the whole."""
+    """A date that nothing is linked to: of the appointment that the sentence names, or of the whole."""
     for value in values_in(words):
-        if value.kind == "dates" and subject_of(words, value) is None:
-            yield "dates", "dates", value.text
+        if value.kind not in ("dates", "date") or subject_of(words, value) is not None:
+            continue
+        named = _APPOINTMENT.search(words)
+        if named or value.kind == "dates":
+            yield named.group() if named else "dates", value.kind, value.text
 
 
 def _counted(words: str) -> Iterator[Triple]:

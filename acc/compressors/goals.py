@@ -18,19 +18,24 @@ _DEADLINE = (
 _WORK = (
     r"(?:get|prepare|organi[sz]e|plan|arrange|collect|gather|reconcile|migrate|build|set up|put together|work out|work through|"
     r"find|produce|compile|deliver|complete|finish|finali[sz]e|clear|clean up|review|investigate|resolve|fix|roll out|"
-    r"launch|coordinate|run|draw up|write up|sort out|bring|move|hire|negotiate|audit|assess|translate|onboard)\b"
+    r"launch|coordinate|run|draw up|write up|sort out|hire|negotiate|audit|assess|translate|onboard)\b"
+)
+_LARGE = (
+    r"(?:organi[sz]e|plan|arrange|migrate|build|set up|put together|prepare|roll out|launch|coordinate|reconcile|translate|"
+    r"onboard|negotiate|work out|draw up|sort out)\b"
 )
 GOALS = any_of(
     r"\b(?:I'd|I would|we'd|we would) (?:like|love|want) (?:you to|to (?:have|get|see)|an? |the |that |this |all )",
-    rf"\bI (?:need|want) (?:you to|us to|to (?:have|get) )|\b(?:I|we) need (?:you )?(?:to )?{_WORK}",
+    rf"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )|\b(?:I|we) need (?:you )?(?:to )?{_WORK}",
     r"\b(?:I|we) need (?:an?|the|this|that|all|our|my|one|two|three|some|every)\b.{3,}",
     r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)(?: here| now| today)? "
     r"(?:is|will be|would be)\b(?! (?:fine|ok|done|clear))",
+    rf"^\W*(?:can|could|would|will) you (?:please )?{_LARGE}",
     rf"\bhelp (?:me|us) (?:to )?{_WORK}",
     rf"\bplease (?:\w+ )?{_WORK}.{{0,120}}?(?:{_DEADLINE}|\btogether\b|\bready\b|\bunder way\b)",
-    rf"\b(?:and )?{_WORK}.{{3,80}}?\b(?:together|ready|done|sorted|finished|cleared)\b",
+    rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?\b(?:together|ready|done|sorted|finished|cleared)\b",
     rf"^(?:please |can you |could you )?(?:\w+ )?{_WORK}.{{3,120}}?{_DEADLINE}",
-    r"\bwe(?:'re| are) (?:going|planning|trying|aiming|about) to\b|\bthe (?:plan|idea) is to\b|\bby the end of\b.{0,60}\bwe\b",
+    r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|\bby the end of\b.{0,60}\bwe\b",
 )
 """Asks for something to be achieved."""
 
@@ -39,7 +44,7 @@ SMALL = any_of(
     r"look|favou?r|nap|holiday|hint|reminder|word)\b",
     r"\b(?:I|we) need (?:an?|the|some|this|that|all) (?:\w+ )?(?:answer|number|numbers|figure|figures|time|rest|help|idea)\b",
     r"\b(?:right now|straight away|immediately|quickly|asap)\b",
-    r"\bI'd like to (?:know|hear|think|say|ask|understand|see)\b|\bI want to (?:know|see|hear|say|be)\b|\bI need to\b",
+    r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b|\bI want to (?:know|see|hear|say|be)\b|\bI need to\b",
 )
 """Over with the turn."""
 
@@ -63,9 +68,13 @@ NEW_TOPIC = any_of(
 """Announces that the talk turns to something else."""
 
 
+_COULD_YOU = re.compile(rf"^\W*(?:can|could|would|will) you (?:please )?{_LARGE}", re.I)
+
+
 def is_goal(said: Said) -> bool:
     """Whether a sentence of the user's asks for something beyond this turn."""
-    if is_question(said.words, said.asks) or not GOALS.search(said.words) or len(said.words.split()) < 4:
+    asks = is_question(said.words, said.asks) and not _COULD_YOU.match(said.words)
+    if asks or not GOALS.search(said.words) or len(said.words.split()) < 4:
         return False
     if PAST.search(said.words) or FANCY.search(said.words) or JOKE.search(said.words):
         return False

@@ -18,7 +18,7 @@ _SAYING = (
 )
 HEARSAY = any_of(
     rf"(?<![\w'])(?!(?:i|we|you|please|who|to|no|any|all|every|the|these|our|my|of|for|a|just|and|or|not|don't|never|"
-    rf"always|nobody|please|then|only|first|before|without|it's)\b)[\w'.-]+(?: (?:also|just|now|always|already|even|"
+    rf"always|nobody|please|then|only|first|before|without|it's|can|could|may|might|should|must|shall|will|would|let|to)\b)[\w'.-]+(?: (?:also|just|now|always|already|even|"
     rf"then|still|never))? {_SAYING}",
     r"\b(?:according to|apparently|supposedly|allegedly|reportedly|rumou?rs?|word is|the word is)\b",
     r"\bI(?:'ve| have)? (?:heard|hear|read|was told|been told|got told|keep hearing)\b",

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from acc.compress import Proposal
 from acc.compressors.entities import entities_in, named_in
-from acc.compressors.facts import REFUSED, canonical, facts_in
+from acc.compressors.facts import REFUSED, Fact, canonical, facts_in
 from acc.compressors.goals import NEW_TOPIC, done_by, is_done, is_goal
 from acc.compressors.lifting import changed_by, is_lifting, lifted_by
 from acc.compressors.lookalikes import is_hearsay
@@ -179,17 +179,24 @@ def _trace(reading: Reading, room: Room) -> None:
 
 def _relations(reading: Reading, room: Room) -> None:
     held = [item for item in room.held("relational_map") if isinstance(item, Relation)]
-    seen: set[tuple[str, str]] = set()
+    seen: list[Fact] = []
     for fact in facts_in(reading):
         fact = canonical(fact, held)
-        if (fact.cites[0], fact.object) in seen:
+        if any(_covers(other, fact) for other in seen):
             continue
         added = room.add(
             "relational_map", fact.cites, subject=fact.subject, predicate=fact.predicate,
             object=fact.object, status=fact.status,
         )  # fmt: skip
         if added:
-            seen.add((fact.cites[0], fact.object))
+            seen.append(fact)
+
+
+def _covers(one: Fact, other: Fact) -> bool:
+    """Whether the same words gave both: the same value, or the same said of one subject."""
+    if one.cites[0] != other.cites[0]:
+        return False
+    return one.object == other.object or (one.subject == other.subject and one.object in other.object)
 
 
 def _entities(reading: Reading, room: Room) -> None:

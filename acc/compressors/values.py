@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.cues import NUMBER_WORD
@@ -67,8 +68,13 @@ class Value(NamedTuple):
     end: int
 
 
-def values_in(words: str) -> Iterator[Value]:
+@lru_cache(maxsize=256)
+def values_in(words: str) -> tuple[Value, ...]:
     """The values in a sentence, in order."""
+    return tuple(_values(words))
+
+
+def _values(words: str) -> Iterator[Value]:
     for match in _VALUE.finditer(words):
         kind = match.lastgroup or "number"
         if kind == "id" and re.fullmatch(r"(?:Q|H)\d|[A-Z]\d?|\d+[A-Z]?", match.group()):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, convert_to_openai_messages
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
@@ -35,7 +36,6 @@ def build(
     memory: MemoryController,
     *,
     role: str,
-    thread: str,
     checkpointer: Any = None,
 ) -> CompiledStateGraph[Any, Any, Any, Any]:
     """Compile the graph.
@@ -45,12 +45,12 @@ def build(
         tools: The agent's tools.
         memory: The memory in front.
         role: The agent's role, which stands before the state in every prompt.
-        thread: The conversation's name in the memory.
-        checkpointer: Any LangGraph checkpointer.
+        checkpointer: Any LangGraph checkpointer. Its ``thread_id`` names the memory's thread.
     """
 
-    def remember(state: ReactState) -> dict[str, Any]:
+    def remember(state: ReactState, config: RunnableConfig) -> dict[str, Any]:
         messages = state["messages"]
+        thread = str(config.get("configurable", {}).get("thread_id", "default"))
         turn = Turn.from_messages(convert_to_openai_messages(messages))
         done = memory.step(state.get("ccs"), turn, thread=thread)
         current = max(i for i, message in enumerate(messages) if message.type == "human")

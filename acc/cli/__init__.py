@@ -1,0 +1,89 @@
+"""The command ``acc``: replay a conversation, and look at what the memory holds.
+
+Typer reads the arguments and hands back the work; the work is run here, so that whatever
+goes wrong ends in one line on stderr and a non-zero exit code.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+REFUSED, MISUSED = 1, 2
+"""Exit codes: an error, and arguments that make no sense. A signal is 128 and its number."""
+
+
+def main() -> None:
+    """Run ``acc`` with the process's arguments, and exit."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run ``acc`` with ``arguments``; its exit code."""
+    try:
+        _prepare()
+        return _done(arguments)
+    except KeyboardInterrupt as error:
+        return _ended(f"interrupted{_after(error)}", 128 + signal.SIGINT)
+    except BrokenPipeError:
+        return _ended("the reader of the output has gone", 141)
+    except OSError as error:
+        where = f" ({error.filename})" if error.filename else ""
+        return _ended(f"{error.strerror or error}{where}", REFUSED)
+    except Exception as error:
+        if os.environ.get("ACC_TRACEBACK"):
+            raise
+        return _failed(error)
+
+
+def _done(arguments: Sequence[str]) -> int:
+    from acc.cli.commands import parsed
+
+    work = parsed(arguments)
+    if work is not None:
+        work()
+    sys.stdout.flush()
+    return 0
+
+
+def _failed(error: Exception) -> int:
+    from acc.errors import AccError
+
+    if isinstance(error, AccError):
+        return _ended(str(error), REFUSED)
+    # Typer's errors of usage share no public base class, but they all can say what is wrong.
+    if callable(usage := getattr(error, "format_message", None)):
+        return _ended(f"{usage().rstrip('.')}. To mend: see acc --help", MISUSED)
+    what = f"a defect in acc: {type(error).__name__}: {error}"
+    return _ended(f"{what}. To mend: report it with the output under ACC_TRACEBACK=1", REFUSED)
+
+
+def _prepare() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if callable(reconfigure := getattr(stream, "reconfigure", None)):
+            reconfigure(errors="backslashreplace")
+    # As Ctrl-C does, so that what is open is closed and what is temporary removed.
+    signal.signal(signal.SIGTERM, _terminated)
+
+
+def _terminated(number: int, _: Any) -> None:
+    raise SystemExit(128 + number)
+
+
+def _after(error: KeyboardInterrupt) -> str:
+    return f": {error}" if str(error) else ""
+
+
+def _ended(what: str, code: int) -> int:
+    from acc.items import one_line
+
+    with suppress(OSError):
+        print(f"acc: {one_line(what)}", file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):
+        # What stdout could not take would be tried, and complained of, once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
