@@ -95,13 +95,12 @@ def commit(
         hold(draft, policy)
     else:
         _apply(draft, proposal, Sources(state, turn, evidence))
-    fit(draft, policy)
-    committed = draft.state(policy.fingerprint).sealed()
+    tokens = fit(draft, policy)
     return Commit(
-        state=committed,
+        state=draft.state(policy.fingerprint).sealed(),
         notes=tuple(draft.notes),
         set_aside=tuple(draft.set_aside),
-        tokens=policy.tokens(committed),
+        tokens=tokens,
     )
 
 

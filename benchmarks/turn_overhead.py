@@ -60,7 +60,7 @@ def scripted(turn: Turn, _: CompressedCognitiveState, evidence: Sequence[Evidenc
     tool = next(o for o in turn.observations if o.channel is Channel.TOOL)
     words = tool.text.split()
     facts = [
-        {"subject": words[i], "predicate": words[i + 1], "object": " ".join(words[i + 2 : i + 8])}
+        {"subject": words[i], "predicate": words[i + 1], "object": " ".join(words[i + 2 : i + 9])}
         for i in range(0, 40, 8)
     ]
     items = [ProposedItem(slot="relational_map", fields=f, cites=(tool.ref,)) for f in facts]

@@ -54,6 +54,7 @@ FANCY = any_of(
     r"in an ideal world|in a perfect world|ideally|one day we|some ?day|in my dreams|up to me)\b",
     r"\b(?:we|they|he|she|you|it|that|nobody|everyone|everybody)(?:'d| would)(?:n't)? "
     r"(?:have|not|never|need|be|all|always|probably|only|just|get|still)\b",
+    r"\bI (?:think|guess|suppose|believe|fear|hope|reckon)\b|,\s(?:says|said|claims|it seems)\b",
     r"\b(?:might|may|could) (?:have to|need to|want to|be (?:forced|told|asked))\b|\bmaybe (?:we|you|they) should\b",
 )
 JOKE = any_of(
@@ -122,6 +123,7 @@ def is_told(words: str) -> bool:
 
 
 SELF = re.compile(
+    r"\W*(?:let me|let's)\b|\W*(?:it|there|that|this) (?:takes?|took|weighs|costs|lasts|has|is|was|are)\b|"
     r"\W*(?:and |but |so )?(?:I|he|she|they)(?:'ve|'m)?\b(?! (?:want|need|expect|insist|don't|do not|won't|would|am allergic))",
     re.I,
 )

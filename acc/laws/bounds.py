@@ -17,18 +17,21 @@ _WEAK = ("hypothesis", "reported")
 Order = tuple[bool, int, bool, int, int]
 
 
-def fit(draft: Draft, policy: Policy) -> None:
+def fit(draft: Draft, policy: Policy) -> int:
     """Make room until every slot and the whole are within bounds.
 
     What goes first: items not touched in this turn, slot by slot in their eviction order;
     within a slot hypotheses and reports, then what was least recently touched.
+
+    Returns:
+        Tokens of the state as it renders now.
 
     Raises:
         PinnedOverflow: Pinned items alone exceed a slot's places or the token bound.
     """
     for slot in draft.slots.values():
         _fit_places(draft, slot)
-    _fit_tokens(draft, policy)
+    return _fit_tokens(draft, policy)
 
 
 def _fit_places(draft: Draft, slot: SlotField) -> None:
@@ -43,27 +46,29 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
         draft.remove(slot, item, Reason.EVICTED_PLACES)
 
 
-def _fit_tokens(draft: Draft, policy: Policy) -> None:
+def _fit_tokens(draft: Draft, policy: Policy) -> int:
     order = sorted(_loose(draft, draft.slots.values()), key=lambda found: _order(draft, *found))
-    excess = policy.tokens(draft.state()) - policy.max_tokens
-    while excess > 0 and order:
+    tokens = policy.tokens(draft.state())
+    while tokens > policy.max_tokens and order:
         freed = 0
-        while order and freed < excess:
+        while order and freed < tokens - policy.max_tokens:
             slot, item = order.pop(0)
             draft.remove(slot, item, Reason.EVICTED_TOKENS)
             freed += policy.counter(item.words)
-        excess = policy.tokens(draft.state()) - policy.max_tokens
-    if excess > 0 and draft.lifted:
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens and draft.lifted:
         draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted)} not shown")
         draft.lifted.clear()
-        excess = policy.tokens(draft.state()) - policy.max_tokens
-    if excess > 0 and draft.pending:
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens and draft.pending:
         draft.note(Reason.PENDING_CUT, detail=" ".join(o.ref for o in draft.pending))
         draft.pending = ()
-        excess = policy.tokens(draft.state()) - policy.max_tokens
-    if excess > 0:
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens:
         pinned = [item for items in draft.items.values() for item in items]
+        excess = tokens - policy.max_tokens
         raise _overflow(pinned, f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}")
+    return tokens
 
 
 def _loose(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:

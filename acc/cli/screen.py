@@ -1,0 +1,166 @@
+"""The terminal: lines, a progress bar, tables; plain text where there is no terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import get_terminal_size
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from acc.errors import AccError
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+WIDEST = 120
+"""Columns that a chart takes at the most."""
+
+
+def width() -> int:
+    """Columns to write in: the terminal's, or 80."""
+    return min(get_terminal_size((80, 24)).columns, WIDEST)
+
+
+def coloured() -> bool:
+    """Whether colours may be used: on a terminal that has them, unless NO_COLOR is set."""
+    dumb = os.environ.get("TERM") in ("dumb", "unknown")
+    return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
+
+
+def told_json(value: Any) -> None:
+    """Write ``value`` to stdout as JSON."""
+    print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, folds: Sequence[str]) -> None:
+    """Write a table to stdout; on a terminal the columns in ``folds`` are wrapped to fit.
+
+    Elsewhere a row stays one line, however long, so that it can be searched.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    longest = sum(max(map(len, column)) + 2 for column in zip(headings, *rows, strict=True))
+    console = Console(
+        width=None if sys.stdout.isatty() else max(80, longest), no_color=not coloured()
+    )
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for name in headings:
+        drawn.add_column(name, overflow="fold", no_wrap=name not in folds)
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))
+    with console.capture() as capture:
+        console.print(drawn)
+    sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+
+
+class Screen:
+    """Where a replay tells what it does.
+
+    Args:
+        quiet: Tell only what `Screen.last` is given.
+        data: stdout carries data, so that text goes to stderr, and no rows are told.
+    """
+
+    def __init__(self, *, quiet: bool = False, data: bool = False) -> None:
+        self._quiet = quiet
+        self._data = data
+        self._bar: Progress | None = None
+
+    def line(self, text: str = "") -> None:
+        """Tell a line, unless quiet or stdout carries data."""
+        if self._quiet or self._data:
+            return
+        if self._bar is not None and sys.stdout.isatty():
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            print(text, flush=True)
+
+    def last(self, text: str) -> None:
+        """Tell a line in any case."""
+        print(text, file=sys.stderr if self._data else sys.stdout, flush=True)
+
+    @contextmanager
+    def progress(self, done: int, total: int) -> Iterator[_Bar]:
+        """A bar over turns, where a terminal shows it and nothing else is written there."""
+        if not self._has_room():
+            yield _Bar()
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+        console = Console(stderr=not sys.stdout.isatty(), no_color=not coloured())
+        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with Progress("turn", *columns, console=console, transient=True) as self._bar:
+            yield _Bar(self._bar, done, total)
+        self._bar = None
+
+    def _has_room(self) -> bool:
+        if self._quiet or (self._data and sys.stdout.isatty()):
+            return False
+        return sys.stdout.isatty() or sys.stderr.isatty()
+
+
+class _Bar:
+    def __init__(self, bar: Progress | None = None, done: int = 0, total: int = 0) -> None:
+        self._bar = bar
+        self._task = bar.add_task("", completed=done, total=total) if bar is not None else None
+
+    def advance(self) -> None:
+        """One turn is done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.advance(self._task)
+
+
+class JsonLines:
+    """A file of one JSON value a line; ``-`` is stdout.
+
+    Raises:
+        AccError: It cannot be opened or written.
+    """
+
+    def __init__(self, out: str) -> None:
+        self._where = out
+        self._file: IO[str] = sys.stdout
+        if out != "-":
+            try:
+                self._file = Path(out).open("w", encoding="utf-8", newline="\n")
+            except OSError as error:
+                raise self._failed(error) from error
+
+    def write(self, value: Any) -> None:
+        """Write ``value``, and have it on the disk before the next turn begins."""
+        try:
+            self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
+            self._file.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: OSError) -> AccError:
+        return AccError(
+            f"the turns cannot be written: {error.strerror or error}",
+            where=self._where,
+            mend="free space or name another file, and run the same again",
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if self._file is sys.stdout:
+            return
+        try:
+            self._file.close()
+        except OSError as unwritten:
+            if error is None:
+                raise self._failed(unwritten) from unwritten
