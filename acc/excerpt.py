@@ -5,8 +5,7 @@ The store keeps every text whole; what is cut here is only what a compressor rea
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from acc.ranking import terms
 from acc.turn import Channel, Observation, Turn
@@ -16,7 +15,7 @@ GAP = "[...]"
 """Stands where lines were left out."""
 
 LONGEST_LINE = 400
-"""Characters of one line of an excerpt; longer lines are cut at a space."""
+"""Characters of one line of an excerpt; longer lines are weighed in pieces."""
 
 SCANNED = 200_000
 """Characters of a text that are weighed line by line; of a longer one, its two ends are."""
@@ -34,7 +33,7 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    lines = [_shortened(line) for line in _ends(text).splitlines() if line.strip()]
+    lines = [piece for line in _ends(text).splitlines() if line.strip() for piece in _pieces(line)]
     scores = [len(about.intersection(terms(line))) for line in lines]
     last = len(lines) - 1
     order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
@@ -84,14 +83,20 @@ def _ends(text: str) -> str:
     return f"{text[: SCANNED // 2]}\n{text[-SCANNED // 2 :]}"
 
 
-def _shortened(line: str) -> str:
-    if len(line) <= LONGEST_LINE:
-        return line
-    head = line[:LONGEST_LINE]
-    return re.sub(r"\s\S*\Z", "", head) + f" {GAP}"
+def _pieces(line: str) -> Iterator[str]:
+    """``line`` in pieces of at most `LONGEST_LINE`, cut after a space or separator."""
+    while len(line) > LONGEST_LINE:
+        cut = max(line.rfind(mark, LONGEST_LINE // 2, LONGEST_LINE) for mark in " ,;|&") + 1
+        if cut:
+            yield line[:cut].rstrip()
+        else:  # one unbroken token: what is left of it must not pass for the whole
+            cut = LONGEST_LINE
+            yield f"{line[: cut - len(GAP)]}{GAP}"
+        line = line[cut:]
+    yield line
 
 
-def _with_gaps(lines: list[str], kept: set[int]) -> Iterable[str]:
+def _with_gaps(lines: list[str], kept: set[int]) -> Iterator[str]:
     previous = -1
     for index in sorted(kept):
         if index != previous + 1:

@@ -176,7 +176,7 @@ class All(Gate):
             telemetry += verdict.telemetry
             if not verdict.admitted:
                 break
-        return verdict.model_copy(update={"telemetry": telemetry})
+        return verdict.model_copy(update={"telemetry": telemetry}) if telemetry else verdict
 
 
 @dataclass(frozen=True)
@@ -237,16 +237,11 @@ def qualify(
 
 def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
     verdict = judge(candidate, context)
-    signs = (*verdict.telemetry, *_signs(candidate))
     if verdict.admitted:
         context.admitted.append(context.read(candidate))
-    return verdict.model_copy(
-        update={
-            "telemetry": tuple(dict.fromkeys(signs)),
-            "ref": candidate.artifact.ref,
-            "artifact": candidate.artifact.id,
-        }
-    )
+    signs = (*verdict.telemetry, *_signs(candidate))
+    named = {"ref": candidate.artifact.ref, "artifact": candidate.artifact.id}
+    return verdict.model_copy(update={**named, "telemetry": tuple(dict.fromkeys(signs))})
 
 
 _INSTRUCTION = re.compile(

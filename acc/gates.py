@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from acc.gate import RELEVANCE, Context, Gate, Verdict
 from acc.items import Item, Relation
@@ -166,12 +167,13 @@ class Budget(Gate):
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
-    """Trust, staleness, contradiction, novelty, relevance, near-duplicates, and a budget.
+    """Trust, relevance, staleness, contradiction, novelty, near-duplicates, and a budget.
 
-    Relevance comes after the final refusals, so that the floor can only undo relevance.
+    The cheap ones come first. Whom the floor admits at a lower relevance, all the others
+    are asked about too.
     """
     return (
-        Trusted() & Fresh() & Contradiction() & Novelty() & Relevance() & Distinct() & Budget(tokens)
+        Trusted() & Relevance() & Fresh() & Contradiction() & Novelty() & Distinct() & Budget(tokens)
     )
 
 
@@ -198,6 +200,7 @@ def _trust(candidate: Candidate) -> Trust:
     return candidate.artifact.trust or candidate.artifact.channel.trust
 
 
+@lru_cache(maxsize=512)
 def _plain_stems(text: str) -> frozenset[str]:
     return frozenset(stem for stem in stems(text) if not any(c.isdigit() for c in stem))
 

@@ -57,12 +57,14 @@ class Recall:
         asked = branch.index.score_all(turn.user_words)
         total = asked + self.state_weight * self._about_state(branch, state)
         total[~self._recallable(turn, state, branch)] = 0.0
-        order = np.lexsort((np.arange(len(total)), total))[::-1][: self.most]
-        top = float(total[order[0]]) or 1.0
+        best = _best(total, self.most)
         return [
-            Candidate(branch.artifacts[at], float(total[at]) / top, float(asked[at] / total[at]))
-            for at in order
-            if total[at] > 0
+            Candidate(
+                artifact=branch.artifacts[at],
+                score=float(total[at] / total[best[0]]),
+                by_turn=float(asked[at] / total[at]),
+            )
+            for at in best
         ]
 
     def _recallable(
@@ -79,6 +81,16 @@ class Recall:
     ) -> NDArray[np.float64]:
         query = " ".join(_about(state)) if self.state_weight else ""
         return branch.index.score_all(query)
+
+
+def _best(scores: NDArray[np.float64], most: int) -> list[int]:
+    """Positions of the ``most`` best scores above 0, the later first where scores are equal."""
+    most = min(most, int(np.count_nonzero(scores)))
+    if most < 1:
+        return []
+    least = np.partition(scores, -most)[-most]
+    found = np.flatnonzero(scores >= least)
+    return sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
 
 
 def _about(state: CompressedCognitiveState) -> Iterator[str]:

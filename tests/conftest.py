@@ -6,17 +6,13 @@
 from __future__ import annotations
 
 import os
-import sys
-from pathlib import Path
 
 from hypothesis import HealthCheck, settings
-
-sys.path.insert(0, str(Path(__file__).parent))  # so that test files share tests/strategies.py
 
 _COMMON = {
     "deadline": None,
     "database": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
 }
 settings.register_profile("fast", max_examples=40, derandomize=True, **_COMMON)
 settings.register_profile("thorough", max_examples=600, stateful_step_count=60, **_COMMON)

@@ -19,21 +19,29 @@ REFUSED, MISUSED = 1, 2
 
 def main() -> None:
     """Run ``acc`` with the process's arguments, and exit."""
-    sys.exit(run(sys.argv[1:]))
+    for stream in (sys.stdout, sys.stderr):
+        if callable(reconfigure := getattr(stream, "reconfigure", None)):
+            reconfigure(errors="backslashreplace")
+    # As Ctrl-C does, so that what is open is closed and what is temporary removed.
+    signal.signal(signal.SIGTERM, _terminated)
+    if code := run(sys.argv[1:]):
+        with suppress(OSError, ValueError):
+            # What stdout could not take would be tried, and complained of, once more at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run ``acc`` with ``arguments``; its exit code."""
     try:
-        _prepare()
         return _done(arguments)
     except KeyboardInterrupt as error:
-        return _ended(f"interrupted{_after(error)}", 128 + signal.SIGINT)
+        return _ended(f"interrupted{f': {error}' if str(error) else ''}", 128 + signal.SIGINT)
     except BrokenPipeError:
         return _ended("the reader of the output has gone", 141)
     except OSError as error:
-        where = f" ({error.filename})" if error.filename else ""
-        return _ended(f"{error.strerror or error}{where}", REFUSED)
+        what = f"{error.filename}" if error.filename else "the output cannot be written"
+        return _ended(f"{what}: {error.strerror or error}", REFUSED)
     except Exception as error:
         if os.environ.get("ACC_TRACEBACK"):
             raise
@@ -62,20 +70,8 @@ def _failed(error: Exception) -> int:
     return _ended(f"{what}. To mend: report it with the output under ACC_TRACEBACK=1", REFUSED)
 
 
-def _prepare() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if callable(reconfigure := getattr(stream, "reconfigure", None)):
-            reconfigure(errors="backslashreplace")
-    # As Ctrl-C does, so that what is open is closed and what is temporary removed.
-    signal.signal(signal.SIGTERM, _terminated)
-
-
 def _terminated(number: int, _: Any) -> None:
     raise SystemExit(128 + number)
-
-
-def _after(error: KeyboardInterrupt) -> str:
-    return f": {error}" if str(error) else ""
 
 
 def _ended(what: str, code: int) -> int:
@@ -83,7 +79,4 @@ def _ended(what: str, code: int) -> int:
 
     with suppress(OSError):
         print(f"acc: {one_line(what)}", file=sys.stderr, flush=True)
-    with suppress(OSError, ValueError):
-        # What stdout could not take would be tried, and complained of, once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code

@@ -126,16 +126,16 @@ class JsonLines:
     """
 
     def __init__(self, out: str) -> None:
-        self._where = out
+        self._where = "stdout" if out == "-" else out
         self._file: IO[str] = sys.stdout
         if out != "-":
             try:
-                self._file = Path(out).open("w", encoding="utf-8", newline="\n")
+                self._file = Path(out).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115
             except OSError as error:
                 raise self._failed(error) from error
 
     def write(self, value: Any) -> None:
-        """Write ``value``, and have it on the disk before the next turn begins."""
+        """Write ``value`` on a line, at once."""
         try:
             self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
             self._file.flush()

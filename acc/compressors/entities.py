@@ -67,7 +67,8 @@ _NOT_NAMES = frozenset(
     """.split()
 )
 _PERSON_AFTER = re.compile(
-    r" (?:\([^)]{1,30}\) )?(?:says?|said|writes|wrote|wants|thinks|joins?|joined|asks|asked|told|insists|resigned)\b"
+    r" (?:\([^)]{1,30}\) )?(?:says?|said|writes|wrote|wants|thinks|joins?|joined|asks|asked|told|"
+    r"insists|resigned)\b"
 )
 _PERSON_BEFORE = re.compile(r"\b(?:ask|tell|told|mr|mrs|ms|dr|dear|cc|call|ring|ping|remind|thank)\.? \Z", re.I)
 

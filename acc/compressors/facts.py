@@ -23,41 +23,43 @@ LONGEST_OBJECT = 120
 _PREDICATE = {"id": "id", "number": "value", "duration": "time"}
 _STOP = re.compile(r"[,;:(–—]\s|\s[-–—]\s|[.!?]+(?:\s|$)|\s(?:and|but|which|so|because|while|where|as|instead|rather|not)\s")
 _STATES = re.compile(
-    r"\s(?P<verb>is|are|was|were|has|have|ran|runs|owns|leads|joined|joins|moved|left|leaves|starts|started|takes|uses|"
-    r"depends on|belongs to|reports to|points to|caused|causes|broke|failed|signed|agreed|declined|accepted|resigned|"
-    r"replaces|replaced|posted|costs|covers|expires|closed|opened|needs|stays|lives|works|became|becomes|"
+    r"\s(?P<verb>is|are|was|were|has|have|ran|runs|owns|leads|joined|joins|moved|left|leaves|"
+    r"starts|started|takes|uses|"
+    r"depends on|belongs to|reports to|points to|caused|causes|broke|failed|signed|agreed|"
+    r"declined|accepted|resigned|"
+    r"replaces|replaced|posted|costs|covers|expires|closed|opened|needs|stays|lives|works|became|"
+    r"becomes|"
     r"can(?:not|'t)?|will|won't|isn't|aren't|doesn't|no longer)\s"
 )
 _COLON = re.compile(r"[:,]\s")
 _APPOINTMENT = re.compile(
-    r"\b(?:(?!the |a |our |my |your )[\w-]{2,20} ){0,1}(?:deadline|due date|launch|go-live|meeting|appointment|delivery|review|exam|"
+    r"\b(?:(?!the |a |our |my |your )[\w-]{2,20} ){0,1}(?:deadline|due date|launch|go-live|"
+    r"meeting|appointment|delivery|review|exam|"
     r"hearing|release|cut-off|kick-off)\b",
     re.I,
 )
 _COUNTED = re.compile(r"^ (?P<noun>(?!(?:of|or|and|to|in|per|a|lines?|words?|sentences?|paragraphs?|bullets?|pages?|times|things|options|points)\b)(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b")
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _CHOSEN = re.compile(
-    r"\b(?:I'd|we'd|I'll|we'll|we|I|let's|please|ok|and)?\s?(?:go|going|went|stick|proceed) (?:for|with)\s|"
-    r"\b(?:decided (?:on|for)|settled on|opted for|chose|picked|I'm (?:using|taking|booking|reserving|keeping)|"
-    r"I've (?:booked|reserved|chosen|picked|ordered)|let's (?:use|take)|we(?:'ll| will) (?:use|take)|and take|take)\s",
+    r"\b(?:I'd|we'd|I'll|we'll|we|I|let's|please|ok|and)?\s?(?:go|going|went|stick|proceed) "
+    r"(?:for|with)\s|"
+    r"\b(?:decided (?:on|for)|settled on|opted for|chose|picked|I'm (?:using|taking|booking|"
+    r"reserving|keeping)|"
+    r"I've (?:booked|reserved|chosen|picked|ordered)|let's (?:use|take)|we(?:'ll| will) (?:use|"
+    r"take)|and take|take)\s",
     re.I,
 )
 REFUSED = re.compile(
-    r"\b(?:ignor\w*|refus\w*|not (?:following|taking|supplying|using|honou?ring|touching|acting|going to)|contradicts?|"
-    r"at odds|no standing|advertis\w*|suspicious|phish\w*|unverified|claim(?:s|ing|ed)?|instruct\w*|inject\w*|telling|tells|"
-    r"(?:text|line|note|page|mail|description|remark|message) (?:that|which|asking|telling)|asks? (?:the|for|you|agents?|"
+    r"\b(?:ignor\w*|refus\w*|not (?:following|taking|supplying|using|honou?ring|touching|acting|"
+    r"going to)|contradicts?|"
+    r"at odds|no standing|advertis\w*|suspicious|phish\w*|unverified|claim(?:s|ing|ed)?|"
+    r"instruct\w*|inject\w*|telling|tells|"
+    r"(?:text|line|note|page|mail|description|remark|message) (?:that|which|asking|telling)|asks? "
+    r"(?:the|for|you|agents?|"
     r"assistants?)|asking|wants?|suggests?|supposedly|pretend\w*|purport\w*)\b",
     re.I,
 )
 """An agent that says so tells of what a text wanted, not of what is the case."""
-
-_LINE = re.compile(
-    r"^[ \t]*[\"']?(?P<key>[A-Za-z]+(?:[ _-][A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
-    r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?$",
-    re.M,
-)
-_HEADERS = frozenset("from to cc bcc subject date sent re note memo warning todo instruction instructions http https".split())
-
 
 class Fact(NamedTuple):
     """A fact with what it rests on."""
@@ -228,19 +230,3 @@ def _rest(words: str, start: int, least: int = 0) -> str:
     else:
         end = len(words)
     return fit(tidy(words[start:end]), LONGEST_OBJECT)
-
-
-def _listed(reading: Reading, asked: frozenset[str]) -> Iterator[Fact]:
-    """ "key: value" lines of a tool whose key the user asked for."""
-    for tool in reading.tools:
-        about = next(_identifiers(reading.user), tool.name or "result")
-        for match in _LINE.finditer(tool.text):
-            key = match["key"].strip()
-            if key.lower() in _HEADERS or not stems(key) & asked:
-                continue
-            yield Fact(about, key.lower(), match["value"].strip(), "observed", (tool.ref,))
-
-
-def _identifiers(said: Sequence[Said]) -> Iterator[str]:
-    for sentence in said:
-        yield from (n.name for n in named_in(sentence.text) if n.type not in ("name", "person"))

@@ -5,54 +5,72 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.compressors.cues import any_of
+from acc.compressors.words import any_of
 from acc.compressors.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question
 from acc.compressors.reading import Said
 from acc.items import Item
 from acc.wording import stems
 
 _DEADLINE = (
-    r"\bby (?:the )?(?:end of |close of |start of |next |this |noon|tonight|tomorrow|monday|tuesday|wednesday|thursday|friday|"
-    r"saturday|sunday|january|february|march|april|may|june|july|august|september|october|november|december|\d)"
+    r"\bby (?:the )?(?:end of |close of |start of |next |this |noon|tonight|tomorrow|monday|"
+    r"tuesday|wednesday|thursday|friday|"
+    r"saturday|sunday|january|february|march|april|may|june|july|august|september|october|"
+    r"november|december|\d)"
 )
 _WORK = (
-    r"(?:get|prepare|organi[sz]e|plan|arrange|collect|gather|reconcile|migrate|build|set up|put together|work out|work through|"
-    r"find|produce|compile|deliver|complete|finish|finali[sz]e|clear|clean up|review|investigate|resolve|fix|roll out|"
-    r"launch|coordinate|run|draw up|write up|sort out|hire|negotiate|audit|assess|translate|onboard)\b"
+    r"(?:get|prepare|organi[sz]e|plan|arrange|collect|gather|reconcile|migrate|build|set up|put "
+    r"together|work out|work through|"
+    r"find|produce|compile|deliver|complete|finish|finali[sz]e|clear|clean up|review|investigate|"
+    r"resolve|fix|roll out|"
+    r"launch|coordinate|run|draw up|write up|sort out|hire|negotiate|audit|assess|translate|"
+    r"onboard)\b"
 )
 _LARGE = (
-    r"(?:organi[sz]e|plan|arrange|migrate|build|set up|put together|prepare|roll out|launch|coordinate|reconcile|translate|"
+    r"(?:organi[sz]e|plan|arrange|migrate|build|set up|put together|prepare|roll out|launch|"
+    r"coordinate|reconcile|translate|"
     r"onboard|negotiate|work out|draw up|sort out)\b"
 )
 GOALS = any_of(
-    r"\b(?:I'd|I would|we'd|we would) (?:like|love|want) (?:you to|to (?:have|get|see)|an? |the |that |this |all )",
-    rf"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )|\b(?:I|we) need (?:you )?(?:to )?{_WORK}",
+    r"\b(?:I'd|I would|we'd|we would) (?:like|love|want) (?:you to|to (?:have|get|see)|an? |the |"
+    r"that |this |all )",
+    r"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )|\b(?:I|we) need (?:you "
+    rf")?(?:to )?{_WORK}",
     r"\b(?:I|we) need (?:an?|the|this|that|all|our|my|one|two|three|some|every)\b.{3,}",
-    r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)(?: here| now| today)? "
+    r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)(?: "
+    r"here| now| today)? "
     r"(?:is|will be|would be)\b(?! (?:fine|ok|done|clear))",
     rf"^\W*(?:can|could|would|will) you (?:please )?{_LARGE}",
     rf"\bhelp (?:me|us) (?:to )?{_WORK}",
     rf"\bplease (?:\w+ )?{_WORK}.{{0,120}}?(?:{_DEADLINE}|\btogether\b|\bready\b|\bunder way\b)",
-    rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?\b(?:together|ready|done|sorted|finished|cleared)\b",
+    rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?\b(?:together|ready|done|sorted|"
+    r"finished|cleared)\b",
     rf"^(?:please |can you |could you )?(?:\w+ )?{_WORK}.{{3,120}}?{_DEADLINE}",
-    r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|\bby the end of\b.{0,60}\bwe\b",
+    r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|\bby the end "
+    r"of\b.{0,60}\bwe\b",
 )
 """Asks for something to be achieved."""
 
 SMALL = any_of(
-    r"\b(?:a|one|two|three|\d) (?:quick )?(?:sentences?|lines?|words?|minutes?|moment|sec|second|hand|break|coffee|sandwich|"
+    r"\b(?:a|one|two|three|\d) (?:quick )?(?:sentences?|lines?|words?|minutes?|moment|sec|second|"
+    r"hand|break|coffee|sandwich|"
     r"look|favou?r|nap|holiday|hint|reminder|word)\b",
-    r"\b(?:I|we) need (?:an?|the|some|this|that|all) (?:\w+ )?(?:answer|number|numbers|figure|figures|time|rest|help|idea)\b",
+    r"\b(?:I|we) need (?:an?|the|some|this|that|all) (?:\w+ )?(?:answer|number|numbers|figure|"
+    r"figures|time|rest|help|idea)\b",
     r"\b(?:right now|straight away|immediately|quickly|asap)\b",
-    r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b|\bI want to (?:know|see|hear|say|be)\b|\bI need to\b",
+    r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b|\bI want to (?:know|"
+    r"see|hear|say|be)\b|\bI need to\b",
 )
 """Over with the turn."""
 
 DONE = any_of(
-    r"\b(?:is|are|'s|that's|all|was|were|has been|have been|be|now) (?:now |all |finally )?(?:done|closed|complete|completed|"
-    r"finished|sorted|delivered|wrapped up|ticked off|over and done|accomplished|settled|off the list|fully \w+ed)\b",
-    r"^\W*(?:done|complete|completed|finished|closed|all done|all set)\b|\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
-    r"\b(?:task|goal|item|job|one) (?:can be|is|may be) (?:closed|ticked off|done|dropped)\b|\bmission accomplished\b|"
+    r"\b(?:is|are|'s|that's|all|was|were|has been|have been|be|now) (?:now |all |finally "
+    r")?(?:done|closed|complete|completed|"
+    r"finished|sorted|delivered|wrapped up|ticked off|over and done|accomplished|settled|off the "
+    r"list|fully \w+ed)\b",
+    r"^\W*(?:done|complete|completed|finished|closed|all done|all set)\b|\b(?:close|tick off|"
+    r"wrap up) (?:it|that|this|the)\b",
+    r"\b(?:task|goal|item|job|one) (?:can be|is|may be) (?:closed|ticked off|done|dropped)\b|"
+    r"\bmission accomplished\b|"
     r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
 )
 """Says that something was achieved."""
@@ -61,9 +79,12 @@ _TASK = re.compile(r"\b(?:task|goal|job|item)\b", re.I)
 _UNDONE = re.compile(r"\b(?:not|n't|until|once|when|before|if|as soon as|almost|nearly|half|will be|to be|isn't|never)\b", re.I)
 
 NEW_TOPIC = any_of(
-    r"^\W*(?:new|next|another|different) (?:topic|subject|matter|thing|project|case|patient|client|ticket|question)\b",
-    r"\b(?:switching|moving on|turning|let's (?:move|turn|switch|get on)) to\b|\bchange of (?:plan|topic|subject)\b",
-    r"\b(?:forget|leave) (?:all )?that(?: for now)?,|\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
+    r"^\W*(?:new|next|another|different) (?:topic|subject|matter|thing|project|case|patient|"
+    r"client|ticket|question)\b",
+    r"\b(?:switching|moving on|turning|let's (?:move|turn|switch|get on)) to\b|\bchange of "
+    r"(?:plan|topic|subject)\b",
+    r"\b(?:forget|leave) (?:all )?that(?: for now)?,|\b(?:on|to) (?:another|a different) "
+    r"(?:topic|note|subject|matter)\b",
 )
 """Announces that the talk turns to something else."""
 

@@ -7,49 +7,65 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from acc.compressors.cues import NUMBER_WORD, any_of
+from acc.compressors.words import NUMBER_WORD, any_of
 from acc.items import Item
 from acc.wording import stems
 
 LIFTED = any_of(
-    r"\bno longer (?:applies|needed|necessary|holds|required|valid|in force|an issue|have to|has to|need to|needs to|"
+    r"\bno longer (?:applies|needed|necessary|holds|required|valid|in force|an issue|have to|has "
+    r"to|need to|needs to|"
     r"needs?|matters?|a problem|secret|confidential|frozen|binding)\b",
     r"\b(?:any ?more|any longer)\b",
-    r"\b(?:is|are|was|were|has been|have been|been|gets?) (?:now |finally |hereby )?(?:lifted|dropped|waived|withdrawn|"
+    r"\b(?:is|are|was|were|has been|have been|been|gets?) (?:now |finally |hereby )?(?:lifted|"
+    r"dropped|waived|withdrawn|"
     r"revoked|removed|gone|history|off the table|moot|obsolete|void)\b",
-    r"\b(?:you|we|they|everyone|everybody|anyone|anybody|people|\w+s) (?:can|may|could|are free to|are allowed to)\b"
-    r".{0,60}\b(?:again|now|after all|directly|freely|as (?:you|they) (?:like|please|wish)|like any other)\b",
+    r"\b(?:you|we|they|everyone|everybody|anyone|anybody|people|\w+s) (?:can|may|could|are free "
+    r"to|are allowed to)\b"
+    r".{0,60}\b(?:again|now|after all|directly|freely|as (?:you|they) (?:like|please|wish)|like "
+    r"any other)\b",
     r"\b(?:you|we|everyone) (?:can|may) (?:now|again)\b|\b(?:feel )?free to\b",
-    r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) (?:the|that|my|our|what I said|about the|all)\b",
-    r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|\b(?:don't|doesn't|do not|does not) (?:have|need) to\b",
+    r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) (?:the|that|my|our|what I "
+    r"said|about the|all)\b",
+    r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|\b(?:don't|doesn't|do not|does not) (?:have|"
+    r"need) to\b",
     r"\b(?:doesn't|does not|don't|do not|won't) (?:apply|hold|count|matter)\b",
-    r"\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome) (?:again|now|after all|too)\b|\bback in (?:scope|play)\b",
-    r"\bback to normal\b|\bfair game\b|\bis yours again\b|\bgo ahead (?:and|with)\b|\bfrom now on you (?:can|may)\b",
+    r"\b(?:is|are|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome) (?:again|now|"
+    r"after all|too)\b|\bback in (?:scope|play)\b",
+    r"\bback to normal\b|\bfair game\b|\bis yours again\b|\bgo ahead (?:and|with)\b|\bfrom now "
+    r"on you (?:can|may)\b",
 )
 """Says that something which held does not hold any longer."""
 
 ENDED = any_of(
-    r"\b(?:is|are|was|'s|has been|have been|been|got) (?:now |finally |all )?(?:cancelled|canceled|called off|over|settled|"
+    r"\b(?:is|are|was|'s|has been|have been|been|got) (?:now |finally |all )?(?:cancelled|"
+    r"canceled|called off|over|settled|"
     r"resolved|finished|done|through|signed|decided|cleared|approved|out of the way|unfrozen)\b",
-    r"\b(?:has|have) (?:now |finally )?(?:ended|expired|finished|passed|decided|agreed|signed|approved)\b",
+    r"\b(?:has|have) (?:now |finally )?(?:ended|expired|finished|passed|decided|agreed|signed|"
+    r"approved)\b",
     r"\bnever ?mind\b|\bchanged (?:my|our|her|his|their) mind\b|\bcalled off\b",
 )
 """Says that something is over: it ends a rule that was tied to it."""
 
 SWAPPED = any_of(
-    r"\binstead\b|\bchange of plans?\b|\bcorrection\b|\bscratch that\b|\bon second thoughts?\b|\bnew rule\b",
+    r"\binstead\b|\bchange of plans?\b|\bcorrection\b|\bscratch that\b|\bon second thoughts?\b|"
+    r"\bnew rule\b",
 )
 """Says that one thing takes another's place."""
 
 CHANGED = any_of(
     SWAPPED.pattern,
     r"\brather than\b|\b(?:make|call) (?:that|it|the|them|those)\b|\bgo (?:up|down) to\b|\bup to\b",
-    r"\b(?:raise|raised|lower|lowered|increase|increased|extend|extended|reduce|reduced|bump|bumped|relax|relaxed|tighten|"
-    r"tightened|loosen|loosened)\b|\b(?:cut|moved?|moves|shift(?:ed)?|push(?:ed)?|changed?|changes|switch(?:ed)?) (?:\w+ ){0,4}?to\b|"
+    r"\b(?:raise|raised|lower|lowered|increase|increased|extend|extended|reduce|reduced|bump|"
+    r"bumped|relax|relaxed|tighten|"
+    r"tightened|loosen|loosened)\b|\b(?:cut|moved?|moves|shift(?:ed)?|push(?:ed)?|changed?|"
+    r"changes|switch(?:ed)?) (?:\w+ ){0,4}?to\b|"
     r"\b(?:has|have|is|was) (?:been )?(?:changed|moved|shifted|pushed)\b",
-    r"\b(?:from|as of|starting|effective) (?:today|now|tomorrow|monday|tuesday|wednesday|thursday|friday|next week)\b",
-    r"\b(?:new|updated|revised) (?:limit|budget|cap|ceiling|deadline|threshold|rule|maximum|minimum|target|quota|date)\b",
-    r"\b(?:you|we) (?:can|may|could|have|'ve got|got) (?:now )?(?:plan|go|spend|use|work|calculate|reckon|have|take|until|till)\b",
+    r"\b(?:from|as of|starting|effective) (?:today|now|tomorrow|monday|tuesday|wednesday|"
+    r"thursday|friday|next week)\b",
+    r"\b(?:new|updated|revised) (?:limit|budget|cap|ceiling|deadline|threshold|rule|maximum|"
+    r"minimum|target|quota|date)\b",
+    r"\b(?:you|we) (?:can|may|could|have|'ve got|got) (?:now )?(?:plan|go|spend|use|work|"
+    r"calculate|reckon|have|take|until|till)\b",
     r"\bis now\b|\bare now\b|\bnow (?:is|it's|we're at)\b|\bmore generous\b|\bstricter\b",
 )
 """Says so of a figure."""
@@ -58,8 +74,10 @@ _TIED = re.compile(r"\b(?:until|till|while|as long as|for now|for the moment|dur
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b\w*\d[\w.,-]*")
 _DIGITS = re.compile(rf"(?P<money>[£€$]\s?)?(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<k>\s?k\b)?|\b(?P<word>{NUMBER_WORD})\b", re.I)
 _UNIT = re.compile(
-    r"\W{0,2}(?:a |per |an )?(?P<unit>euros?|pounds?|dollars?|eur|gbp|usd|chf|%|percent|words?|pages?|lines?|minutes?|hours?|days?|weeks?|"
-    r"months?|nights?|people|persons|january|february|march|april|may|june|july|august|september|october|november|december|am|"
+    r"\W{0,2}(?:a |per |an )?(?P<unit>euros?|pounds?|dollars?|eur|gbp|usd|chf|%|percent|words?|"
+    r"pages?|lines?|minutes?|hours?|days?|weeks?|"
+    r"months?|nights?|people|persons|january|february|march|april|may|june|july|august|september|"
+    r"october|november|december|am|"
     r"pm|kb|mb|gb|tb|kg|ms|(?!(?:is|was|has|goes|needs|gets|as|this|plus)\b)[a-z]{2,}[^\Ws]s\b)?",
     re.I,
 )

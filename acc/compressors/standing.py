@@ -45,7 +45,7 @@ def kind_of(words: str, sentence: str = "") -> Kind | None:
     """The kind of rule that a clause states, or None."""
     if PASSING.search(words):
         return None
-    for kind, pattern in RULES:
+    for kind, _, pattern in RULES:
         match = pattern.search(words)
         if match is None or (kind == "limit" and HAPPENED.search(words)):
             continue

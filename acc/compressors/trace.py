@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from acc.compressors.cues import any_of
+from acc.compressors.words import any_of
 from acc.compressors.facts import REFUSED
 from acc.compressors.lookalikes import is_told
 from acc.compressors.reading import Reading, Said
@@ -21,22 +21,31 @@ LONG_OUTPUT = 1_500
 """Characters from which a tool's output is referred to rather than remembered."""
 
 NEXT = any_of(
-    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b|\b(?:then|after that|afterwards),? (?:I|we)\b",
-    r"\bwe(?:'ll| will) (?:then|next)\b|\blet's (?:then|next|start|continue)\b|\bto follow\b|\bproposal follows\b",
+    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b|\b(?:then|after "
+    r"that|afterwards),? (?:I|we)\b",
+    r"\bwe(?:'ll| will) (?:then|next)\b|\blet's (?:then|next|start|continue)\b|\bto follow\b|"
+    r"\bproposal follows\b",
 )
 _NO_NEXT = re.compile(r"\bI(?:'ll| will) (?:not|never|leave you|admit|be honest|eat|miss|remember|keep (?:it|that) in mind)\b", re.I)
 OPEN = any_of(
-    r"\b(?:not sure|unsure|unclear|unknown|unconfirmed|undecided|uncertain|tbc|tbd|to be (?:confirmed|decided|determined))\b",
-    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b|\bno idea\b|\bhard to say\b",
-    r"\b(?:waiting|wait|awaiting) (?:for|on)\b|\bawaiting\b|\bpending\b|\bstill open\b|\boutstanding\b|\bremains to be seen\b",
-    r"\b(?:not|n't) (?:yet )?(?:been )?(?:confirmed|answered|decided|verified|replied|checked|booked here|found)\b|\bno (?:answer|reply|word) "
-    r"(?:yet|so far|from)\b|\bhaven't heard\b|\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
-    r"\b(?:root )?cause (?:is )?(?:still )?(?:not known|unknown|unclear)\b|\bI (?:believe|suspect|guess|assume)\b|\bmy guess\b",
+    r"\b(?:not sure|unsure|unclear|unknown|unconfirmed|undecided|uncertain|tbc|tbd|to be "
+    r"(?:confirmed|decided|determined))\b",
+    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b|\bno "
+    r"idea\b|\bhard to say\b",
+    r"\b(?:waiting|wait|awaiting) (?:for|on)\b|\bawaiting\b|\bpending\b|\bstill open\b|"
+    r"\boutstanding\b|\bremains to be seen\b",
+    r"\b(?:not|n't) (?:yet )?(?:been )?(?:confirmed|answered|decided|verified|replied|checked|"
+    r"booked here|found)\b|\bno (?:answer|reply|word) "
+    r"(?:yet|so far|from)\b|\bhaven't heard\b|\bnot yet (?:known|clear|in|here|decided|"
+    r"confirmed)\b",
+    r"\b(?:root )?cause (?:is )?(?:still )?(?:not known|unknown|unclear)\b|\bI (?:believe|"
+    r"suspect|guess|assume)\b|\bmy guess\b",
 )
 _HIGH = re.compile(r"\b(?:block(?:s|ed|ing|er)|critical|urgent|must know|cannot proceed|can't proceed|high risk|root cause)\b", re.I)
 _LOW = re.compile(r"\b(?:probably|maybe|perhaps|might|guess|minor|nice to know|roughly)\b", re.I)
 _TO_AGENTS = re.compile(
-    r"\b(?:assistants?|agents?|bots?|ai|llms?)\b.{0,60}\b(?:must|should|shall|are|is|to|please|may|can)\b|\bignore (?:all|any|previous|the above)|"
+    r"\b(?:assistants?|agents?|bots?|ai|llms?)\b.{0,60}\b(?:must|should|shall|are|is|to|please|"
+    r"may|can)\b|\bignore (?:all|any|previous|the above)|"
     r"\bdisregard\b|\bpre-approved\b|\boverride\b",
     re.I,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.compressors.cues import NUMBER_WORD
+from acc.compressors.words import NUMBER_WORD
 
 _MONTH = r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\b"
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
@@ -28,10 +28,13 @@ VALUES: tuple[tuple[str, str], ...] = (
 
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in VALUES), re.I)
 _LINK = re.compile(
-    r"(?:^|\s)(?P<link>is|are|was|were|'s|'re|of|at|stands?|comes?|came|drops?|dropped|rises?|rose|goes|falls?|fell|grew|grows|"
-    r"moves?|moved|changes?|changed|remains?|becomes?|shows?|holds|has|have|reads?|equals?|totals?|costs?|needs?|takes?|"
+    r"(?:^|\s)(?P<link>is|are|was|were|'s|'re|of|at|stands?|comes?|came|drops?|dropped|rises?|"
+    r"rose|goes|falls?|fell|grew|grows|"
+    r"moves?|moved|changes?|changed|remains?|becomes?|shows?|holds|has|have|reads?|equals?|"
+    r"totals?|costs?|needs?|takes?|"
     r"leaves?|starts?|ends?|runs?|[:=])"
-    r"(?:\s(?:now|only|about|around|roughly|still|already|just|currently|again|up|down|out|at|to|by|on|for|from|due|set|"
+    r"(?:\s(?:now|only|about|around|roughly|still|already|just|currently|again|up|down|out|at|to|"
+    r"by|on|for|from|due|set|"
     r"under|an?|the|total|is|of|over|almost|nearly|exactly|and|held)){0,4}\s*(?:[(\"'“]\s?)?$",
     re.I,
 )

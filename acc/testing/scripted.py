@@ -1,6 +1,6 @@
 """Compressors and a clock that do what a test tells them to.
 
-    compressor = ScriptedCompressor([Proposal(...), CompressionError("time-out"), lambda t, s, e: ...])
+    compressor = ScriptedCompressor([Proposal(...), TimeoutError("slow"), lambda t, s, e: ...])
     memory = MemoryController(MemoryArtifactStore(), compressor, clock=FixedClock())
 """
 
@@ -19,7 +19,9 @@ Written: TypeAlias = Proposal | Mapping[str, Any]
 """What a compressor may hand in: a proposal, or the object a model writes on the wire."""
 
 Line: TypeAlias = (
-    Written | BaseException | Callable[[Turn, CompressedCognitiveState, Sequence[Evidence]], Written]
+    Written
+    | BaseException
+    | Callable[[Turn, CompressedCognitiveState, Sequence[Evidence]], Written]
 )
 """One turn of a script."""
 
@@ -108,7 +110,10 @@ class FailingCompressor:
         self.calls = 0
 
     def __call__(
-        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+        self,
+        turn: Turn,  # noqa: ARG002
+        state: CompressedCognitiveState,  # noqa: ARG002
+        evidence: Sequence[Evidence],  # noqa: ARG002
     ) -> Proposal:
         """Fail.
 
@@ -154,5 +159,5 @@ class FixedClock:
 
 def _aware(at: datetime) -> datetime:
     if at.tzinfo is None:
-        raise ValueError("give the clock an aware datetime, such as datetime(2026, 1, 1, tzinfo=UTC)")
+        raise ValueError("give the clock an aware datetime: datetime(2026, 1, 1, tzinfo=UTC)")
     return at.astimezone(UTC)

@@ -1,0 +1,196 @@
+"""The commands and their options. Each returns its work, which `acc.cli.run` then does.
+
+Nothing of the library is imported before a command is known: ``acc --help`` is quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acc.cli.options import (
+    BoundOption,
+    JsonOption,
+    MemoryOption,
+    SchemaOption,
+    ServerOption,
+    StyleOption,
+    ThreadOption,
+    schema_class,
+    server_address,
+    tool_channel,
+)
+
+Work = Callable[[], None]
+
+app = typer.Typer(rich_markup_mode=None, add_completion=False)
+
+
+HERE = Path("memory")
+
+
+def parsed(arguments: Sequence[str]) -> Work | None:
+    """The work that ``arguments`` ask for; None where telling the usage was all.
+
+    Raises:
+        Exception: They make no sense; `format_message` of it says why.
+    """
+    command = typer.main.get_command(app)
+    work = command.main(list(arguments), prog_name="acc", standalone_mode=False)
+    return work if callable(work) else None
+
+
+@app.callback(invoke_without_command=True)
+def acc(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Tell the version.")] = False,
+) -> None:
+    """A bounded, auditable memory in front of LLM agents. Keyless and offline."""
+    if version:
+        from acc import __version__
+
+        typer.echo(f"acc {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def replay(
+    file: Annotated[
+        Path, typer.Argument(help="Chat messages (JSON or JSONL), or a scenario.", metavar="FILE")
+    ],
+    memory: Annotated[
+        Path | None,
+        typer.Option(
+            "--memory",
+            metavar="DIR",
+            help="Keep the memory in this folder, and go on where it stopped. [default: temporary]",
+        ),
+    ] = None,
+    thread: Annotated[
+        str, typer.Option("--thread", metavar="NAME", help="By default the name of the file.")
+    ] = "",
+    server: ServerOption = None,
+    max_tokens: BoundOption = None,
+    style: StyleOption = None,
+    channel: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--channel",
+            metavar="TOOL=CHANNEL",
+            help="How far a tool is trusted: user, tool or document. Repeatable.",
+        ),
+    ] = None,
+    json: Annotated[
+        str, typer.Option("--json", metavar="OUT", help="Write a JSON object a turn; - for stdout.")
+    ] = "",
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend broken characters and tool results.")
+    ] = False,
+    turns: Annotated[
+        int | None, typer.Option("--turns", metavar="N", min=0, help="Only the first N turns.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the last line.")] = False,
+) -> Work:
+    """Replay a conversation turn by turn, and watch the state."""
+    from acc.cli.replay import Wanted
+    from acc.cli.replay import replay as work
+
+    wanted = Wanted(
+        file=file, memory=memory, thread=thread, server=server_address(server),
+        max_tokens=max_tokens, style=style, channels=dict(map(tool_channel, channel or ())),
+        json=json, repair=repair, turns=turns, quiet=quiet,
+    )  # fmt: skip
+    return lambda: work(wanted)
+
+
+@app.command()
+def show(
+    memory: MemoryOption = HERE,
+    thread: ThreadOption = None,
+    turn: Annotated[
+        int | None, typer.Option("--turn", metavar="N", min=0, help="After this turn.")
+    ] = None,
+    style: StyleOption = None,
+    provenance: Annotated[
+        bool, typer.Option("--provenance", help="Each item with its source and trust.")
+    ] = False,
+    schema: SchemaOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Show the state, as the agent reads it."""
+    from acc.cli.show import show as work
+
+    return lambda: work(
+        memory, thread, turn,
+        schema=schema_class(schema), style=style, provenance=provenance, as_json=json,
+    )  # fmt: skip
+
+
+@app.command()
+def diff(
+    first: Annotated[int | None, typer.Argument(help="By default the last but one.", min=0)] = None,
+    second: Annotated[int | None, typer.Argument(help="By default the last.", min=0)] = None,
+    memory: MemoryOption = HERE,
+    thread: ThreadOption = None,
+    schema: SchemaOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Tell what changed between two turns, and why."""
+    from acc.cli.diff import tell_difference as work
+
+    return lambda: work(memory, thread, first, second, schema=schema_class(schema), as_json=json)
+
+
+@app.command()
+def verify(
+    memory: MemoryOption = HERE,
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="NAME", help="By default all threads.")
+    ] = None,
+    head: Annotated[
+        str, typer.Option("--head", metavar="HASH", help="The newest state's hash, kept elsewhere.")
+    ] = "",
+    schema: SchemaOption = None,
+    max_tokens: BoundOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Recompute every commit of the audit logs."""
+    from acc.cli.verify import verify_logs as work
+
+    return lambda: work(
+        memory, thread, head=head, schema=schema_class(schema), max_tokens=max_tokens, as_json=json
+    )
+
+
+@app.command()
+def retire(
+    ids: Annotated[list[str], typer.Argument(metavar="ID...", help="Items, such as c3.")],
+    memory: MemoryOption = HERE,
+    thread: ThreadOption = None,
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Told to the agent.")
+    ] = "",
+    server: ServerOption = None,
+    schema: SchemaOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Take rules or goals out of the state."""
+    from acc.cli.retire import retire as work
+
+    return lambda: work(
+        ids, memory, thread,
+        reason=reason, server=server_address(server), schema=schema_class(schema), as_json=json,
+    )  # fmt: skip
+
+
+@app.command()
+def threads(memory: MemoryOption = HERE, json: JsonOption = False) -> Work:
+    """List the threads of a memory."""
+    from acc.cli.show import threads as work
+
+    return lambda: work(memory, as_json=json)

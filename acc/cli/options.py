@@ -1,0 +1,92 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from acc.state import CompressedCognitiveState
+    from acc.turn import Channel
+
+
+class Notation(StrEnum):
+    """How a state is rendered."""
+
+    TOON = "toon"
+    PREDICATES = "predicates"
+
+
+MemoryOption = Annotated[
+    Path, typer.Option("--memory", metavar="DIR", help="Folder of the memory.")
+]
+ThreadOption = Annotated[
+    str | None,
+    typer.Option(
+        "--thread", metavar="NAME", help="The conversation; by default the only one there is."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON to stdout.")]
+StyleOption = Annotated[
+    Notation | None, typer.Option("--style", help="Notation that the agent reads.")
+]
+BoundOption = Annotated[
+    int | None,
+    typer.Option("--max-tokens", metavar="N", min=64, help="Bound on the rendered state."),
+]
+SchemaOption = Annotated[
+    str | None,
+    typer.Option("--schema", metavar="MODULE:CLASS", help="The state class, if of your own."),
+]
+ServerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="HOST:PORT",
+        help="Chroma server that holds the evidence; the audit logs stay in the folder.",
+    ),
+]
+
+
+def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
+    """What ``--schema`` names.
+
+    Raises:
+        ConfigurationError: No state class that can be imported.
+    """
+    from acc.cli.opening import schema_named
+
+    return schema_named(name) if name else None
+
+
+def tool_channel(given: str) -> tuple[str, Channel]:
+    """What ``--channel`` says of a tool. Nothing speaks as the operator, or as the agent.
+
+    Raises:
+        typer.BadParameter: Not TOOL=CHANNEL.
+    """
+    from acc.turn import Channel
+
+    tool, _, name = given.rpartition("=")
+    if not tool or name not in ("user", "tool", "document"):
+        raise typer.BadParameter(
+            f"{given!r} is no TOOL=CHANNEL with the channel user, tool or document"
+        )
+    return tool, Channel(name)
+
+
+def server_address(given: str | None) -> tuple[str, int] | None:
+    """Host and port that ``--server`` names.
+
+    Raises:
+        typer.BadParameter: Not HOST:PORT.
+    """
+    if given is None:
+        return None
+    host, _, port = given.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise typer.BadParameter(f"{given!r} is no HOST:PORT")
+    return host.removeprefix("[").removesuffix("]"), int(port)

@@ -1,0 +1,221 @@
+"""``acc replay``: completed turns through a memory, from where an earlier run stopped."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+
+from acc.cli.chart import footprint
+from acc.cli.opening import folder, opened, policy_of
+from acc.cli.screen import JsonLines, Screen, coloured, width
+from acc.cli.threads import LoggedThread, Record, thread_named
+from acc.cli.turn_report import TurnReport, heading
+from acc.controller import MemoryController
+from acc.conversations import Conversation, read_conversation
+from acc.errors import InputError
+from acc.memory import whose
+from acc.policy import Policy
+from acc.state import CompressedCognitiveState
+from acc.turn import Channel, Turn
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a replay was asked for; None and empty stand for the default.
+
+    A thread that is gone on with keeps its bound and its notation unless others are named.
+    """
+
+    file: Path
+    memory: Path | None = None
+    thread: str = ""
+    server: tuple[str, int] | None = None
+    max_tokens: int | None = None
+    style: str | None = None
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    json: str = ""
+    repair: bool = False
+    turns: int | None = None
+    quiet: bool = False
+
+    @property
+    def thread_name(self) -> str:
+        """The thread's name: the file's, without its ending, unless one is given."""
+        return self.thread or self.file.stem
+
+
+def replay(wanted: Wanted) -> None:
+    """Replay a file, and tell what becomes of the state.
+
+    Raises:
+        AccError: The file, the memory or a turn is not as it must be.
+    """
+    conversation = read_conversation(wanted.file, repair=wanted.repair, channels=wanted.channels)
+    _check_apart(wanted)
+    with ExitStack() as stack:
+        out = stack.enter_context(JsonLines(wanted.json)) if wanted.json else None
+        memory = stack.enter_context(folder(wanted.memory))
+        logged = thread_named(memory, wanted.thread_name)
+        policy = policy_of(
+            logged.last if logged else None, max_tokens=wanted.max_tokens, style=wanted.style
+        )
+        controller = stack.enter_context(opened(memory, policy, server=wanted.server))
+        _Replay(wanted, conversation, controller, policy, out).run(logged)
+
+
+class _Replay:
+    """One replay under way."""
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        conversation: Conversation,
+        controller: MemoryController,
+        policy: Policy,
+        out: JsonLines | None,
+    ) -> None:
+        self._wanted = wanted
+        self._turns = conversation.turns
+        self._controller = controller
+        self._policy = policy
+        self._out = out
+        self._screen = Screen(quiet=wanted.quiet, data=wanted.json == "-")
+        self._transcript = conversation.transcript_tokens(policy.counter)
+        self._state: CompressedCognitiveState | None = None
+        self._tokens: list[int] = []
+        self._failed = 0
+        self._total = len(self._turns)
+        if wanted.turns is not None:
+            self._total = min(self._total, wanted.turns)
+
+    def run(self, logged: LoggedThread | None) -> None:
+        """Go on after what ``logged`` holds, to the last turn; then tell of the whole."""
+        started = time.perf_counter()
+        if logged is not None:
+            self._resume(logged)
+        done = len(self._tokens)
+        self._announce(done)
+        try:
+            with self._screen.progress(done, self._total) as bar:
+                for index in range(done, self._total):
+                    self._tell(self._stepped(index))
+                    bar.advance()
+        except KeyboardInterrupt as error:
+            raise KeyboardInterrupt(self._standing()) from error
+        self._finish(time.perf_counter() - started)
+
+    def _stepped(self, index: int) -> TurnReport:
+        name = self._wanted.thread_name
+        step = self._controller.step(self._state, self._turns[index], thread=name)
+        self._state = step.state
+        self._failed += bool(step.failure)
+        return TurnReport.of_step(index + 1, self._transcript[index], step, self._policy)
+
+    def _resume(self, logged: LoggedThread) -> None:
+        """Take up the last state; what is told of the turns before it is in the audit log."""
+        turns = (record for record in logged.history() if _is_conversation(record))
+        for index, record in enumerate(islice(turns, self._total)):
+            if not _same_words(record, self._turns[index]):
+                raise InputError(
+                    f"the thread {logged.thread.thread!r} holds another conversation",
+                    where=f"{logged.log.path}, turn {index + 1} is not that of {self._wanted.file}",
+                    mend="name another thread (--thread NAME) or another memory",
+                )
+            self._tokens.append(record["tokens"])
+            if self._out is not None:
+                transcript = self._transcript[index]
+                report = TurnReport.of_record(index + 1, transcript, record, self._policy)
+                self._out.write(report.as_json())
+        # Opening the log has what a killed run set aside written, even if no turn follows.
+        self._controller.log_of(whose(self._wanted.thread_name))
+        self._state = self._controller.last_state(self._wanted.thread_name)
+
+    def _announce(self, done: int) -> None:
+        where = str(self._wanted.memory or "a temporary memory")
+        name = self._wanted.thread_name
+        say = self._screen.line
+        if not done:
+            say(f"thread {name!r} in {where}: {self._total:,} turns")
+        elif done < self._total:
+            say(f"thread {name!r} in {where} has {done:,} turns: going on at turn {done + 1:,}")
+        else:
+            say(f"thread {name!r} in {where} has all {done:,} turns: nothing to replay")
+        if done < self._total:
+            say(f"state: at most {self._policy.max_tokens} tokens, {_counted(self._policy)}")
+            say()
+            say(heading())
+
+    def _tell(self, report: TurnReport) -> None:
+        self._tokens.append(report.tokens)
+        if self._out is not None:
+            self._out.write(report.as_json())
+        self._screen.line(report.row())
+
+    def _finish(self, seconds: float) -> None:
+        say = self._screen.line
+        count = len(self._tokens)
+        if self._state is None or not count:
+            self._screen.last("0 turns")
+            return
+        if not (self._wanted.quiet or self._wanted.json == "-"):
+            say(f"\nthe state after turn {count:,}, as the agent reads it:\n")
+            say(self._policy.rendered(self._state))
+            say()
+            transcript = self._transcript[:count]
+            say(footprint(self._tokens, transcript, width=width(), coloured=coloured()))
+            say()
+        tokens, replayed = self._tokens[-1], self._transcript[count - 1]
+        ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""
+        failed = f", {self._failed:,} compressions failed" if self._failed else ""
+        self._screen.last(
+            f"{count:,} turns in {seconds:,.1f} s: state {tokens:,} tokens, "
+            f"transcript {replayed:,} tokens{ratio}{failed}{_peak_memory()}"
+        )
+
+    def _standing(self) -> str:
+        if self._wanted.memory is None:
+            return "the memory was temporary"
+        done = len(self._tokens)
+        return f"{done:,} turns stand in {self._wanted.memory}; the same command goes on after them"
+
+
+def _is_conversation(record: Record) -> bool:
+    """Whether a record is a turn of the conversation, and no operator's act in between."""
+    observed = record["turn"]["observations"]
+    return any(o["channel"] != Channel.OPERATOR for o in observed)
+
+
+def _same_words(record: Record, turn: Turn) -> bool:
+    """Whether the user said the same; a long message is cut in the record, and tells nothing."""
+    recorded = [o for o in record["turn"]["observations"] if o["channel"] == Channel.USER]
+    said = [o.text for o in turn.observations if o.channel is Channel.USER]
+    return any(o["left_out"] for o in recorded) or [o["text"] for o in recorded] == said
+
+
+def _check_apart(wanted: Wanted) -> None:
+    out = Path(wanted.json)
+    if wanted.json not in ("", "-") and out.exists() and out.samefile(wanted.file):
+        raise InputError(
+            "--json would overwrite the file that is replayed",
+            where=wanted.json,
+            mend="name another file",
+        )
+
+
+def _counted(policy: Policy) -> str:
+    name = policy.counter.name
+    return "counted as UTF-8 bytes / 4" if name == "utf8/4" else f"counted by {name}"
+
+
+def _peak_memory() -> str:
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f", peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MB"

@@ -1,0 +1,95 @@
+"""``acc show`` and ``acc threads``: what a memory holds, without opening its store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from acc.cli.opening import policy_of
+from acc.cli.screen import table, told_json
+from acc.cli.threads import LoggedThread, logged_thread, logged_threads
+from acc.errors import InputError
+from acc.policy import Policy
+from acc.state import CompressedCognitiveState
+
+State = CompressedCognitiveState
+
+
+def show(
+    memory: Path,
+    thread: str | None,
+    turn: int | None,
+    *,
+    schema: type[State] | None = None,
+    style: str | None = None,
+    provenance: bool = False,
+    as_json: bool = False,
+) -> None:
+    """Tell the state of a thread, at the end or after a turn."""
+    logged = logged_thread(memory, thread)
+    policy = policy_of(logged.last, schema=schema, style=style)
+    state = state_after(logged, policy, turn)
+    rendered = policy.rendered(state)
+    tokens = policy.counter(rendered)
+    if as_json:
+        told_json({
+            "thread": logged.thread.model_dump(), "turn": state.turn, "tokens": tokens,
+            "rendered": rendered, "state": state.canonical(),
+        })  # fmt: skip
+        return
+    bound = f"{tokens:,} of at most {policy.max_tokens:,} tokens"
+    print(f"thread {logged.thread.thread!r}, turn {state.turn:,}: {bound}\n")
+    if provenance:
+        _provenance(state)
+    else:
+        print(rendered)
+
+
+def threads(memory: Path, *, as_json: bool = False) -> None:
+    """Tell the threads of a memory."""
+    found = logged_threads(memory)
+    if as_json:
+        told_json([
+            {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
+             "tokens": each.last["tokens"], "at": each.last["at"], "log": str(each.log.path)}
+            for each in found
+        ])  # fmt: skip
+        return
+    rows = [
+        (each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
+         each.last["at"], each.log.path.stem)
+        for each in found
+    ]  # fmt: skip
+    table(("thread", "turns", "tokens", "last commit", "log"), rows, folds=("thread", "log"))
+
+
+def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State:
+    """The state that the newest one descends from, as it was after ``turn``; the newest if None.
+
+    Raises:
+        InputError: The thread has no such turn.
+    """
+    newest = logged.last["state"]
+    if turn is None or turn == newest["turn"]:
+        return policy.schema.load(newest)
+    found = None
+    for record in logged.history():
+        if turn == 0 and record["state"]["turn"] == 1:
+            found = record.get("prior_state")
+        elif record["state"]["turn"] == turn:
+            found = record["state"]
+    if found is None:
+        raise InputError(
+            f"no turn {turn}",
+            where=f"thread {logged.thread.thread!r}",
+            mend=f"name one of 1 to {newest['turn']}",
+        )
+    return policy.schema.load(found)
+
+
+def _provenance(state: State) -> None:
+    rows = [
+        (item.id, slot.name, item.words, item.trust.word + (", endorsed" if item.endorsed else ""),
+         " ".join(item.sources), str(item.turn))
+        for slot, item in state.items()
+    ]  # fmt: skip
+    table(("id", "slot", "text", "trust", "sources", "turn"), rows, folds=("text", "sources"))

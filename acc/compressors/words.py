@@ -1,0 +1,57 @@
+"""Words that several cue tables share, and how tables become patterns.
+
+A pattern sees one sentence of at most `LONGEST` characters with straight apostrophes, case
+folded. Its repeats are bounded, so that a search stays linear in the sentence.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def one_of(phrases: str) -> str:
+    """A pattern for any of the ``phrases``, which commas separate, up to the end of a word."""
+    return "(?:" + "|".join(" ".join(p.split()) for p in phrases.split(",")) + r")\b"
+
+
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """One pattern that matches where any of ``patterns`` does."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.I)
+
+
+NUMBER_WORD = one_of(
+    """one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty,
+    thirty, forty, fifty, sixty, seventy, eighty, ninety, hundred, thousand, half, a dozen,
+    a hundred, a thousand"""
+)
+NUMBER = rf"(?:[£€$]?\d[\d,.:]*\s?(?:k|m|%)?|\b{NUMBER_WORD})"
+CLOCK = rf"(?:{NUMBER}|noon|midnight|lunch)"
+
+START = r"(?:^|[:,–—(-]\s*|\b(?:and|but|or|so|then|also|please|pls|just)\s+)"
+"""Where an imperative may begin: the sentence, or a clause in it."""
+
+EACH = r"\b" + one_of("each, every, any, all, always, daily, anything, everything")
+EVER = r"\b" + one_of("whenever, wherever, from now on, each, every, any, all, always, everything")
+MY = one_of("my, our, a, an, the, any, written, prior, explicit, their, his, her, \\w+'s")
+YES = one_of(
+    """approval, sign-?\\s?off, signature, permission, consent, clearance, blessing, nod, okay, ok,
+    go-?\\s?ahead, say-?so, green light, go, review, authori[sz]ation, four eyes"""
+)
+SIZE = one_of(
+    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
+    decimals?(?: places)?"""
+)
+FORM = one_of(
+    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
+    iso, metric, celsius, lower-?case, upper-?case, 24-hour, capitals, writing, pdf, word, excel,
+    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
+    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
+    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
+    (?:milli)?grams, euros, pounds, dollars, percent"""
+)
+SECRET = one_of(
+    """confidential, secret, private, internal, between (?:us|you|the two), off the record,
+    under wraps"""
+)
+IT = r"(?!(?:it|that|this|i|we|they|he|she|there)\b)"
+"""Not one of these as the subject: what they do is told, not ruled."""
