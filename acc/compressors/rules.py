@@ -169,12 +169,12 @@ def _trace(reading: Reading, room: Room) -> None:
     """What was said and done, then what was said before about the same."""
     lines = list(told(reading))
     for line in lines:
-        room.add("episodic_trace", line.cites, text=line.text)
+        room.add("episodic_trace", [line.ref], text=line.text)
     best = recalled(reading, 3)
     for piece, line in best[: 4 - len(lines)]:
-        room.add("episodic_trace", (piece.ref,), text=f"earlier ({piece.ref}): {line}")
+        room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {line}")
     for reference in worth_opening(reading, [piece for piece, _ in best]):
-        room.add("retrieved_artifacts", reference.cites, label=reference.text)
+        room.add("retrieved_artifacts", [reference.ref], label=reference.text)
 
 
 def _relations(reading: Reading, room: Room) -> None:
@@ -209,8 +209,9 @@ def _entities(reading: Reading, room: Room) -> None:
 
 def _what_next(reading: Reading, room: Room) -> None:
     """The announced next step, and what is open; gaps that were settled go."""
-    for line in coming(reading):
-        room.add("predictive_cue", line.cites, text=line.text)
+    step = coming(reading)
+    if step is not None:
+        room.add("predictive_cue", [step.ref], text=step.text)
     new = list(gaps(reading))
     open_texts = {gap.text for gap in new}
     telling = [
@@ -223,4 +224,4 @@ def _what_next(reading: Reading, room: Room) -> None:
         if any(len(about & words) >= max(2, len(about) / 2) for words in telling):
             room.retire(item)
     for gap in new:
-        room.add("uncertainty_signal", gap.cites, level=gap.level, gap=gap.text)
+        room.add("uncertainty_signal", [gap.ref], level=gap.level, gap=gap.text)

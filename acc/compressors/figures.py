@@ -1,0 +1,71 @@
+"""Figures in a rule: their values and units, and whether one could replace another."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from acc.compressors.words import NUMBER_WORD, one_of
+
+DAYS = 31
+"""Bare figures up to here are as often a day or an hour as a limit."""
+
+_FIGURE = re.compile(
+    rf"(?P<money>[£€$]\s?)?(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<k>\s?k\b)?|\b(?P<word>{NUMBER_WORD})",
+    re.I,
+)
+_UNIT = re.compile(
+    r"\W{0,2}(?:a |per |an )?(?P<unit>" + one_of(
+        """euros?, pounds?, dollars?, eur, gbp, usd, chf, %, percent, words?, pages?, lines?,
+        minutes?, hours?, days?, weeks?, months?, nights?, people, persons, am, pm, kb, mb, gb, tb,
+        kg, ms, january, february, march, april, may, june, july, august, september, october,
+        november, december, (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
+    ) + ")",
+    re.I,
+)  # fmt: skip
+_MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf"))
+_WORDS = {
+    "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
+    "ten": 10, "eleven": 11, "twelve": 12, "a dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30,
+    "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90,
+    "hundred": 100, "a hundred": 100, "thousand": 1000, "a thousand": 1000,
+}  # fmt: skip
+
+
+class Figure(NamedTuple):
+    """A number in a text: its value, and its unit (``money`` for any currency) or empty."""
+
+    value: float
+    unit: str
+
+
+def figures(words: str) -> list[Figure]:
+    """The numbers in ``words``, in figures or words; clock times and "one" are left out."""
+    found = []
+    for match in _FIGURE.finditer(words):
+        clock = words[match.end() : match.end() + 1] == ":" or words[: match.start()].endswith(":")
+        value = _value(match)
+        if not value or clock:
+            continue
+        named = _UNIT.match(words, match.end())
+        unit = named["unit"].lower().removesuffix("s") if named else ""
+        found.append(Figure(value, "money" if match["money"] or unit in _MONEY else unit))
+    return found
+
+
+def is_near(new: Figure, old: Figure) -> bool:
+    """Whether one figure could stand in the other's place: of like size, and of no other unit.
+
+    Who changes a figure may leave out its unit, and seldom adds one.
+    """
+    if new.value == old.value or new.unit not in ("", old.unit):
+        return False
+    return 1 / 3 <= new.value / old.value <= 3
+
+
+def _value(match: re.Match[str]) -> float:
+    if match["word"]:
+        return float(_WORDS.get(match["word"].lower(), 0))
+    digits = match["digits"].replace(",", "")
+    # Past 15 digits it is an identifier; a float would not tell two of them apart.
+    return float(digits) * (1000 if match["k"] else 1) if len(digits) <= 15 else 0.0

@@ -1,0 +1,151 @@
+"""`acc show`, `diff`, `verify`, `retire` and `threads` on a memory that a replay left."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation_files import agent, as_lines, operations, user
+
+from acc.cli import run
+
+RULES = [
+    "Never restart db-7 before noon.",
+    "Always write times in UTC.",
+    "Never page anybody outside 07:00 to 19:00.",
+]
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("inspect")
+    messages = []
+    for rule in RULES:
+        messages += [user(rule), agent("Understood.")]
+    assert run(["replay", str(as_lines(folder / "rules.jsonl", messages)), "--memory",
+                str(folder / "memory"), "--quiet"]) == 0  # fmt: skip
+    return folder / "memory"
+
+
+@pytest.fixture
+def told(memory: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs a command on the memory; its exit code, stdout and stderr."""
+
+    def command(name: str, *arguments: str) -> tuple[int, str, str]:
+        capsys.readouterr()
+        code = run([name, "--memory", str(memory), *arguments])
+        out, error = capsys.readouterr()
+        return code, out, error
+
+    return command
+
+
+def test_show_tells_the_state_after_any_turn(told: Any) -> None:
+    code, out, _ = told("show")
+    assert code == 0
+    assert out.startswith("thread 'rules', turn 3: ")
+    assert all(rule.rstrip(".") in out for rule in RULES)
+    _, out, _ = told("show", "--turn", "1", "--style", "predicates")
+    assert "constraints:\n" in out
+    assert RULES[2].rstrip(".") not in out
+    _, out, _ = told("show", "--turn", "0")
+    assert out.startswith("thread 'rules', turn 0: 0 of")
+    code, _, error = told("show", "--turn", "9")
+    assert code == 1
+    assert "no turn 9" in error
+
+
+def test_show_in_json_and_with_provenance(told: Any) -> None:
+    shown = json.loads(told("show", "--json")[1])
+    assert set(shown) == {"thread", "turn", "tokens", "rendered", "state"}
+    assert shown["thread"]["thread"] == "rules"
+    constraint = shown["state"]["constraints"][0]
+    _, out, _ = told("show", "--provenance")
+    assert "\x1b" not in out
+    (row,) = [line for line in out.splitlines() if line.startswith(constraint["id"] + " ")]
+    assert constraint["text"] in row
+    assert re.search(r"\buser\b.*\bu1\b.*\b1$", row)
+
+
+def test_diff_gives_the_reasons(told: Any) -> None:
+    code, out, _ = told("diff")
+    assert code == 0
+    assert "turn 2 to 3" in out
+    assert re.search(r"^\+ c\d+ constraints: ", out, re.MULTILINE)
+    assert "    turn 3: added" in out
+    changes = json.loads(told("diff", "0", "3", "--json")[1])
+    assert (changes["from"], changes["to"]) == (0, 3)
+    added = [c for c in changes["changes"] if c["slot"] == "constraints"]
+    assert [c["reasons"][0]["turn"] for c in added] == [1, 2, 3]
+    assert told("diff", "3", "1")[0] == 1
+
+
+def test_verify_recomputes_and_finds_a_changed_byte(
+    told: Any, memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = told("verify")
+    assert (code, out.count("3 commits recomputed, all equal")) == (0, 1)
+    (checked,) = json.loads(told("verify", "--json", "--thread", "rules")[1])
+    assert checked["commits"] == 3
+    assert told("verify", "--head", checked["head"])[0] == 0
+    assert told("verify", "--head", "0" * 64)[0] == 1
+    assert told("verify", "--max-tokens", "640")[0] == 1
+    (log,) = (memory / "audit").glob("*.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    forged = tmp_path / "audit" / log.name
+    forged.parent.mkdir()
+    forged.write_bytes(lines[0] + lines[1].replace(b"UTC", b"CET", 1) + lines[2])
+    assert run(["verify", "--memory", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"{forged}, line 2" in error
+
+
+def test_threads_are_listed_and_must_be_named_where_there_are_several(
+    told: Any, memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (listed,) = json.loads(told("threads", "--json")[1])
+    assert (listed["thread"], listed["turns"]) == ("rules", 3)
+    assert "rules" in told("threads")[1]
+    both = tmp_path / "both"
+    for name in ("one", "two"):
+        file = as_lines(tmp_path / f"{name}.jsonl", operations(1))
+        assert run(["replay", str(file), "--memory", str(both), "--quiet"]) == 0
+    capsys.readouterr()
+    assert run(["show", "--memory", str(both)]) == 1
+    assert "one, two" in capsys.readouterr().err
+    assert run(["show", "--memory", str(both), "--thread", "two"]) == 0
+    assert run(["show", "--memory", str(both), "--thread", "three"]) == 1
+    assert "no thread 'three'" in capsys.readouterr().err
+
+
+def test_the_way_out_of_too_many_rules(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    messages = []
+    for number in range(12):
+        messages += [user(f"Never restart the machine host-{number}-a on a working day."), agent("Ok.")]
+    file = as_lines(tmp_path / "rules.jsonl", messages)
+    replay = ["replay", str(file), "--memory", str(tmp_path / "m"), "--max-tokens", "90", "--quiet"]
+    seen = 0
+    while (code := run(replay)) != 0:
+        error = capsys.readouterr().err
+        assert code == 1
+        assert error.count("\n") == 1
+        assert "acc retire ID" in error
+        ids = re.findall(r"\bc\d+\b", error)
+        assert run(["retire", ids[0], "nothing", "--memory", str(tmp_path / "m")]) == 1
+        unknown = capsys.readouterr().err
+        assert "no item 'nothing'" in unknown
+        assert ids[0] in unknown
+        retire = ["retire", *ids[:-1], "--memory", str(tmp_path / "m"), "--reason", "obsolete"]
+        assert run(retire) == 0
+        assert f"retired {ids[0]}: " in capsys.readouterr().out
+        seen += 1
+    assert seen > 0
+    assert "12 turns" in capsys.readouterr().out
+    assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
+    assert f"{12 + seen} commits recomputed" in capsys.readouterr().out
