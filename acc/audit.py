@@ -11,6 +11,8 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,7 @@ class AuditLog:
         self.path = path
         self._digest: str | None = None
         self._head = ""
+        self._size = 0
 
     @classmethod
     def of(cls, folder: Path, thread: Thread) -> AuditLog:
@@ -48,7 +51,7 @@ class AuditLog:
             AuditError: The file cannot be written; the commit it tells of is not acknowledged.
         """
         try:
-            if self._digest is None:
+            if self._digest is None or self.path.stat().st_size != self._size:
                 self._digest = self._opened()
             body = {**record, "format": FORMAT, "previous": self._digest}
             if self._head and record["prior"] == self._head:
@@ -58,8 +61,10 @@ class AuditLog:
             with self.path.open("ab") as file:
                 file.write(line.encode("utf-8", "surrogatepass"))
                 file.flush()
+                self._size = file.tell()
             self._digest, self._head = digest, str(record["state"]["hash"])
         except OSError as error:
+            self._digest = None  # what was half written is dropped before the next record
             raise AuditError(
                 f"the audit record cannot be written: {error.strerror or error}",
                 where=str(self.path),
@@ -68,20 +73,31 @@ class AuditLog:
 
     def last(self) -> dict[str, Any] | None:
         """The newest whole record, or None."""
-        line = b""
-        for line in _tail_first(self.path):
-            if line.endswith(b"\n"):
-                return _parsed(line, self.path, 0)
-        return None
+        with _readable(self.path):
+            line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
+        return _parsed(line, self.path, 0) if line is not None else None
+
+    def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
+        """The newest record of each branch that is among the last ``most`` records."""
+        with _readable(self.path):
+            lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
+        found: dict[str, dict[str, Any]] = {}
+        for line in lines:
+            entry = _parsed(line, self.path, 0)
+            found.setdefault(str(entry["state"]["branch"]), entry)
+        return list(found.values())
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Every record, oldest first; a torn last line, which a kill leaves, is passed over."""
-        if not self.path.exists():
-            return
-        with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.endswith(b"\n"):
-                    yield _parsed(line, self.path, number)
+        with _readable(self.path):
+            if not self.path.exists():
+                return
+            with self.path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if _is_whole(line):
+                        yield _parsed(line, self.path, number)
+                    elif _is_whole(line[:-1]):
+                        raise _changed(f"{self.path}, line {number}")
 
     def _opened(self) -> str:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +105,7 @@ class AuditLog:
             return ""
         last = self.last()
         _drop_torn_line(self.path)
+        self._size = self.path.stat().st_size
         self._head = str(last["state"]["hash"]) if last else ""
         return str(last["digest"]) if last else ""
 
@@ -177,7 +194,7 @@ def verify(
         body = {key: value for key, value in entry.items() if key != "digest"}
         digest = str(entry.get("digest"))
         if digest != _digest(body):
-            raise AuditError("the record was changed", where=where, mend="restore the log from a backup")
+            raise _changed(where)
         state = _recomputed(entry, policies, state, where)
     if head and (state is None or head != state.hash):
         end = state.hash[:12] if state else "none"
@@ -229,8 +246,9 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         entry = json.loads(line)
     except ValueError as error:
         raise AuditError("a record is not JSON", where=where, mend="restore the log from a backup") from error
-    if not isinstance(entry, dict) or canonical_json(entry).encode("utf-8", "surrogatepass") + b"\n" != line:
-        raise AuditError("the record was changed", where=where, mend="restore the log from a backup")
+    written = canonical_json(entry).encode("utf-8", "surrogatepass")
+    if not isinstance(entry, dict) or line not in (written, written + b"\n"):
+        raise _changed(where)
     return entry
 
 
@@ -256,8 +274,42 @@ def _drop_torn_line(path: Path) -> None:
     with path.open("rb+") as file:
         end = file.seek(0, os.SEEK_END)
         torn = next(iter(_tail_first(path)), b"\n")
-        if not torn.endswith(b"\n"):
+        if torn.endswith(b"\n"):
+            return
+        if _is_whole(torn[:-1]) and not _is_whole(torn):
+            raise _changed(str(path))
+        if _is_whole(torn):
+            file.seek(end)
+            file.write(b"\n")
+        else:
             file.truncate(end - len(torn))
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a whole record: a kill may have torn the last one, even before its end of line."""
+    if line.endswith(b"\n"):
+        return True
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _changed(where: str) -> AuditError:
+    return AuditError("the record was changed", where=where, mend="restore the log from a backup")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise AuditError(
+            f"the audit log cannot be read: {error.strerror or error}",
+            where=str(path),
+            mend="give the folder of a memory's audit logs",
+        ) from error
 
 
 def _by_number(item_id: str) -> tuple[int, str]:

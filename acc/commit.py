@@ -88,13 +88,13 @@ def commit(
     """
     policy = policy or Policy(schema=type(state))
     _check(state, turn, policy)
-    draft = Draft(state, turn)
-    if state.policy and state.policy != policy.fingerprint:
-        draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
+    draft = _drafted(state, turn, policy)
     if proposal is None:
         hold(draft, policy)
-    else:
-        _apply(draft, proposal, Sources(state, turn, evidence))
+    elif not _applied(draft, proposal, Sources(state, turn, evidence)):
+        draft = _drafted(state, turn, policy)
+        draft.note(Reason.MALFORMED, detail="nothing usable in the rewrite")
+        hold(draft, policy)
     tokens = fit(draft, policy)
     return Commit(
         state=draft.state(policy.fingerprint).sealed(),
@@ -104,26 +104,35 @@ def commit(
     )
 
 
-def _apply(draft: Draft, proposal: Proposal, sources: Sources) -> None:
+def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> Draft:
+    draft = Draft(state, turn)
+    if state.policy and state.policy != policy.fingerprint:
+        draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
+    return draft
+
+
+def _applied(draft: Draft, proposal: Proposal, sources: Sources) -> bool:
+    """Apply ``proposal``; False where it is a rewrite of which nothing could be written (law 9)."""
     draft.lapse()
     if draft.before.pending:
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     retire(draft, proposal.retire, sources)
-    mentioned = write(draft, proposal.items, sources)
-    if proposal.mode == "rewrite":
-        _leave_out(draft, mentioned)
+    write(draft, proposal.items, sources)
+    return proposal.mode == "revise" or _left_out(draft)
 
 
-def _leave_out(draft: Draft, mentioned: set[str]) -> None:
+def _left_out(draft: Draft) -> bool:
     """A rewrite keeps what it mentions and what is pinned (law 7); the rest is set aside."""
-    for slot, item in draft.before.items():
-        found = draft.find(item.id)
-        if found is None or item.id in mentioned:
-            continue
-        if slot.rules.pinned and item.is_open:
-            draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
-        else:
-            draft.remove(slot, found[1], Reason.LEFT_OUT)
+    now = draft.turn.number
+    if not any(item.touched == now for items in draft.items.values() for item in items):
+        return False
+    for slot in draft.slots.values():
+        for item in [i for i in draft.items[slot.name] if i.touched != now]:
+            if slot.rules.pinned and item.is_open:
+                draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
+            else:
+                draft.remove(slot, item, Reason.LEFT_OUT)
+    return True
 
 
 def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
@@ -132,6 +141,12 @@ def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
             f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
             where="commit",
             mend="pass a Policy with schema=type(state)",
+        )
+    if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
+        raise ConfigurationError(
+            "the turn does not carry what is pending in the state",
+            where="commit",
+            mend='turn.model_copy(update={"pending": state.unread()})',
         )
     seeding = turn.number == 0 and state.version == 0
     if turn.number != state.turn + 1 and not seeding:

@@ -22,8 +22,11 @@ from acc.turn import Evidence, Turn, storable
 Mode = Literal["revise", "rewrite"]
 
 
+_WIDEST = 1 << 63
+
+
 def _clean(value: Any) -> Any:
-    """JSON values that can be written and read back: no lone surrogates, no NaN."""
+    """JSON values that can be written and read back: no lone surrogates, no NaN, 64 bits."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -32,7 +35,9 @@ def _clean(value: Any) -> Any:
         return {storable(str(k)): _clean(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
         return [_clean(v) for v in value]
-    return value if isinstance(value, int | float) or value is None else storable(str(value))
+    if isinstance(value, int):
+        return value if -_WIDEST <= value < _WIDEST else None
+    return value if isinstance(value, float) or value is None else storable(str(value))
 
 
 class ProposedItem(BaseModel):

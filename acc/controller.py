@@ -13,7 +13,9 @@ from typing import Any, Self
 
 from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem, Retirement
+from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
+from acc.laws.reasons import Reason
 from acc.policy import Policy
 from acc.memory import Memory
 from acc.run import Step, compressed
@@ -137,8 +139,9 @@ def update_state(
     """
     policy = policy or Policy(schema=type(state) if state is not None else CompressedCognitiveState)
     prior = policy.schema.load(state)
-    whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.pending})
-    cut = cut_turn(whole, (item.words for _, item in prior.items()), input_chars)
+    whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
+    about = (*(item.words for _, item in prior.items()), whole.user_words)
+    cut = cut_turn(whole, about, input_chars)
     proposal, _ = compressed(compressor, cut, prior, evidence, policy, fallback=None)
     return commit(prior, proposal, cut, evidence, policy)
 
@@ -153,6 +156,7 @@ def seed(
 
     Raises:
         PinnedOverflow: They do not fit the bounds.
+        ConfigurationError: One cannot be held word for word.
     """
     policy = policy or Policy()
     said = [("constraints", text) for text in rules] + [("goal_orientation", text) for text in goals]
@@ -163,7 +167,15 @@ def seed(
         for (slot, text), o in zip(said, turn.observations, strict=True)
     )
     empty = policy.schema.empty()
-    return commit(empty, Proposal(items=items, author="operator"), turn, (), policy).state
+    done = commit(empty, Proposal(items=items, author="operator"), turn, (), policy)
+    lost = [note for note in done.notes if note.reason is not Reason.ADDED]
+    if lost:
+        raise ConfigurationError(
+            f"a seeded rule or goal cannot be held as it is: {lost[0]}",
+            where="seed",
+            mend="give each once, in one line of at most 480 characters",
+        )
+    return done.state
 
 
 def retirement(state: CompressedCognitiveState, item_ids: Sequence[str], reason: str) -> tuple[Turn, Proposal]:

@@ -5,7 +5,8 @@ The store keeps every text whole; what is cut here is only what a compressor rea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Sequence
 
 from acc.ranking import terms
 from acc.turn import Channel, Observation, Turn
@@ -24,7 +25,8 @@ SCANNED = 200_000
 def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     """The lines of ``text`` that share most stems with ``about``, in their order.
 
-    Its first and last line are kept for bearings. Ties go to the earlier line.
+    Its first and last line are kept for bearings where there is room. Ties go to the earlier
+    line. A token is never cut: one longer than a line is left out.
 
     Args:
         text: Any text.
@@ -33,36 +35,53 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    lines = [piece for line in _ends(text).splitlines() if line.strip() for piece in _pieces(line)]
+    lines = [piece for line in _ends(text) if line.strip() for piece in _pieces(line)]
     scores = [len(about.intersection(terms(line))) for line in lines]
     last = len(lines) - 1
     order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
     kept: set[int] = set()
-    room = limit
+    room = limit - len(GAP) - 1
     for index in order:
         cost = len(lines[index]) + len(GAP) + 2
-        if cost <= room:
+        if lines[index] != GAP and cost <= room:
             kept.add(index)
             room -= cost
     return "\n".join(_with_gaps(lines, kept))
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
-    """``turn`` with every observation cut to its share of ``limit`` characters.
+    """``turn`` cut to what a compressor reads of it.
 
-    What operator, user and agent said is cut last: tools and documents share what the
-    speech leaves, in equal parts.
+    What operator, user and agent said has up to ``limit`` characters; tools and documents
+    have what the speech leaves, at least a quarter of that; the reply before and what it
+    rested on a quarter each. Short texts stay whole, the long ones share equally.
     """
-    stemmed = frozenset().union(*(stems(text) for text in about))
-    spoken = sum(len(o.text) for o in turn.observations if _is_speech(o))
-    long = [o for o in turn.observations if not _is_speech(o)]
-    share = max(limit - spoken, limit // 4) // max(1, len(long))
-    observations = tuple(
-        _cut(o, stemmed, limit if _is_speech(o) else share) for o in turn.observations
-    )
-    heard = tuple(_cut(o, stemmed, limit // (4 * max(1, len(turn.heard)))) for o in turn.heard)
-    reply = _cut(turn.reply, stemmed, limit // 4) if turn.reply is not None else None
-    return turn.model_copy(update={"observations": observations, "heard": heard, "reply": reply})
+    # What the speakers speak of is what their words may have been taken from.
+    speech = [o for o in turn.observations if _is_speech(o)]
+    stemmed = frozenset().union(*(stems(text) for text in (*about, *(o.text for o in speech))))
+    said = _share([len(o.text) for o in speech], limit)
+    spoken = sum(min(len(o.text), said) for o in speech)
+    told = [len(o.text) for o in turn.observations if not _is_speech(o)]
+    rest = _share(told, max(limit - spoken, limit // 4))
+    heard = _share([len(o.text) for o in turn.heard], limit // 4)
+    cut = {
+        "observations": tuple(
+            _cut(o, stemmed, said if _is_speech(o) else rest) for o in turn.observations
+        ),
+        "heard": tuple(_cut(o, stemmed, heard) for o in turn.heard),
+        "reply": _cut(turn.reply, stemmed, limit // 4) if turn.reply is not None else None,
+    }
+    return turn.model_copy(update=cut)
+
+
+def _share(lengths: Sequence[int], limit: int) -> int:
+    """The most that each of ``lengths`` may keep, so that together they keep ``limit`` at most."""
+    room, left = limit, len(lengths)
+    for length in sorted(lengths):
+        if length > room // left:
+            return room // left
+        room, left = room - length, left - 1
+    return limit
 
 
 def _is_speech(observation: Observation) -> bool:
@@ -77,26 +96,37 @@ def _cut(observation: Observation, about: frozenset[str], limit: int) -> Observa
     return observation.model_copy(update={"text": text, "left_out": left_out})
 
 
-def _ends(text: str) -> str:
+def _ends(text: str) -> list[str]:
     if len(text) <= SCANNED:
-        return text
-    return f"{text[: SCANNED // 2]}\n{text[-SCANNED // 2 :]}"
+        return text.splitlines()
+    head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
+    begun = max(head.rfind(space) for space in " \n\t") + 1
+    whole = re.search(r"\s", tail)
+    return [*head[:begun].splitlines(), GAP, *tail[whole.start() if whole else len(tail) :].splitlines()]
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """``line`` in pieces of at most `LONGEST_LINE`, cut after a space or separator."""
-    while len(line) > LONGEST_LINE:
-        cut = max(line.rfind(mark, LONGEST_LINE // 2, LONGEST_LINE) for mark in " ,;|&") + 1
-        if cut:
-            yield line[:cut].rstrip()
-        else:  # one unbroken token: what is left of it must not pass for the whole
-            cut = LONGEST_LINE
-            yield f"{line[: cut - len(GAP)]}{GAP}"
-        line = line[cut:]
-    yield line
+    """``line`` in pieces of at most `LONGEST_LINE`; what cannot be cut between tokens is left out."""
+    if len(line) <= LONGEST_LINE:
+        yield line
+        return
+    piece = ""
+    for token in _BETWEEN.split(line):
+        if len(piece) + len(token) > LONGEST_LINE and piece:
+            yield piece.strip()
+            piece = ""
+        if len(token) > LONGEST_LINE:
+            yield GAP
+        else:
+            piece += token
+    if piece.strip():
+        yield piece.strip()
 
 
-def _with_gaps(lines: list[str], kept: set[int]) -> Iterator[str]:
+_BETWEEN = re.compile(r"(?<=\s)(?=\S)|(?<=,)(?=[\"{\[])")
+
+
+def _with_gaps(lines: Sequence[str], kept: set[int]) -> Iterator[str]:
     previous = -1
     for index in sorted(kept):
         if index != previous + 1:

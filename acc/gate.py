@@ -25,7 +25,7 @@ from acc.wording import stems
 RELEVANCE = "relevance"
 
 
-READ_CHARS = 1_200
+READ_CHARS = 600
 """Characters of one candidate that a compressor reads."""
 
 
@@ -170,13 +170,17 @@ class All(Gate):
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Ask one after the other."""
-        telemetry: tuple[str, ...] = ()
+        verdicts: list[Verdict] = []
         for gate in self.gates:
-            verdict = gate(candidate, context)
-            telemetry += verdict.telemetry
-            if not verdict.admitted:
+            verdicts.append(gate(candidate, context))
+            if not verdicts[-1].admitted:
                 break
-        return verdict.model_copy(update={"telemetry": telemetry}) if telemetry else verdict
+        said = verdicts[-1]
+        if context.relaxed and said.admitted:
+            # An admission by the floor says so, whichever gate was asked last.
+            said = next((v for v in verdicts if v.gate == RELEVANCE), said)
+        telemetry = tuple(sign for verdict in verdicts for sign in verdict.telemetry)
+        return said.model_copy(update={"telemetry": telemetry}) if telemetry else said
 
 
 @dataclass(frozen=True)

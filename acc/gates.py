@@ -23,9 +23,9 @@ class Relevance(Gate):
     Asked again by the floor, the threshold is ``relaxed``, and the verdict says so.
     """
 
-    threshold: float = 0.35
+    threshold: float = 0.25
     relaxed: float = 0.1
-    words: int = 2
+    words: int = 1
 
     @property
     def name(self) -> str:
@@ -76,7 +76,8 @@ class Fresh(Gate):
         if artifact.kind == "set_aside" and artifact.reason in ("retired", "replaced", "settled"):
             return self.verdict(False, candidate, f"{artifact.reason} in turn {artifact.turn}")
         retired = context.retired.get(artifact.ref, 0)
-        if retired > artifact.turn and artifact.channel is Channel.USER:
+        overtaken = artifact.turn < retired <= context.state.turn
+        if overtaken and artifact.channel is Channel.USER:
             return self.verdict(False, candidate, f"what it asked for was retired in turn {retired}")
         if later := self._later(candidate, context):
             return self.verdict(False, candidate, f"overtaken by {later}")
@@ -135,7 +136,9 @@ class Contradiction(Gate):
         if shared < max(2, self.share * len(words)):
             return False
         lifts = _LIFTS.search(sentence) is not None
-        return is_negative(rule.words) and (lifts or not is_negative(sentence))
+        if not is_negative(rule.words):
+            return lifts or is_negative(sentence)
+        return lifts or not is_negative(sentence)
 
 
 @dataclass(frozen=True)

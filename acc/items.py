@@ -13,7 +13,6 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -42,20 +41,18 @@ TrustWord = Annotated[
 ]
 """A `Trust`, stored by its name."""
 
-Line = Annotated[
-    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=320)
-]
+def _as_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
+
+
+Line = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=320)]
 """One line of text, 1 to 320 characters."""
 
-Name = Annotated[
-    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=120)
-]
+Name = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=120)]
 """A name or short phrase, 1 to 120 characters."""
 
-Quote = Annotated[
-    str, AfterValidator(one_line), StringConstraints(strip_whitespace=True, min_length=1, max_length=480)
-]
-"""The source's own words, on one line, 1 to 480 characters."""
+Quote = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=480)]
+"""The source's own words, or a rule in them, on one line, 1 to 480 characters."""
 
 
 class Item(BaseModel):
@@ -176,13 +173,19 @@ class Relation(Item):
         status = fields.get("status", allowed[0])
         return {**fields, "status": status if status in allowed else allowed[0]}
 
+    @property
+    def about(self) -> tuple[str, ...]:
+        """Subject and predicate; a hypothesis stands beside what is settled, by its object too."""
+        about = super().about
+        return (*about, self.object.casefold()) if self.status == "hypothesis" else about
+
 
 class Goal(Item):
     """An objective of the user or operator, active or done. Paper: goal orientation."""
 
     key = ("text",)
     head = "text"
-    text: Line
+    text: Quote
     quote: Quote
     done: bool = False
 
@@ -201,7 +204,7 @@ class Constraint(Item):
     key = ("text",)
     head = "text"
     unseen = ("quote", "kind")
-    text: Line
+    text: Quote
     kind: Kind = "requirement"
     quote: Quote
 

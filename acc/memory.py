@@ -5,19 +5,16 @@ Base of both controllers: everything but the loop.
 
 from __future__ import annotations
 
-import threading
-import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from acc.audit import AuditLog
 from acc.clock import Clock, SystemClock, stamp
 from acc.compress import Compressor
-from acc.errors import ConflictError, InputError
+from acc.errors import InputError
 from acc.gate import GateLike
 from acc.gates import default_gate
 from acc.laws.reasons import SetAside
@@ -27,10 +24,8 @@ from acc.recall import Recall
 from acc.run import Run
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
+from acc.threads import open_threads
 from acc.turn import Observation, Turn
-
-MOST_LOGS = 64
-"""Threads kept in memory at once; the least recently used goes, and is read again when needed."""
 
 
 @dataclass
@@ -71,9 +66,13 @@ class Memory:
         self.artifacts = store
         self.compressor = compressor
         self.settings = settings or Settings(**changed)
-        self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
-        self.lock = threading.RLock()
+
+    @property
+    def lock(self) -> AbstractContextManager[bool]:
+        """Held while a log of the store is read or written."""
+        return self._threads.lock
 
     @classmethod
     def open(cls, path: str | Path, **changed: Any) -> Self:
@@ -81,7 +80,8 @@ class Memory:
 
         Args:
             path: The folder; made if absent. One process at a time.
-            changed: ``compressor``, and any field of `Settings`.
+            changed: ``compressor``, ``settings``, or any field of `Settings`; the audit logs are
+                kept beside the store unless ``audit=None`` says otherwise.
 
         Raises:
             StoreLockedError: Another process has it open.
@@ -90,17 +90,18 @@ class Memory:
         """
         from acc.stores.chroma import ChromaArtifactStore
 
-        changed.setdefault("audit", Path(path) / "audit")
         compressor = changed.pop("compressor", None)
-        return cls(ChromaArtifactStore.embedded(path), compressor, **changed)
+        settings = changed.pop("settings", None) or Settings(**changed)
+        if settings.audit is None and "audit" not in changed:
+            settings = replace(settings, audit=Path(path) / "audit")
+        return cls(ChromaArtifactStore.embedded(path), compressor, settings)
 
     def close(self) -> None:
-        """Write what waits and release the store. Safe to repeat."""
-        with self.lock:
-            for log in self._logs.values():
-                log.flush()
-            self._logs.clear()
-        self.artifacts.close()
+        """Write what waits and release the store, even if something cannot be written. Safe to repeat."""
+        try:
+            self._threads.close()
+        finally:
+            self.artifacts.close()
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """The newest committed state of a thread by its audit log, or None."""
@@ -118,10 +119,12 @@ class Memory:
             InputError: Nothing of that ref on the state's branch.
         """
         with self.lock:
-            parts = self.log_of(whose(thread)).branch(state.branch).parts(ref)
-        if not parts:
-            raise InputError(f"no evidence {ref!r}", where=f"branch {state.branch}", mend="use a ref of the state")
-        return "".join(part.text for part in parts)
+            branch = self.log_of(whose(thread)).branch(state.branch)
+            if not branch.parts(ref):
+                raise InputError(
+                    f"no evidence {ref!r}", where=f"branch {state.branch}", mend="use a ref of the state"
+                )
+            return branch.text(ref)
 
     def recorded(
         self,
@@ -135,48 +138,38 @@ class Memory:
             self.log_of(whose(thread)).record(prior, decision)
 
     @contextmanager
-    def running(
-        self, state: Any, turn: Turn, thread: str | Thread
-    ) -> Iterator[Run]:
+    def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[Run]:
         """A run of one turn; no other step of the thread may be under way.
 
         Raises:
             ConflictError: One is.
+            StateError: ``state`` is edited, or of another schema.
         """
         who = whose(thread)
-        under_way = _UNDER_WAY.setdefault(self.artifacts, set())
-        with _GUARD:
-            if who.key in under_way:
-                raise ConflictError(
-                    "another step of this thread is under way",
-                    where=f"thread {who.thread!r}",
-                    mend="wait for it, then step from the state it committed",
-                )
-            under_way.add(who.key)
-        try:
-            prior = self.load(state)
-            yield Run(self, who, prior, turn)
-        finally:
-            under_way.discard(who.key)
+        with self._threads.stepping(who):
+            yield Run(self, who, self.load(state), turn)
 
     def log_of(self, thread: Thread) -> ThreadLog:
         """The thread's log, read from the store when it is first asked for."""
-        log = self._logs.get(thread.key)
-        if log is None:
-            log = ThreadLog(self.artifacts, thread, self.now)
-            self._recover(log, thread)
-            self._logs[thread.key] = log
-        self._logs.move_to_end(thread.key)
-        if len(self._logs) > MOST_LOGS:
-            self._logs.popitem(last=False)[1].flush()
-        return log
+        return self._threads.log(thread, self.now, lambda log: self._recover(log, thread))
 
     def _recover(self, log: ThreadLog, thread: Thread) -> None:
         """Write again what a killed process had set aside and only written to the audit log."""
-        entry = (audit := self.audit_of(thread)) and audit.last()
-        if entry and entry["set_aside"]:
-            gone = [SetAside.model_validate(x) for x in entry["set_aside"]]
-            log.keep(log.branch(entry["state"]["branch"]), entry["state"]["turn"], gone, later=True)
+        audit = self.audit_of(thread)
+        slots = self.settings.policy.schema.slots()
+        for entry in audit.newest_by_branch() if audit else ():
+            gone = [
+                SetAside(
+                    slot=g["slot"],
+                    reason=g["reason"],
+                    item=slots[g["slot"]].item.model_validate(g["item"]),
+                )
+                for g in entry["set_aside"]
+                if g["slot"] in slots
+            ]
+            if gone:
+                branch = log.branch(entry["state"]["branch"])
+                log.keep(branch, entry["state"]["turn"], gone, later=True)
 
     def now(self) -> str:
         """The time of day as it is written into records."""
@@ -187,10 +180,6 @@ class Memory:
         if self.settings.audit is None:
             return None
         return self._audits.setdefault(thread.key, AuditLog.of(self.settings.audit, thread))
-
-
-_UNDER_WAY: weakref.WeakKeyDictionary[ArtifactStore, set[str]] = weakref.WeakKeyDictionary()
-_GUARD = threading.Lock()
 
 
 def whose(thread: str | Thread) -> Thread:

@@ -45,8 +45,8 @@ class Policy:
 
     @property
     def pending_tokens(self) -> int:
-        """Share of the bound that unread turns may take (law 9)."""
-        return self.max_tokens // 4
+        """Tokens of unread turns that a state carries; of these it shows what fits (law 9)."""
+        return 2 * self.max_tokens
 
     def rendered(self, state: CompressedCognitiveState) -> str:
         """What the agent reads of ``state``."""

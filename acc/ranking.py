@@ -169,9 +169,12 @@ class LexicalIndex:
         self._runs.append(last if predecessor else last + 1)
         return position
 
-    def score_all(self, query: str) -> NDArray[np.float64]:
-        """The score of every position; 0 for documents that share no term with ``query``."""
-        own = self._bm25(query)
+    def score_all(self, query: str, first: int | None = None) -> NDArray[np.float64]:
+        """The score of every position; 0 for documents that share no term with ``query``.
+
+        With ``first``, of the ``first`` documents alone, as if no other had been added.
+        """
+        own = self._bm25(query, len(self) if first is None else min(first, len(self)))
         return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
@@ -189,17 +192,20 @@ class LexicalIndex:
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
-    def _bm25(self, query: str) -> NDArray[np.float64]:
-        count = len(self)
+    def _bm25(self, query: str, count: int) -> NDArray[np.float64]:
         scores = np.zeros(count)
-        lengths = np.frombuffer(self._lengths) if count else scores
+        if not count:
+            return scores
+        lengths = np.frombuffer(self._lengths)[:count]
+        total = self._total if count == len(self) else float(lengths.sum())
         k1, b = self._weights.k1, self._weights.b
-        scale = k1 * (1 - b) + k1 * b * count / (self._total or 1.0) * lengths
+        scale = k1 * (1 - b) + k1 * b * count / (total or 1.0) * lengths
         for term in dict.fromkeys(terms(query)):
             if term not in self._postings:
                 continue
             places = np.frombuffer(self._postings[term][0], np.int32)
-            tf = np.frombuffer(self._postings[term][1], np.float32).astype(np.float64)
+            places = places[: np.searchsorted(places, count)]
+            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)].astype(np.float64)
             idf = math.log1p((count - len(places) + 0.5) / (len(places) + 0.5))
             scores[places] += idf * (k1 + 1) * tf / (tf + scale[places])
         return scores
@@ -207,7 +213,7 @@ class LexicalIndex:
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """What fades in from either side, within a run, as far as `REACH`."""
         around = np.zeros(len(own))
-        runs = np.frombuffer(self._runs, np.int32) if len(own) else np.zeros(0, np.int32)
+        runs = np.frombuffer(self._runs, np.int32)[: len(own)] if len(own) else np.zeros(0, np.int32)
         for distance in range(1, min(REACH, len(own) - 1) + 1):
             together = runs[distance:] == runs[:-distance]
             if not together.any():

@@ -8,6 +8,7 @@ branch, and never include what the agent reads anyway.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acc.items import Cue, Entity, Uncertainty
-from acc.log import Branch
+from acc.branch import Branch
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact
 from acc.turn import Turn
@@ -52,11 +53,12 @@ class Recall:
         self, turn: Turn, state: CompressedCognitiveState, branch: Branch
     ) -> list[Candidate]:
         """The candidates for this turn, best first; ties go to the later artifact."""
-        if not branch.artifacts:
-            return []
-        asked = branch.index.score_all(turn.user_words)
-        total = asked + self.state_weight * self._about_state(branch, state)
-        total[~self._recallable(turn, state, branch)] = 0.0
+        # Turns never decrease along a branch, so what the state has behind it comes first.
+        past = bisect_right(branch.turns, state.turn)
+        asked = branch.index.score_all(turn.user_words, past)
+        total = asked + self.state_weight * self._about_state(branch, state, past)
+        for observation in turn.readable:
+            total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.most)
         return [
             Candidate(
@@ -67,20 +69,11 @@ class Recall:
             for at in best
         ]
 
-    def _recallable(
-        self, turn: Turn, state: CompressedCognitiveState, branch: Branch
-    ) -> NDArray[np.bool_]:
-        """Neither from after the state's turn, nor what the agent reads anyway."""
-        past = np.asarray(branch.turns) <= state.turn
-        for observation in turn.readable:
-            past[branch.positions(observation.ref)] = False
-        return past
-
     def _about_state(
-        self, branch: Branch, state: CompressedCognitiveState
+        self, branch: Branch, state: CompressedCognitiveState, past: int
     ) -> NDArray[np.float64]:
         query = " ".join(_about(state)) if self.state_weight else ""
-        return branch.index.score_all(query)
+        return branch.index.score_all(query, past)
 
 
 def _best(scores: NDArray[np.float64], most: int) -> list[int]:

@@ -40,9 +40,9 @@ def render_toon(state: CompressedCognitiveState) -> str:
             tables[name] = _rows(slot, items)
     if state.lifted:
         tables["lifted"] = [{"rule": entry.text, "because": entry.because} for entry in state.lifted]
-    if state.pending:
+    if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [
-            {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in state.pending
+            {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in unread
         ]
     if not tables:
         return ""
@@ -88,8 +88,8 @@ def render_predicates(state: CompressedCognitiveState) -> str:
     if state.lifted:
         lifted = (f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted)
         paragraphs.append("lifted:\n" + " ".join(lifted))
-    if state.pending:
-        unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in state.pending)
+    if pending := [o for o in state.pending if o.shown]:
+        unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
         paragraphs.append("pending:\n" + " ".join(unread))
     return "\n".join(paragraphs)
 

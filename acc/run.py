@@ -15,12 +15,13 @@ from acc.errors import CompressionError
 from acc.excerpt import cut_turn
 from acc.gate import Context, Verdict, qualify
 from acc.laws.held import pending_is_full
-from acc.log import Branch, is_reply
+from acc.branch import Branch
+from acc.log import is_reply
 from acc.policy import Policy
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.turn import Channel, Evidence, Observation, Turn, storable
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -88,11 +89,10 @@ class Run:
         """Evidence first: a crash from here on loses nothing."""
         with self._timed("store"), self._memory.lock:
             log = self._memory.log_of(self._thread)
-            self._branch, numbered = log.begin(self._state, self._turn)
-            self._repeats = bool(log.claimed(self._branch, numbered.number))
+            self._branch, numbered, self._repeats = log.begin(self._state, self._turn)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
-            whole = self._with_reply(numbered).model_copy(update={"pending": self._state.pending})
+            whole = self._with_reply(numbered).model_copy(update={"pending": self._state.unread()})
             about = [item.words for _, item in self._state.items()]
             self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
 
@@ -162,11 +162,11 @@ class Run:
         if last is None:
             return turn
         heard = tuple(
-            Observation(channel=a.channel, text=a.text, name=a.name, ref=a.ref)
+            Observation(channel=a.channel, text=self._branch.text(a.ref), name=a.name, ref=a.ref)
             for a in self._branch.at_turn(last.turn)
-            if a.channel in (Channel.TOOL, Channel.DOCUMENT)
+            if a.channel in (Channel.TOOL, Channel.DOCUMENT) and a.part == 0
         )
-        reply = Observation(channel=Channel.AGENT, text=last.text, ref=last.ref)
+        reply = Observation(channel=Channel.AGENT, text=self._branch.text(last.ref), ref=last.ref)
         return turn.model_copy(update={"reply": reply, "heard": heard})
 
     def _record(self) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _fallen_back(
     policy: Policy,
     fallback: Compressor | None,
 ) -> tuple[Proposal | None, str]:
-    failure = f"{type(error).__name__}: {error}"
+    failure = _told(error)
     if fallback is None and pending_is_full(turn, policy):
         fallback = _rules()
     if fallback is None:
@@ -250,12 +250,20 @@ def _fallen_back(
     try:
         return _checked(fallback(turn, state, evidence)), failure
     except Exception as second:
-        return None, f"{failure}; fallback: {type(second).__name__}: {second}"
+        return None, f"{failure}; fallback: {_told(second)}"
+
+
+def _told(error: Exception) -> str:
+    try:
+        return storable(f"{type(error).__name__}: {error}"[:2_000])
+    except Exception:  # an error that cannot even say what it is
+        return type(error).__name__
 
 
 def _checked(proposal: Any) -> Proposal:
     if not isinstance(proposal, Proposal):
         raise CompressionError(f"the compressor returned {type(proposal).__name__}, not a Proposal")
+    proposal = Proposal.model_validate(proposal.model_dump())
     if proposal.mode == "rewrite" and not proposal.items:
         raise CompressionError("the rewrite is empty")
     return proposal

@@ -22,6 +22,10 @@ LEAST_PINNED_TOKENS = 10
 """Tokens that one pinned item takes at the least; pinned places beyond the budget are an error."""
 
 
+TAKEN_LETTERS = "adotux"
+"""First letters of refs: agent, document, operator, tool, user, and what was set aside."""
+
+
 @dataclass(frozen=True)
 class Slot:
     """The rules of one slot.
@@ -33,7 +37,7 @@ class Slot:
         quote: Whether an item needs the source's own words beside it (law 6).
         lifetime: ``"thread"``, or ``"turn"`` for items that the next commit drops.
         evict: Order in which slots make room; the lowest first. Pinned items never do.
-        letter: First letter of its items' ids.
+        letter: First letter of its items' ids; none of `TAKEN_LETTERS`.
         join: What stands between items in the predicate notation.
         guidance: Words for the compressor: what belongs here.
     """
@@ -44,7 +48,7 @@ class Slot:
     quote: bool = False
     lifetime: Literal["thread", "turn"] = "thread"
     evict: int = 50
-    letter: str = "x"
+    letter: str = "i"
     join: str = " "
     guidance: str = ""
 
@@ -126,7 +130,7 @@ def _check_tightened(where: str, parent: SlotField, child: SlotField) -> None:
         "write": new.write < old.write,
         "pinned": old.pinned and not new.pinned,
         "quote": old.quote and not new.quote,
-        "lifetime": old.lifetime == "turn" and new.lifetime == "thread",
+        "lifetime": (old.pinned or old.lifetime == "turn") and new.lifetime != old.lifetime,
         "item type": not issubclass(child.item, parent.item),
     }
     for rule, is_looser in loosened.items():
@@ -149,6 +153,17 @@ def _check_item(where: str, slot: SlotField) -> None:
         )
     if slot.rules.places < 1:
         raise SchemaError(f"slot {slot.name!r} has no places", where=where, mend="declare places=1 or more")
+    if slot.rules.pinned and slot.rules.lifetime == "turn":
+        raise SchemaError(
+            f"slot {slot.name!r} is pinned and lives one turn", where=where, mend='declare lifetime="thread"'
+        )
+    letter = slot.rules.letter
+    if len(letter) != 1 or not "a" <= letter <= "z" or letter in TAKEN_LETTERS:
+        raise SchemaError(
+            f"slot {slot.name!r} has the letter {letter!r}",
+            where=where,
+            mend=f"one small letter, none of {', '.join(TAKEN_LETTERS)}: those begin the refs of evidence",
+        )
     if slot.rules.quote and "quote" not in fields:
         raise SchemaError(
             f"slot {slot.name!r} asks for quotes, and {slot.item.__name__} has no field for them",
@@ -163,7 +178,11 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
         {
             "slot": slot.name,
             "item": slot.item.__name__,
-            "fields": list(slot.item.own_fields()),
+            "item_schema": slot.item.model_json_schema(),
+            "key": list(slot.item.key),
+            "head": slot.item.head,
+            "unseen": list(slot.item.unseen),
+            "computed": list(slot.item.computed),
             "places": slot.rules.places,
             "write": slot.rules.write.word,
             "pinned": slot.rules.pinned,

@@ -24,13 +24,12 @@ from acc.items import (
     Gist,
     Goal,
     Item,
-    Line,
     Quote,
     Relation,
     Uncertainty,
 )
 from acc.slots import Slot, SlotField, check_slots, read_slots
-from acc.turn import Observation, Trust
+from acc.turn import Channel, Observation, Trust
 
 ROOT = "main"
 """The branch of a thread that was never forked."""
@@ -41,8 +40,22 @@ class Lifted(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    text: Line
+    text: Quote
     because: Quote
+
+
+class Pending(Observation):
+    """An observation that no compression has read yet.
+
+    Attributes:
+        shown: Whether there is room for it in what the agent reads.
+    """
+
+    shown: bool = True
+
+    def plain(self) -> Observation:
+        """The observation, as a turn carries it."""
+        return Observation(**self.model_dump(exclude={"shown"}))
 
 
 class CompressedCognitiveState(BaseModel):
@@ -126,7 +139,7 @@ class CompressedCognitiveState(BaseModel):
     ] = ()
 
     lifted: tuple[Lifted, ...] = ()
-    pending: tuple[Observation, ...] = ()
+    pending: tuple[Pending, ...] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -136,8 +149,8 @@ class CompressedCognitiveState(BaseModel):
             cls.model_fields[name].default = ()
         if undefaulted:
             cls.model_rebuild(force=True)
-        inherited = {n: s for base in cls.__bases__ for n, s in _slots_of(base).items()}
-        check_slots(cls, read_slots(cls), inherited, cls.max_tokens)
+        for base in cls.__bases__:
+            check_slots(cls, read_slots(cls), _slots_of(base), cls.max_tokens)
 
     @classmethod
     def slots(cls) -> dict[str, SlotField]:
@@ -202,11 +215,27 @@ class CompressedCognitiveState(BaseModel):
             name: tuple(i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(self, name))
             for name in self.slots()
         }
-        return self.model_copy(update={**lowered, "parent": self.hash}).sealed()
+        pending = tuple(
+            o if o.trust <= trust else o.model_copy(update={"channel": Channel[trust.name]})
+            for o in self.pending
+        )
+        last = max((int(item.id[1:]) for _, item in self.items() if item.id[1:].isdigit()), default=0)
+        changed = {
+            **lowered,
+            "pending": pending,
+            "lifted": (),
+            "parent": self.hash,
+            "counter": max(self.counter, last),
+        }
+        return self.model_copy(update=changed).sealed()
 
     def on_branch(self, name: str) -> Self:
         """The same state as the first of a fork; a sealed child, so that the chain shows it."""
         return self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
+
+    def unread(self) -> tuple[Observation, ...]:
+        """The pending observations, as the next turn carries them."""
+        return tuple(observation.plain() for observation in self.pending)
 
     def canonical(self) -> dict[str, Any]:
         """The state as plain JSON values with all its provenance."""

@@ -8,6 +8,7 @@ grow with the store; `acc.log` does the reading. Tenants are kept apart by the s
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from typing import Literal, Protocol, runtime_checkable
 
@@ -40,8 +41,8 @@ class Thread(BaseModel):
     @property
     def key(self) -> str:
         """24 hexadecimal digits over all four names: the prefix of the thread's ids."""
-        names = "\x00".join((self.tenant, self.user, self.agent, self.thread))
-        return hashlib.sha256(names.encode("utf-8", "replace")).hexdigest()[:24]
+        names = json.dumps([self.tenant, self.user, self.agent, self.thread])
+        return hashlib.sha256(names.encode()).hexdigest()[:24]
 
 
 class Artifact(BaseModel):
@@ -51,10 +52,11 @@ class Artifact(BaseModel):
         id: `artifact_id` of thread key, branch and ``seq``.
         thread: `Thread.key`.
         branch: Branch of the thread.
-        seq: Place on the branch, from 1 without a gap; 0 describes the branch.
+        seq: Place on the branch, from 1 without a gap; 0 for records that are no evidence.
         turn: Turn it belongs to.
         kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
-            a branch's origin; ``successor`` for the claim of a commit in a shared store.
+            a branch's origin; ``claim`` of a turn for its observations; ``successor`` for the
+            state that a shared store's turn led to.
         ref: What citations call it, such as ``t7.1``; the parts of one text share it.
         part: Index of this part of the text, from 0, of ``parts``.
         channel: Where it came from; decides its trust.
@@ -75,7 +77,7 @@ class Artifact(BaseModel):
     branch: str
     seq: int
     turn: int
-    kind: Literal["observation", "set_aside", "branch", "successor"] = "observation"
+    kind: Literal["observation", "set_aside", "branch", "claim", "successor"] = "observation"
     ref: str = ""
     part: int = 0
     parts: int = 1

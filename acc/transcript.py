@@ -74,7 +74,9 @@ def check_messages(messages: Sequence[Any]) -> None:
     calls: set[str] = set()
     for index, raw in enumerate(messages):
         message = _as_dict(raw, index)
-        calls.update(call_id for call_id, _, _ in _calls(message, index))
+        for called, name, arguments in _calls(message, index):
+            calls.add(called)
+            _check_text(f"{name}({arguments})", index)
         call_id = message.get("tool_call_id")
         if message.get("role") == "tool" and call_id not in calls:
             raise InputError(
@@ -115,7 +117,7 @@ def _observations(
         raise InputError(
             f"unknown role {role!r}", where=f"message {index + 1}", mend=f"use one of {', '.join(_ROLES)}"
         )
-    text = _text(message.get("content"), index)
+    text = _text(message.get("content") or message.get("refusal"), index)
     if role == "assistant":
         return _agent_observations(message, index, text, calls)
     if role in ("tool", "function"):
@@ -141,7 +143,11 @@ def _agent_observations(
 
 
 def _calls(message: Mapping[str, Any], index: int) -> Iterator[tuple[str, str, str]]:
-    for call in message.get("tool_calls") or ():
+    given = message.get("tool_calls") or ()
+    if not isinstance(given, list | tuple):
+        raise InputError("tool_calls is not a list", where=f"message {index + 1}")
+    legacy = message.get("function_call")
+    for call in [*given, *([{"id": "", "function": legacy}] if legacy else [])]:
         call = _as_dict(call, index)
         function = call.get("function") or call.get("custom") or call
         if not isinstance(function, Mapping):

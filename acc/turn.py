@@ -180,12 +180,14 @@ class Turn(BaseModel):
 
     def reply_before(self, ref: str) -> Observation | None:
         """The agent's reply that the user's observation ``ref`` answers, if any."""
-        last = self.reply
-        for observation in (*self.pending, *self.observations):
-            if observation.ref == ref:
-                return last
-            if observation.channel is Channel.AGENT and not observation.is_call:
-                last = observation
+        last: Observation | None = None
+        for observations, before in ((self.pending, None), (self.observations, self.reply)):
+            last = before or last
+            for observation in observations:
+                if observation.ref == ref:
+                    return last
+                if observation.channel is Channel.AGENT and not observation.is_call:
+                    last = observation
         return None
 
 

@@ -7,6 +7,7 @@ whether a text says what its source said.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -26,9 +27,30 @@ def find_quote(quote: str, text: str) -> str | None:
     if not _WORD.search(quote):
         return None
     parts = _TRIM.sub("", quote).split()
-    pattern = r"\s+".join(_loose(part) for part in parts)
+    pattern = r"(?<!\w)" + r"\s+".join(_loose(part) for part in parts) + r"(?!\w)"
     found = re.search(pattern, text, re.IGNORECASE)
-    return " ".join(found.group(0).split()) if found else None
+    if found is None:
+        return None
+    begin, end = _clause_around(text, found.start(), found.end())
+    if polarity(text[begin:end]) == polarity(found.group(0)):
+        begin, end = found.span()
+    return _TRIM.sub("", " ".join(text[begin:end].split()))
+
+
+_ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
+_CLAUSE_END = re.compile(r"[.!?;,](?=\s|$)|\n")
+
+
+def _clause_around(text: str, start: int, end: int) -> tuple[int, int]:
+    """From the sentence's beginning to the clause's end: what a quote must not be cut out of.
+
+    "Drop the table" is not what "do not drop the table" says, nor "drop the table? No.".
+    """
+    begin = max((m.end() for m in _ENDS.finditer(text, 0, start)), default=0)
+    stop = _CLAUSE_END.search(text, end)
+    if stop is not None and stop.group(0) == "?":
+        stop = _ENDS.search(text, stop.end()) or stop
+    return begin, stop.start() if stop is not None else len(text)
 
 
 def _loose(part: str) -> str:
@@ -61,35 +83,52 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     return len(one & other) / len(one | other) if one and other else 0.0
 
 
-_NEGATIVE = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|"
-    r"avoid\w*|forbid\w*|forbade|prohibit\w*|ban(?:ned|s)?|exclud\w*|omit\w*|refrain\w*|"
-    r"off|out of|leave \w+ alone|stop|only|unless|until|before|"
-    r"max(?:imum)?|at most|at the most|under|below|above|over|cap(?:ped)?|limit\w*|tops)\b|n['’]t\b",
-    re.IGNORECASE,
+_POLARITY = (
+    ("most", r"(?:not|no|nothing|never) (?:\w+ )?(?:above|over|more than|beyond|higher than)|max(?:imum)?|"
+             r"at (?:the )?most|no more than|up to|under|below|cap(?:ped)?|limit(?:ed)?|tops"),
+    ("least", r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|at (?:the )?least"),
+    ("forbids", r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w+n['’]t|forbid\w*|forbade|"
+                r"prohibit\w*|ban(?:ned|s)?|refuse\w*|stop|without|avoid\w*|exclud\w*|omit\w*|refrain\w*|"
+                r"off|out of|alone"),
+    ("only", r"only|just|solely|exclusively"),
+    ("unless", r"unless|except\w*"),
+    ("until", r"until|till|before"),
 )
+_POLAR = re.compile("|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE)
+
+
+def polarity(text: str) -> Counter[str | None]:
+    """How often ``text`` forbids, restricts and bounds: equal for wordings that may stand for one another."""
+    return Counter(match.lastgroup for match in _POLAR.finditer(text))
 
 
 def is_negative(text: str) -> bool:
     """Whether ``text`` forbids, excludes or restricts."""
-    return _NEGATIVE.search(text) is not None
+    return bool(polarity(text))
+
+
+def same_polarity(text: str, source: str) -> bool:
+    """Whether ``text`` forbids, restricts and bounds as often as ``source``, and in the same way."""
+    return polarity(text) == polarity(source)
 
 
 _ASSENT = re.compile(
-    r"^\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|agreed|alright|right|fine|perfect|great|good|nice|"
-    r"exactly|absolutely|definitely|confirmed|approved|correct)\b|"
+    r"^\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|agreed|alright|absolutely|definitely|confirmed|approved)\b|"
+    r"(?:right|fine|perfect|great|good|nice|exactly|correct|brilliant)(?=\s*(?:[.,!;:–—-]|$))|"
     r"(?:please )?(?:go ahead|go for it|do (?:it|that|so|both)|proceed|make it so)\b|"
     r"(?:that )?(?:sounds|looks) (?:good|right|fine|great)\b|(?:send|take|book|use|file|run) (?:it|that|them)\b|"
     r"let['’]?s (?:do|go with) (?:it|that|this)\b|works for me\b|as you (?:say|propose|suggest))",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"\b(?:but|no|not|don['’]t|never|instead|wait|except)\b", re.IGNORECASE)
+_BUT = re.compile(r"\b(?:but|no|not|never|instead|wait|except|however|unless)\b|n['’]t\b", re.IGNORECASE)
+_RESERVES = re.compile(r"^\W*(?:but|only|except|however|unless|not|never)\b", re.IGNORECASE)
 
 
 def is_assent(text: str) -> bool:
     """Whether a user's words agree to what was just proposed, without a reservation."""
-    first = re.split(r"(?<=[.!?\n])\s", text.strip(), maxsplit=1)[0]
-    return _ASSENT.search(first) is not None and _BUT.search(first) is None and "?" not in first
+    first, *rest = re.split(r"(?<=[.!?\n])\s+", text.strip(), maxsplit=2)
+    reserved = _BUT.search(first) or "?" in first or any(_RESERVES.search(s) for s in rest[:1])
+    return _ASSENT.search(first) is not None and not reserved
 
 
 RUN = 5
@@ -98,11 +137,16 @@ RUN = 5
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
-    words = terms(text)
-    if len(words) < 3:
-        return False
-    size = min(RUN, len(words))
-    return not _runs(text, size).isdisjoint(_runs(other, size))
+    size = min(RUN, len(terms(text)))
+    return size >= 3 and not _runs(text, size).isdisjoint(_runs(other, size))
+
+
+def repeated(text: str, other: str) -> frozenset[str]:
+    """The content words of ``text`` that stand in a run which ``other`` has too."""
+    size = min(RUN, len(terms(text)), len(terms(other)))
+    if size < 3:
+        return frozenset()
+    return frozenset(word for run in _runs(text, size) & _runs(other, size) for word in run)
 
 
 @lru_cache(maxsize=256)
@@ -124,10 +168,8 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     own_words: frozenset[str] = frozenset().union(*(stems(t) for t in own))
     own_marks: frozenset[str] = frozenset().union(*(marks(t) for t in own))
     words = stems(text)
-    if marks(text) - own_marks:
+    if marks(text) - own_marks or not words:
         return False
-    if not words:
-        return True
     missing = words - own_words
     taken = missing & frozenset().union(*(stems(t) for t in foreign))
     return len(words & own_words) >= LEAST_OWN * len(words) and len(taken) < MOST_FOREIGN * len(words)

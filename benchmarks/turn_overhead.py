@@ -117,9 +117,8 @@ def against_bare_add(artifacts: int, turns: int, measured: int) -> dict[str, Any
                 parts.append(step.ms)
                 bare.append(bare_add(store, written))
         memory.close()
-    medians = {k: round(statistics.median(p[k] for p in parts), 2) for k in parts[0]}
     return {
-        "artifacts": artifacts, "turns": turns, "ms_by_stage": medians,
+        "artifacts": artifacts, "turns": turns, "ms_by_stage": medians(parts),
         "overhead_ms": round(statistics.median(ours), 2), "bare_add_ms": round(statistics.median(bare), 2),
         "ratio": round(statistics.median(ours) / statistics.median(bare), 2),
         "paired_ratio": round(statistics.median(a / b for a, b in zip(ours, bare, strict=True)), 2),
@@ -145,8 +144,7 @@ def bare_add(store: Any, written: Sequence[Artifact]) -> float:
 def late_against_early(long: int) -> dict[str, Any]:
     """Median overhead around the last turn over that around turn 50."""
     rng = random.Random(11)
-    by_turn = []
-    tokens = []
+    by_turn, stages, tokens = [], [], []
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(
         folder, compressor=scripted
     ) as memory:
@@ -155,13 +153,20 @@ def late_against_early(long: int) -> dict[str, Any]:
             step = memory.step(state, observed(number, rng), thread="bench")
             state = step.state
             by_turn.append(overhead(step))
+            stages.append(step.ms)
             tokens.append(step.commit.tokens)
     early = statistics.median(by_turn[25:75])
     late = statistics.median(by_turn[-50:])
     return {
         "turns": long, "ms_at_50": round(early, 2), f"ms_at_{long}": round(late, 2),
         "ratio": round(late / early, 2), "most_state_tokens": max(tokens),
+        "ms_by_stage_at_50": medians(stages[25:75]), f"ms_by_stage_at_{long}": medians(stages[-50:]),
     }  # fmt: skip
+
+
+def medians(stages: Sequence[dict[str, float]]) -> dict[str, float]:
+    """Median milliseconds of each stage."""
+    return {k: round(statistics.median(s[k] for s in stages), 2) for k in stages[0]}
 
 
 def main() -> None:

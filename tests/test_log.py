@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import add, agent, document, end, event, fact, tool, user
+from strategies import add, agent, document, end, event, fact, user
 
-import acc.memory
+import acc.threads
 from acc.compress import Compressor, Proposal
 from acc.controller import MemoryController
 from acc.errors import StoreError
@@ -137,9 +137,10 @@ class TestEvidenceFirst:
         shelf = Shelf()
         said = (called("probe()", "c1"), result("ok", "c1"), document("page"), user("Thanks."))
         done = memory_on(shelf).step(None, turn_of(*said), thread="t")
-        stored = [(a.channel, a.name, a.call_id, a.text) for a in shelf.records.values()]
+        evidence = [a for a in shelf.records.values() if a.kind == "observation"]
+        stored = [(a.channel, a.name, a.call_id, a.text) for a in evidence]
         assert stored == [(o.channel, o.name, o.call_id, o.text) for o in said]
-        assert [a.ref for a in shelf.records.values()] == [o.ref for o in done.turn.observations]
+        assert [a.ref for a in evidence] == [o.ref for o in done.turn.observations]
 
 
 TURNS = (
@@ -180,7 +181,7 @@ class TestRetry:
     def test_a_turn_that_reached_the_store_in_part_is_completed(self) -> None:
         shelf = Shelf()
         said = (result("ok"), result("ok"), user("Both?"))
-        shelf.fault = lambda call: "half" if shelf.records or call < 2 else "half"
+        shelf.fault = lambda call: "half" if call == 2 else ""
         with pytest.raises(StoreError):
             memory_on(shelf).step(None, turn_of(*said), thread="t")
         shelf.fault = lambda _: ""
@@ -300,7 +301,7 @@ class TestForks:
             inner = memory.step(root, Turn.said("third"), thread="t").state
             right = memory.step(right, Turn.said("right on"), thread="t").state
             left = memory.step(left, Turn.said("left on"), thread="t").state
-        with ChromaArtifactStore.embedded(tmp_path) as store:
+        with closing(ChromaArtifactStore.embedded(tmp_path)) as store:
             assert seen(store, inner) == ["root", "third"]
             assert seen(store, right) == ["root", "right", "right on"]
             assert seen(store, left) == ["root", "left 0", "left 1", "left 2", "left on"]
@@ -324,9 +325,7 @@ class TestTimeTravel:
         for n in range(6):
             states.append(memory.step(states[-1], Turn.said(f"turn {n}"), thread="t").state)
         for at, state in enumerate(states[:-1]):
-            assert (
-                memory.step(state, Turn.said(f"turn {at}"), thread="t").state == states[at + 1]
-            )
+            assert memory.step(state, Turn.said(f"turn {at}"), thread="t").state == states[at + 1]
         back = memory.step(states[2], Turn.said("another way"), thread="t").state
         assert seen(shelf, back) == ["turn 0", "turn 1", "another way"]
         assert seen(shelf, states[-1]) == [f"turn {n}" for n in range(6)]
@@ -354,9 +353,7 @@ class TestRecord:
     @pytest.mark.parametrize("times", [1, 2])
     @pytest.mark.parametrize("restarted", [False, True])
     @pytest.mark.parametrize("whole", [False, True], ids=["user_only", "same_observations"])
-    def test_a_step_finds_what_was_recorded(
-        self, times: int, restarted: bool, whole: bool
-    ) -> None:
+    def test_a_step_finds_what_was_recorded(self, times: int, restarted: bool, whole: bool) -> None:
         shelf = Shelf()
         memory = memory_on(shelf)
         state = memory.step(None, Turn.said("Is it up?"), thread="t").state
@@ -413,7 +410,9 @@ def crowd(turn: Turn, state: State, _: Sequence[Evidence]) -> Proposal:
     return Proposal(items=tuple(named))
 
 
-def crowded(memory: MemoryController, turns: int, state: State | None = None) -> tuple[State, list[str]]:
+def crowded(
+    memory: MemoryController, turns: int, state: State | None = None
+) -> tuple[State, list[str]]:
     """Run some crowded turns: the state, and the words of all that left it."""
     gone: list[str] = []
     for n in range(turns):
@@ -532,7 +531,7 @@ class TestSetAside:
             for line in path.read_text().splitlines()
         ]
         gone = [x["item"]["name"] for entry in records for x in entry["set_aside"]]
-        with ChromaArtifactStore.embedded(tmp_path) as store:
+        with closing(ChromaArtifactStore.embedded(tmp_path)) as store:
             branch = ThreadLog(store, THREAD, lambda: NOW).branch("main")
         kept = [a.text.split()[-1] for a in branch.artifacts if a.kind == "set_aside"]
         observed = [a.text for a in branch.artifacts if a.kind == "observation"]
@@ -544,7 +543,7 @@ class TestSetAside:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """More threads than are kept in memory at once, all of them busy."""
-        monkeypatch.setattr(acc.memory, "MOST_LOGS", 1)
+        monkeypatch.setattr(acc.threads, "MOST_LOGS", 1)
         shelf = Shelf()
         elsewhere: list[str] = []
 
@@ -567,7 +566,9 @@ class TestSetAside:
         shelf = Shelf()
         script = ScriptedCompressor(
             [
-                Proposal(items=(fact("db", "port", "5432", "u1"), fact("web", "port", "443", "u1"))),
+                Proposal(
+                    items=(fact("db", "port", "5432", "u1"), fact("web", "port", "443", "u1"))
+                ),
                 Proposal(retire=(end("r1"),)),
                 Proposal(retire=(end("r2"),)),
             ]
@@ -609,13 +610,11 @@ class TestSetAside:
 
 # --- identity -----------------------------------------------------------------------------
 
-HOSTILE = st.one_of(
-    st.sampled_from(
-        ["", "a", "b", "a\x00b", "\x00", "a\x00", "\x00a", "default", "?", "\ud800", "\udfff", "main",
-         "a:b", "a.b", "../..", "a/b", "ä", "a\u0308", "A", "x" * 300, "\ufffd", " a", "a ", "\n"]
-    ),
-    st.text(st.characters(exclude_categories=()), max_size=4),
+ODD_NAMES = (
+    "", "a", "b", "a\x00b", "\x00", "a\x00", "\x00a", "default", "?", "\ud800", "\udfff", "main",
+    "a:b", "a.b", "../..", "a/b", "ä", "a\u0308", "A", "x" * 300, "\ufffd", " a", "a ", "\n",
 )  # fmt: skip
+HOSTILE = st.sampled_from(ODD_NAMES) | st.text(st.characters(exclude_categories=()), max_size=4)
 NAMES = st.tuples(HOSTILE, HOSTILE, HOSTILE, HOSTILE)
 
 
@@ -662,7 +661,7 @@ class TestIdentity:
         with MemoryController.open(tmp_path, compressor=quiet) as memory:
             for n, name in enumerate(names):
                 memory.step(None, Turn.said(f"secret {n}"), thread=name)
-        with ChromaArtifactStore.embedded(tmp_path) as store:
+        with closing(ChromaArtifactStore.embedded(tmp_path)) as store:
             for n, name in enumerate(names):
                 branch = ThreadLog(store, name, lambda: NOW).branch("main")
                 assert [a.text for a in branch.artifacts] == [f"secret {n}"]
@@ -684,9 +683,7 @@ def report(size: int) -> str:
 
 
 class TestLongTexts:
-    @given(
-        st.text(st.sampled_from("ab\n é語🧬"), max_size=300), st.integers(4, 40)
-    )
+    @given(st.text(st.sampled_from("ab\n é語🧬"), max_size=300), st.integers(4, 40))
     def test_parts_are_small_whole_characters_and_join_to_the_text(
         self, text: str, limit: int
     ) -> None:
@@ -697,7 +694,11 @@ class TestLongTexts:
 
     def test_ten_megabytes_are_stored_in_parts_and_cut_for_the_compressor(self) -> None:
         shelf = Shelf()
-        long = "\n".join("x" * 9_999 for _ in range(999)) + "\nneedle 4711 in the stack\n" + "y" * 9_000
+        long = (
+            "\n".join("x" * 9_999 for _ in range(999))
+            + "\nneedle 4711 in the stack\n"
+            + "y" * 9_000
+        )
         read: list[Turn] = []
 
         def note(turn: Turn, *_: object) -> Proposal:
@@ -760,6 +761,7 @@ class TestCrashes:
             memory.step(state, turn_of(*self.SAID), thread="t")
         except StoreError:
             memory = memory_on(shelf, crowd) if restarted else memory
+        shelf.fault = lambda _: ""
         done = memory.step(state, turn_of(*self.SAID), thread="t")
         gone += [x.item.words for x in done.commit.set_aside]
         assert done.state.branch == "main"
@@ -780,10 +782,10 @@ class TestCrashes:
         try:
             memory.step(state, turn_of(*self.SAID), thread="t")
         except StoreError:
-            done = memory.step(state, Turn.said("Never mind, stop."), thread="t")
-            assert seen(shelf, done.state) == [*before, "Never mind, stop."]
+            done = memory.step(state, turn_of(result("third"), user("Never mind.")), thread="t")
+            assert seen(shelf, done.state) == [*before, "third", "Never mind."]
             after = memory.step(done.state, Turn.said("Good."), thread="t")
-            assert seen(shelf, after.state) == [*before, "Never mind, stop.", "Good."]
+            assert seen(shelf, after.state) == [*before, "third", "Never mind.", "Good."]
 
     @pytest.mark.parametrize("how", ["before", "after", "half"])
     def test_later_in_the_thread_another_step_instead_is_stored_whole(self, how: str) -> None:
@@ -908,7 +910,9 @@ class TestReading:
             said = data.draw(st.sampled_from([f"new {n}", f"new {n}", "yes", "no"]))
             if data.draw(st.integers(0, 4)) == 0:
                 memory = memory_on(shelf)
-            recorded = data.draw(st.integers(0, 4)) == 0 and all(s.parent != state.hash for s, _ in pasts)
+            recorded = data.draw(st.integers(0, 4)) == 0 and all(
+                s.parent != state.hash for s, _ in pasts
+            )
             reply = [f"reply {n}"] if recorded else []
             memory.record([agent(text) for text in reply], state=state, thread="t")
             done = memory.step(state, Turn.said(said), thread="t").state
@@ -916,8 +920,8 @@ class TestReading:
             known = next((p for s, p in pasts if s == done), None)
             if known is None:
                 pasts.append((done, [*past, *reply, said]))
-            else:
-                assert known == [*past, *reply, said]
+            else:  # a retry, in the user's words alone where a reply was recorded
+                assert (known[: len(past)], known[-1]) == (past, said)
         for state, past in pasts:
             assert seen(shelf, state) == past
 
@@ -929,9 +933,3 @@ class TestReading:
         for n in range(5):
             state = memory.step(state, Turn.said(f"more {n}"), thread="t").state
         assert shelf.calls == before + 5
-
-
-def test_this_process_is_the_one_that_is_killed() -> None:
-    """The scripts above kill themselves, never the tests."""
-    assert "os.kill(os.getpid()" in KILLED
-    assert os.getpid() > 0

@@ -19,8 +19,11 @@ REFUSED, MISUSED = 1, 2
 
 def main() -> None:
     """Run ``acc`` with the process's arguments, and exit."""
-    for stream in (sys.stdout, sys.stderr):
-        if callable(reconfigure := getattr(stream, "reconfigure", None)):
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller closed it
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+        # A text that the terminal's encoding lacks is shown by its code.
+        if callable(reconfigure := getattr(getattr(sys, name), "reconfigure", None)):
             reconfigure(errors="backslashreplace")
     # As Ctrl-C does, so that what is open is closed and what is temporary removed.
     signal.signal(signal.SIGTERM, _terminated)

@@ -13,12 +13,20 @@ import typer
 
 from acc.cli.options import (
     BoundOption,
+    ChannelOption,
+    FileArgument,
     JsonOption,
+    KeepOption,
     MemoryOption,
+    NameOption,
+    OutOption,
+    QuietOption,
+    RepairOption,
     SchemaOption,
     ServerOption,
     StyleOption,
     ThreadOption,
+    TurnsOption,
     schema_class,
     server_address,
     tool_channel,
@@ -60,41 +68,18 @@ def acc(
 
 @app.command()
 def replay(
-    file: Annotated[
-        Path, typer.Argument(help="Chat messages (JSON or JSONL), or a scenario.", metavar="FILE")
-    ],
-    memory: Annotated[
-        Path | None,
-        typer.Option(
-            "--memory",
-            metavar="DIR",
-            help="Keep the memory in this folder, and go on where it stopped. [default: temporary]",
-        ),
-    ] = None,
-    thread: Annotated[
-        str, typer.Option("--thread", metavar="NAME", help="By default the name of the file.")
-    ] = "",
+    file: FileArgument,
+    memory: KeepOption = None,
+    thread: NameOption = "",
     server: ServerOption = None,
     max_tokens: BoundOption = None,
     style: StyleOption = None,
-    channel: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--channel",
-            metavar="TOOL=CHANNEL",
-            help="How far a tool is trusted: user, tool or document. Repeatable.",
-        ),
-    ] = None,
-    json: Annotated[
-        str, typer.Option("--json", metavar="OUT", help="Write a JSON object a turn; - for stdout.")
-    ] = "",
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Mend broken characters and tool results.")
-    ] = False,
-    turns: Annotated[
-        int | None, typer.Option("--turns", metavar="N", min=0, help="Only the first N turns.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the last line.")] = False,
+    schema: SchemaOption = None,
+    channel: ChannelOption = None,
+    json: OutOption = "",
+    repair: RepairOption = False,
+    turns: TurnsOption = None,
+    quiet: QuietOption = False,
 ) -> Work:
     """Replay a conversation turn by turn, and watch the state."""
     from acc.cli.replay import Wanted
@@ -102,7 +87,8 @@ def replay(
 
     wanted = Wanted(
         file=file, memory=memory, thread=thread, server=server_address(server),
-        max_tokens=max_tokens, style=style, channels=dict(map(tool_channel, channel or ())),
+        max_tokens=max_tokens, style=style, schema=schema_class(schema),
+        channels=dict(map(tool_channel, channel or ())),
         json=json, repair=repair, turns=turns, quiet=quiet,
     )  # fmt: skip
     return lambda: work(wanted)

@@ -61,14 +61,16 @@ def tell_difference(
 def _reasons(logged: LoggedThread, since: int, until: int) -> defaultdict[str, list[Any]]:
     """What the commits in between noted about each item."""
     found: defaultdict[str, list[Any]] = defaultdict(list)
-    for record in logged.history():
+    for record in logged.back():
         turn = record["state"]["turn"]
-        if not since < turn <= until:
-            continue
-        for note in record["notes"]:
+        if turn <= since:
+            break
+        for note in record["notes"] if turn <= until else ():
             if note["item"] and note["reason"] not in _UNTOLD:
                 reason = {"turn": turn, "reason": note["reason"], "detail": note["detail"]}
                 found[note["item"]].append(reason)
+    for reasons in found.values():
+        reasons.sort(key=lambda each: int(each["turn"]))
     return found
 
 

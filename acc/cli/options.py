@@ -50,6 +50,39 @@ ServerOption = Annotated[
     ),
 ]
 
+FileArgument = Annotated[
+    Path, typer.Argument(metavar="FILE", help="Chat messages (JSON or JSONL), or a scenario.")
+]
+KeepOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--memory",
+        metavar="DIR",
+        help="Keep the memory in this folder, and go on where it stopped. [default: temporary]",
+    ),
+]
+NameOption = Annotated[
+    str, typer.Option("--thread", metavar="NAME", help="By default the name of the file.")
+]
+ChannelOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--channel",
+        metavar="TOOL=CHANNEL",
+        help="How far a tool is trusted: user, tool or document. Repeatable.",
+    ),
+]
+OutOption = Annotated[
+    str, typer.Option("--json", metavar="OUT", help="Write a JSON object a turn; - for stdout.")
+]
+RepairOption = Annotated[
+    bool, typer.Option("--repair", help="Mend broken characters and tool results.")
+]
+TurnsOption = Annotated[
+    int | None, typer.Option("--turns", metavar="N", min=0, help="Only the first N turns.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Only the last line.")]
+
 
 def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
     """What ``--schema`` names.

@@ -11,8 +11,9 @@ from itertools import islice
 from pathlib import Path
 
 from acc.cli.chart import footprint
+from acc.cli.interrupts import Interrupts
 from acc.cli.opening import folder, opened, policy_of
-from acc.cli.screen import JsonLines, Screen, coloured, width
+from acc.cli.screen import JsonLines, Screen, coloured, drawable, width
 from acc.cli.threads import LoggedThread, Record, thread_named
 from acc.cli.turn_report import TurnReport, heading
 from acc.controller import MemoryController
@@ -37,6 +38,7 @@ class Wanted:
     server: tuple[str, int] | None = None
     max_tokens: int | None = None
     style: str | None = None
+    schema: type[CompressedCognitiveState] | None = None
     channels: Mapping[str, Channel] = field(default_factory=dict)
     json: str = ""
     repair: bool = False
@@ -62,8 +64,9 @@ def replay(wanted: Wanted) -> None:
         memory = stack.enter_context(folder(wanted.memory))
         logged = thread_named(memory, wanted.thread_name)
         policy = policy_of(
-            logged.last if logged else None, max_tokens=wanted.max_tokens, style=wanted.style
-        )
+            logged.last if logged else None,
+            schema=wanted.schema, max_tokens=wanted.max_tokens, style=wanted.style,
+        )  # fmt: skip
         controller = stack.enter_context(opened(memory, policy, server=wanted.server))
         _Replay(wanted, conversation, controller, policy, out).run(logged)
 
@@ -101,8 +104,9 @@ class _Replay:
         done = len(self._tokens)
         self._announce(done)
         try:
-            with self._screen.progress(done, self._total) as bar:
+            with self._screen.progress(done, self._total) as bar, Interrupts() as interrupts:
                 for index in range(done, self._total):
+                    interrupts.check()
                     self._tell(self._stepped(index))
                     bar.advance()
         except KeyboardInterrupt as error:
@@ -114,11 +118,11 @@ class _Replay:
         step = self._controller.step(self._state, self._turns[index], thread=name)
         self._state = step.state
         self._failed += bool(step.failure)
-        return TurnReport.of_step(index + 1, self._transcript[index], step, self._policy)
+        return TurnReport.of_step(index + 1, self._transcript[index], step)
 
     def _resume(self, logged: LoggedThread) -> None:
         """Take up the last state; what is told of the turns before it is in the audit log."""
-        turns = (record for record in logged.history() if _is_conversation(record))
+        turns = (record for record in logged.forth() if _is_conversation(record))
         for index, record in enumerate(islice(turns, self._total)):
             if not _same_words(record, self._turns[index]):
                 raise InputError(
@@ -130,7 +134,7 @@ class _Replay:
             if self._out is not None:
                 transcript = self._transcript[index]
                 report = TurnReport.of_record(index + 1, transcript, record, self._policy)
-                self._out.write(report.as_json())
+                self._out.write(report.as_json(self._policy))
         # Opening the log has what a killed run set aside written, even if no turn follows.
         self._controller.log_of(whose(self._wanted.thread_name))
         self._state = self._controller.last_state(self._wanted.thread_name)
@@ -153,7 +157,7 @@ class _Replay:
     def _tell(self, report: TurnReport) -> None:
         self._tokens.append(report.tokens)
         if self._out is not None:
-            self._out.write(report.as_json())
+            self._out.write(report.as_json(self._policy))
         self._screen.line(report.row())
 
     def _finish(self, seconds: float) -> None:
@@ -167,8 +171,9 @@ class _Replay:
             say(self._policy.rendered(self._state))
             say()
             transcript = self._transcript[:count]
-            say(footprint(self._tokens, transcript, width=width(), coloured=coloured()))
-            say()
+            chart = footprint(self._tokens, transcript, width=width(), coloured=coloured())
+            if drawable(chart):
+                say(f"{chart}\n")
         tokens, replayed = self._tokens[-1], self._transcript[count - 1]
         ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""
         failed = f", {self._failed:,} compressions failed" if self._failed else ""

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from acc.cli.interrupts import Interrupts
 from acc.cli.opening import opened, policy_of
 from acc.cli.screen import told_json
 from acc.cli.threads import logged_thread
 from acc.controller import retirement
 from acc.errors import ConfigurationError, InputError
+from acc.policy import Policy
+from acc.run import Step
 from acc.state import CompressedCognitiveState
+from acc.store import Thread
 
 
 def retire(
@@ -36,24 +40,30 @@ def retire(
     turn, proposal = retirement(state, list(said), reason)
     with opened(memory, policy, server=server, compressor=lambda *_: proposal) as controller:
         # Read again now that nobody else can write.
-        if (newest := controller.last_state(logged.thread)) is None or newest.hash != state.hash:
-            what, mend = "the thread went on meanwhile", "run the same again"
-            raise InputError(what, where=f"thread {logged.thread.thread!r}", mend=mend)
-        step = controller.step(state, turn, thread=logged.thread)
+        newest = controller.last_state(logged.thread)
+        if newest is None or newest.hash != state.hash:
+            where = f"thread {logged.thread.thread!r}"
+            raise InputError("it went on meanwhile", where=where, mend="run the same again")
+        with Interrupts():
+            step = controller.step(state, turn, thread=logged.thread)
     if left := [item_id for item_id in said if step.state.find(item_id)]:
         notes = "; ".join(str(n) for n in step.commit.refused) or step.failure
         raise ConfigurationError(f"not retired: {notes}", where=", ".join(left))
-    tokens = step.commit.tokens
     if as_json:
         told_json({
-            "thread": logged.thread.model_dump(), "turn": step.state.turn, "tokens": tokens,
+            "thread": logged.thread.model_dump(), "turn": step.state.turn,
+            "tokens": step.commit.tokens,
             "retired": [{"id": item_id, "said": said[item_id]} for item_id in said],
         })  # fmt: skip
-        return
+    else:
+        _tell(logged.thread, said, step, policy)
+
+
+def _tell(thread: Thread, said: Mapping[str, str], step: Step, policy: Policy) -> None:
     for item_id, words in said.items():
         print(f"retired {item_id}: {words}")
-    bound = f"{tokens:,} of at most {policy.max_tokens:,} tokens"
-    print(f"thread {logged.thread.thread!r}, turn {step.state.turn:,}: {bound}")
+    bound = f"{step.commit.tokens:,} of at most {policy.max_tokens:,} tokens"
+    print(f"thread {thread.thread!r}, turn {step.state.turn:,}: {bound}")
 
 
 def _said(state: CompressedCognitiveState, ids: Sequence[str]) -> dict[str, str]:

@@ -32,6 +32,15 @@ def coloured() -> bool:
     return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
 
 
+def drawable(text: str) -> bool:
+    """Whether stdout's encoding has every character of ``text``."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
 def told_json(value: Any) -> None:
     """Write ``value`` to stdout as JSON."""
     print(json.dumps(value, ensure_ascii=False, indent=2))

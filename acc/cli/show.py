@@ -71,19 +71,16 @@ def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State
     newest = logged.last["state"]
     if turn is None or turn == newest["turn"]:
         return policy.schema.load(newest)
-    found = None
-    for record in logged.history():
-        if turn == 0 and record["state"]["turn"] == 1:
-            found = record.get("prior_state")
-        elif record["state"]["turn"] == turn:
-            found = record["state"]
-    if found is None:
-        raise InputError(
-            f"no turn {turn}",
-            where=f"thread {logged.thread.thread!r}",
-            mend=f"name one of 1 to {newest['turn']}",
-        )
-    return policy.schema.load(found)
+    for record in logged.back():
+        if record["state"]["turn"] == turn:
+            return policy.schema.load(record["state"])
+        if turn == 0 and record["state"]["turn"] == 1 and "prior_state" in record:
+            return policy.schema.load(record["prior_state"])
+    raise InputError(
+        f"no turn {turn}",
+        where=f"thread {logged.thread.thread!r}",
+        mend=f"name one of 1 to {newest['turn']}",
+    )
 
 
 def _provenance(state: State) -> None:

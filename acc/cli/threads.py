@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from acc.audit import AuditLog
-from acc.errors import InputError
+from acc.errors import AuditError, InputError
 from acc.store import Thread
 
 Record = Mapping[str, Any]
@@ -28,31 +30,36 @@ class LoggedThread:
     log: AuditLog
     last: Record
 
-    def lineage(self) -> list[int]:
-        """Line numbers of the records that led to the newest state, oldest first.
+    def back(self) -> Iterator[Record]:
+        """The records that led to the newest state, newest first, read from the log's end.
 
-        A fork leaves records of another future in the log; they are not among these.
+        A fork leaves records of another future in the log; they are passed over.
+
+        Raises:
+            AuditError: A record cannot be read.
         """
-        made: dict[str, tuple[int, str]] = {}
-        for number, record in enumerate(self.log.records(), 1):
-            # Where the prior state is not the one before, it may be the first of a branch,
-            # and then its parent is the state that was committed.
-            forked_from = record.get("prior_state", {}).get("parent", "")
-            before = record["prior"] if record["prior"] in made else forked_from
-            made[record["state"]["hash"]] = (number, before)
-        lines = []
-        wanted = self.last["state"]["hash"]
-        while wanted in made:
-            number, wanted = made.pop(wanted)
-            lines.append(number)
-        return lines[::-1]
+        return (record for _, record in self._lineage())
 
-    def history(self) -> Iterator[Record]:
-        """The records that led to the newest state, oldest first, one at a time."""
-        wanted = frozenset(self.lineage())
-        for number, record in enumerate(self.log.records(), 1):
-            if number in wanted:
-                yield record
+    def forth(self) -> Iterator[Record]:
+        """The same records, oldest first, one at a time.
+
+        Raises:
+            AuditError: A record cannot be read.
+        """
+        places = [place for place, _ in self._lineage()]
+        with self.log.path.open("rb") as file:
+            for place in reversed(places):
+                file.seek(place)
+                yield _parsed(file.readline(), self.log.path)
+
+    def _lineage(self) -> Iterator[tuple[int, Record]]:
+        wanted = {self.last["state"]["hash"]}
+        for place, line in _lines_from_end(self.log.path):
+            record = _parsed(line, self.log.path)
+            if record["state"]["hash"] in wanted:
+                yield place, record
+                # A branch begins with a copy of the state it leaves; only that one was committed.
+                wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
 
 def logged_threads(memory: Path) -> list[LoggedThread]:
@@ -102,6 +109,39 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
 def thread_named(memory: Path, name: str) -> LoggedThread | None:
     """The thread that a replay by this name goes on with, if it has a commit."""
     return _logged(AuditLog.of(memory / "audit", Thread(thread=name)).path)
+
+
+def _lines_from_end(path: Path, chunk: int = 1 << 18) -> Iterator[tuple[int, bytes]]:
+    """Whole lines, last first, each with its place; a torn last one is passed over."""
+    with path.open("rb") as file:
+        start = file.seek(0, os.SEEK_END)
+        rest, whole = b"", False
+        while start > 0:
+            size = min(chunk, start)
+            start -= size
+            file.seek(start)
+            rest = file.read(size) + rest
+            end = start + len(rest)
+            rest, *lines = rest.split(b"\n")
+            for line in reversed(lines):
+                end -= len(line)
+                if whole:
+                    yield end, line
+                end, whole = end - 1, True
+        if whole:
+            yield 0, rest
+
+
+def _parsed(line: bytes, path: Path) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        what, mend = "a record is not JSON", "restore the log from a backup"
+        raise AuditError(what, where=str(path), mend=mend) from error
+    if isinstance(record, dict) and {"state", "prior", "turn", "notes"} <= record.keys():
+        return record
+    what, mend = "not a record of this library", "restore the log from a backup"
+    raise AuditError(what, where=str(path), mend=mend)
 
 
 def _logged(path: Path) -> LoggedThread | None:

@@ -71,7 +71,8 @@ _NUMBERED = re.compile(
     one_of(
         """account, order, ticket, case, room, run, job, invoice, document, doc, port, gate, line,
         bus, train, platform, section, article, claim, patient, bed, unit, batch, lot, build,
-        release, issue, page, extension, number, ref, reference, code, ward, flat, vehicle, po, pr"""
+        release, issue, page, extension, number, ref, reference, code, ward, flat, vehicle, po,
+        pr"""
     )
     + r"\Z"
 )

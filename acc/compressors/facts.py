@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from acc.compressors.cues import RULES
@@ -11,8 +11,8 @@ from acc.compressors.entities import PROPER, named_in
 from acc.compressors.listings import listed
 from acc.compressors.lookalikes import is_hearsay, is_question, is_told
 from acc.compressors.reading import Reading, Said
+from acc.compressors.replies import REFUSED, agreed
 from acc.compressors.sentences import fit, tidy
-from acc.compressors.standing import rules_in
 from acc.compressors.values import Value, phrase_before, subject_of, values_in
 from acc.compressors.words import one_of
 from acc.items import Relation, Status
@@ -29,11 +29,11 @@ _STOP = re.compile(
 )
 _VERB = re.compile(
     r"\s(?P<verb>" + one_of(
-        """is, are, was, were, has, have, ran, runs, owns, leads, joined, joins, moved, left, leaves,
-        starts, started, takes, uses, depends on, belongs to, reports to, points to, caused, causes,
-        broke, failed, signed, agreed, declined, accepted, resigned, replaces, replaced, posted,
-        costs, covers, expires, closed, opened, needs, stays, lives, works, became, becomes,
-        can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
+        """is, are, was, were, has, have, ran, runs, owns, leads, joined, joins, moved, left,
+        leaves, starts, started, takes, uses, depends on, belongs to, reports to, points to,
+        caused, causes, broke, failed, signed, agreed, declined, accepted, resigned, replaces,
+        replaced, posted, costs, covers, expires, closed, opened, needs, stays, lives, works,
+        became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
     ) + r")\s"
 )  # fmt: skip
 _COLON = re.compile(r"[:,]\s")
@@ -43,9 +43,7 @@ _COUNTED = re.compile(
         times, things, options, points"""
     ) + r")(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b"
 )  # fmt: skip
-_WE_ARE = re.compile(
-    r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I
-)
+_WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _CHOSEN = re.compile(
     r"\b(?:go|going|went|stick|proceed) (?:for|with)\s|\b" + one_of(
         """decided (?:on|for), settled on, opted for, chose, picked, take,
@@ -61,16 +59,6 @@ _APPOINTMENT = re.compile(
     ),
     re.I,
 )  # fmt: skip
-REFUSED = re.compile(
-    r"\b" + one_of(
-        """ignor\\w*, refus\\w*, contradicts?, at odds, no standing, advertis\\w*, suspicious,
-        phish\\w*, unverified, claim(?:s|ing|ed)?, instruct\\w*, inject\\w*, telling, tells, asking,
-        wants?, suggests?, supposedly, pretend\\w*, purport\\w*, asks? (?:the|for|you|agents?),
-        not (?:following|taking|supplying|using|honou?ring|touching|acting|going to)"""
-    ),
-    re.I,
-)  # fmt: skip
-"""An agent that says so tells of what a text wanted, not of what is the case."""
 
 
 class Fact(NamedTuple):
@@ -87,10 +75,16 @@ Triple = tuple[str, str, str]
 Finder = Callable[[str], Iterable[Triple]]
 
 
-def facts_in(reading: Reading) -> Iterator[Fact]:
-    """Facts, the surest first: by what is linked to a value, by name, by count, by listing."""
+def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
+    """Facts, the surest first: by what is linked to a value, by name, by count, by listing.
+
+    Args:
+        reading: The turn.
+        ruling: Sentences that make rules, and state nothing beside.
+    """
+    yield from _endorsed(reading)
     asked = stems(" ".join(said.words for said in reading.user))
-    own = [said for said in reading.user if _states(said) and not rules_in(said)]
+    own = [said for said in reading.user if said not in ruling and _states(said)]
     agents = [s for s in reading.agent if _states(s) and not REFUSED.search(s.words)]
     for find in (_linked, _stated, _valued, _chosen):
         yield from _found(find, own, agents, reading.tools)
@@ -124,8 +118,21 @@ def _states(said: Said) -> bool:
     """Whether a sentence states something; what others say must or must not be, states nothing."""
     if is_question(said.words, said.asks) or is_told(said.words):
         return False
-    ruling = any(cue.pattern.search(said.words) for cue in RULES)
-    return not (ruling and is_hearsay(said.words, len(said.words)))
+    if not is_hearsay(said.words, len(said.words)):
+        return True
+    return not any(cue.pattern.search(said.words) for cue in RULES)
+
+
+def _endorsed(reading: Reading) -> Iterator[Fact]:
+    """What the agent had offered to take or do, by name, where the user assents."""
+    found = agreed(reading)
+    if found is None:
+        return
+    assent, offers = found
+    for said in offers:
+        for find in (_chosen, _linked, _stated):
+            for subject, predicate, what in find(said.words):
+                yield Fact(subject, predicate, what, "decided", (said.ref, assent.ref))
 
 
 def _found(
@@ -168,8 +175,9 @@ def _stated(words: str) -> Iterator[Triple]:
         verb = _VERB.search(words, start, start + 90)
         colon = _COLON.search(words, start, start + 60)
         if colon is not None and (verb is None or colon.start() < verb.start()):
-            if _is_full_name(words[start : colon.start()]):
-                yield words[start : colon.start()], "is", _rest(words, colon.end())
+            head, what = words[start : colon.start()], _rest(words, colon.end())
+            if _is_full_name(head) and (colon.group() == ": " or any(values_in(what))):
+                yield head, "is", what
             continue
         head = words[start : verb.start()] if verb else ""
         if verb is None or len(head.split()) > 9 or not named_in(f"The {head}"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.compressors.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question
+from acc.compressors.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question, is_told
 from acc.compressors.reading import Said
 from acc.compressors.words import any_of, one_of
 from acc.items import Item
@@ -70,6 +70,13 @@ _DONE = any_of(
     r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
     r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
 )
+_CANCELLED = any_of(
+    r"\b(?:scrap|forget|drop|cancel|ditch|never ?mind) (?:about )?(?:the|that|our|my|this)\b",
+    r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
+    r"\bno longer (?:needed|necessary|wanted)\b",
+)
+"""Says that something is not to be achieved any more."""
+
 _UNDONE = re.compile(
     r"n't\b|\b" + one_of(
         """not, until, once, when, before, if, as soon as, almost, nearly, half, will be, to be,
@@ -84,7 +91,7 @@ NEW_TOPIC = any_of(
         "topic, subject, matter, thing, project, case, patient, client, ticket, question"
     ),
     r"\b(?:switching|moving on|turning|let's (?:move|turn|switch|get on)) to\b",
-    r"\bchange of (?:plan|topic|subject)\b|\b(?:forget|leave) (?:all )?that(?: for now)?,",
+    r"\bchange of (?:topic|subject)\b|\b(?:forget|leave) (?:all )?that(?: for now)?,",
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
 """Announces that the talk turns to something else."""
@@ -99,6 +106,13 @@ def is_goal(said: Said) -> bool:
         return False
     told = PAST.search(words) or FANCY.search(words) or JOKE.search(words)
     return not told and not is_hearsay(words, len(words))
+
+
+def is_cancelling(said: Said) -> bool:
+    """Whether the user says that something is not to be achieved any more."""
+    if not _CANCELLED.search(said.words) or is_question(said.words, said.asks):
+        return False
+    return not is_told(said.words) and not is_hearsay(said.words, len(said.words))
 
 
 def is_done(words: str) -> bool:

@@ -105,7 +105,7 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     """
     if not is_lifting(words):
         return None
-    found = _clearest(around, items)
+    found = clearest(around, items)
     if found is None or LIFTED.search(words) or _TIED.search(_text(found)):
         return found
     return None
@@ -116,14 +116,14 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     new = figures(words) if CHANGED.search(words) else []
     near = [i for i in items if any(is_near(a, b) for a in new for b in figures(_text(i)))]
     if not near:
-        return _clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
-    found = _clearest(around, near, least=1)
+        return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+    found = clearest(around, near, least=1)
     if found is None and len(near) == 1 and any(f.unit or f.value > DAYS for f in new):
         return near[0]
     return found
 
 
-def _clearest(
+def clearest(
     words: str, items: Sequence[Item], least: float = 2, share: float = 0.3
 ) -> Item | None:
     """The item that shares most with ``words``, if it shares enough and more than any other.

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from acc.compressors.words import one_of
 from acc.turn import Observation
 from acc.wording import stems
+
+MOST_LINES = 2_000
+"""Such lines that are looked at in one output."""
 
 _LINE = re.compile(
     r"^[ \t]*[\"']?(?P<key>[A-Za-z]+(?:[ _-][A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
@@ -27,7 +31,7 @@ _NO_FACT = re.compile(
 
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Keys and values of the lines of ``tool`` whose key has a stem that was ``asked`` for."""
-    for match in _LINE.finditer(tool.text):
+    for match in islice(_LINE.finditer(tool.text), MOST_LINES):
         key = match["key"]
         if not _NO_FACT.match(key) and stems(key) & asked:
             yield key.replace("_", " ").lower(), match["value"].strip()

@@ -10,21 +10,27 @@ import re
 from acc.compressors.words import any_of, one_of
 
 _SAYING = one_of(
-    """says?, said, saying, states?, stated, claims?, claimed, insists?, insisted, writes, wrote,
-    tells?, told, thinks?, thought, reckons?, suggests?, suggested, argues?, argued, demands?,
-    demanded, wants?, wanted, wishes, asks?, asked, mentions?, mentioned, recommends?, recommended,
-    warns?, warned, announced, jokes?, joked, joking, believes?, hints?, hinted, complains?,
-    complained, proposes, proposed, keeps (?:saying|asking|telling), would (?:like|love), lobbies,
-    lobbying, is asking, are asking, is pushing, are pushing, requires us, expects us"""
+    """says?, said, saying, stated, claimed, insists?, insisted, writes, wrote, tells?, told,
+    thinks?, thought, reckons?, suggests?, suggested, argues?, argued, demanded, wants?, wanted,
+    wishes, asked, mentioned, recommends?, recommended, warns?, warned, announced, joked, joking,
+    believes?, hinted, complains?, complained, proposes, proposed, keeps
+    (?:saying|asking|telling), would (?:like|love), lobbies, lobbying, is asking, are asking, is
+    pushing, are pushing, requires us, expects us"""
 )
+_SAYING_THAT = one_of("states?, claims?, demands?, asks?, mentions?, jokes?, hints?") + (
+    r"(?=[,:]| [\"'“]| (?:that|we|you|I|it|the|they|he|she|there|all|no|nobody|to|for|us|me|our)\b)"
+)
+"""Nouns as well: they say something only where that follows."""
+
 _NOT_OTHERS = one_of(
-    """i, we, you, please, who, to, no, any, all, every, each, the, these, our, my, of, for, a, just,
-    and, or, not, don't, never, always, nobody, then, only, first, before, without, it's, can,
+    """i, we, you, please, who, to, no, any, all, every, each, the, these, our, my, of, for, a,
+    just, and, or, not, don't, never, always, nobody, then, only, first, before, without, it's, can,
     could, may, might, should, must, shall, will, would, let, be, been, being"""
 )
 HEARSAY = any_of(
     rf"(?<![\w'])(?!{_NOT_OTHERS})[\w'.-]+"
-    rf"(?: (?:also|just|now|always|already|even|then|still|never))? {_SAYING}",
+    rf"(?: (?:also|just|now|always|already|even|then|still|never))? "
+    rf"(?:{_SAYING}|{_SAYING_THAT})",
     r"\b(?:according to|apparently|supposedly|allegedly|reportedly|rumou?rs?|(?:the )?word is)\b",
     r"\bI(?:'ve| have)? (?:heard|hear|read|was told|been told|got told|keep hearing)\b",
     r"\b(?:he|she|they)'(?:d|s) (?:like|love|prefer|rather|asking)\b",
@@ -107,7 +113,7 @@ HAPPENED = re.compile(
     r"\b" + one_of(
         """was, were, took, came, went, got, saw, found, failed, answered, reported, replied,
         dropped, rose, fell, returned, finished, ended, started, crashed, happened, stayed, looked,
-        showed, hit, lost, ran, spent, used, reached, joined, stopped, has, have been"""
+        showed, hit, lost, ran, spent, used, reached, joined, stopped, has(?! to), have been"""
     ),
     re.I,
 )  # fmt: skip
@@ -124,9 +130,10 @@ _LEAD = re.compile(r"[,:;–—]|\b(?:so|unless|until|before)\b", re.I)
 
 _ASKING = re.compile(
     r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
-        """do, does, did, is, are, am, was, were, has, have, had, should, shouldn't, would, wouldn't,
-        could, couldn't, may, might, must, what, why, how, who, whom, whose, which, isn't, aren't,
-        don't (?:we|you|they), doesn't, didn't, (?:when|where) (?:do|does|is|are|did)"""
+        """do, does, did, is, are, am, was, were, has, have, had, should, shouldn't, would,
+        wouldn't, could, couldn't, may, might, must, what, why, how, who, whom, whose, which,
+        isn't, aren't, don't (?:we|you|they), doesn't, didn't, (?:when|where)
+        (?:do|does|is|are|did)"""
     ),
     re.I,
 )  # fmt: skip

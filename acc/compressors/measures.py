@@ -11,9 +11,7 @@ from acc.compressors.words import CLOCK, EACH, EVER, FORM, NUMBER, SIZE, START, 
 _BEYOND = one_of("above, over, beyond, more than, past")
 _BELOW = one_of("under, below, within, above, over, at, to")
 _AT_MOST = r"\bat (?:the )?(?:very )?(?:most|least|latest|outside)\b"
-_CAP = r"\b" + one_of(
-    "budget, limit, cap, ceiling, quota, allowance, threshold, maximum, minimum"
-)
+_CAP = r"\b" + one_of("budget, limit, cap, ceiling, quota, allowance, threshold, maximum, minimum")
 _GOES = r"\b" + one_of(
     "goes, go, gets?, needs?, must, requires?, has to, have to, is to, are to, stays?"
 )
@@ -89,6 +87,7 @@ FORMATS: dict[str, str] = {
     "keep the replies short":
         rf"\b(?:keep|make) (?:it|them|your|the|all|every|any|\w+s)\b.{{0,30}}?\b{_TERSE}",
     "be brief": rf"^be {_TERSE}",
-    "use the blue template for anything external": rf"{_WRITE}.{{1,50}}?{EVER}|{_WRITE}.{{1,50}}?{EACH}",
+    "use the blue template for anything external":
+        rf"{_WRITE}.{{1,50}}?(?:{EVER}|{EACH})",
 }  # fmt: skip
 """The form in which things are wanted."""

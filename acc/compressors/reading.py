@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from acc.compressors.language import HEAD, is_foreign
 from acc.compressors.sentences import plain, sentences
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
+
+MOST_SENTENCES = 200
+"""Sentences read of one observation, half from each end: nobody says more at once."""
 
 
 class Said(NamedTuple):
@@ -35,8 +39,9 @@ class Reading(NamedTuple):
     """What the finders read.
 
     Attributes:
-        user: What the user (or operator) said, in their own words.
-        agent: What the agent said; its calls are left out.
+        user: What the user (or operator) said, in their own words, in English.
+        foreign: What they said in another language, for which there are no cues.
+        agent: What the agent said in English; its calls are left out.
         tools: Tool results.
         reply: What the agent had said just before the user spoke.
         state: The prior state.
@@ -45,6 +50,7 @@ class Reading(NamedTuple):
     """
 
     user: tuple[Said, ...]
+    foreign: tuple[Said, ...]
     agent: tuple[Said, ...]
     tools: tuple[Observation, ...]
     reply: tuple[Said, ...]
@@ -53,17 +59,16 @@ class Reading(NamedTuple):
     evidence: tuple[Evidence, ...]
 
 
-def read(
-    turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-) -> Reading:
+def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Reading:
     """Take ``turn`` apart, pending turns first."""
     seen = (*turn.pending, *turn.observations)
     user = [o for o in seen if o.trust >= Trust.USER]
     spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
     reply = turn.reply_before(user[-1].ref) if user else None
     return Reading(
-        user=_said(user),
-        agent=_said(spoken),
+        user=_said(o for o in user if _is_read(o)),
+        foreign=_said(o for o in user if not _is_read(o)),
+        agent=_said(o for o in spoken if _is_read(o)),
         tools=tuple(o for o in seen if o.channel is Channel.TOOL),
         reply=_said([reply] if reply is not None else []),
         state=state,
@@ -72,10 +77,14 @@ def read(
     )
 
 
+def _is_read(observation: Observation) -> bool:
+    return not is_foreign(plain(observation.text[:HEAD]))
+
+
 def _said(observations: Iterable[Observation]) -> tuple[Said, ...]:
     found = []
     for observation in observations:
-        parts = sentences(observation.text)
+        parts = sentences(observation.text, MOST_SENTENCES)
         words = ["", *(plain(part.text) for part in parts), ""]
         found += [
             Said(part.text, words[i + 1], part.asks, observation.ref, words[i], words[i + 2])

@@ -18,15 +18,16 @@ PER_TURN: Mapping[str, int] = {
     "focal_entities": 4,
     "relational_map": 6,
     "goal_orientation": 2,
-    "constraints": 8,
     "predictive_cue": 1,
     "uncertainty_signal": 2,
     "retrieved_artifacts": 6,
 }
-"""New items a turn at the most, by slot: what few cues find beyond that is rarely what matters."""
+"""New items a turn at the most, by slot: what cues find beyond that is rarely what matters.
 
-_LENGTHS = {"Name": 120, "Line": 320, "Quote": 480}
-_NAMES = frozenset({"type", "name", "subject", "predicate", "artifact", "label"})
+Of rules there are as many as there are places.
+"""
+LONGEST = 320
+"""Characters of a text whose type sets no bound."""
 
 
 class Room:
@@ -45,6 +46,16 @@ class Room:
             return []
         return [item for item in getattr(self._state, slot) if item.id not in self._retire]
 
+    def knows(self, slot: str, **fields: Any) -> bool:
+        """Whether the state or this proposal says so already."""
+        found = self._slots.get(slot)
+        return found is not None and self._is_known(found, fields)
+
+    def is_full(self, slot: str) -> bool:
+        """Whether items that bind leave no place for a new one."""
+        found = self._slots.get(slot)
+        return found is not None and len(self.open(slot)) + self._new[slot] >= found.rules.places
+
     def open(self, slot: str) -> list[Item]:
         """Those of `held` that still bind."""
         return [item for item in self.held(slot) if item.is_open]
@@ -55,7 +66,9 @@ class Room:
         self._retire.setdefault(item.id, Retirement(id=item.id, cites=cites, quote=quote))
 
     def update(self, slot: str, item: Item, cites: Iterable[str], **fields: Any) -> None:
-        """Change fields of a prior item by its id."""
+        """Change fields of a prior item by its id, once."""
+        if any(proposed.id == item.id for proposed in self._items):
+            return
         says = {name: getattr(item, name) for name in type(item).wire_fields()}
         self._items.append(
             ProposedItem(slot=slot, fields={**says, **fields}, cites=tuple(cites), id=item.id)
@@ -64,14 +77,15 @@ class Room:
     def add(self, slot: str, cites: Iterable[str], **fields: Any) -> bool:
         """Propose a new item, if it fits, is new, and has or finds a place; whether it did."""
         found = self._slots.get(slot)
-        if found is None or not _fits(fields):
+        if found is None or self._new[slot] >= PER_TURN.get(slot, found.rules.places):
             return False
-        if self._new[slot] >= PER_TURN.get(slot, 0) or self._is_known(found, fields):
+        if not _fits(found.item, fields) or self._is_known(found, fields):
             return False
         if not self._has_place(found, fields):
             return False
         self._new[slot] += 1
-        self._items.append(ProposedItem(slot=slot, fields=fields, cites=tuple(dict.fromkeys(cites))))
+        refs = tuple(dict.fromkeys(ref for ref in cites if ref))
+        self._items.append(ProposedItem(slot=slot, fields=fields, cites=refs))
         return True
 
     def proposal(self, author: str) -> Proposal:
@@ -120,10 +134,21 @@ def _number(item: Item) -> int:
     return int(digits.group()) if digits else 0
 
 
-def _fits(fields: Mapping[str, Any]) -> bool:
-    """Whether every text is within its type's length and says something: else it is left out."""
-    for name, value in fields.items():
-        limit = _LENGTHS["Name" if name in _NAMES else "Quote" if name == "quote" else "Line"]
-        if isinstance(value, str) and not (value.strip() and len(value) <= limit):
-            return False
-    return True
+def _fits(item: type[Item], fields: Mapping[str, Any]) -> bool:
+    """Whether ``item`` can hold ``fields``: all it asks for, each text neither empty nor too long.
+
+    What does not fit is left out, never cut.
+    """
+    wanted = [n for n in item.wire_fields() if item.model_fields[n].is_required()]
+    if not set(wanted) <= set(fields) <= set(item.wire_fields()):
+        return False
+    return all(
+        bool(value.strip()) and len(value) <= _longest(item, name)
+        for name, value in fields.items()
+        if isinstance(value, str)
+    )
+
+
+def _longest(item: type[Item], name: str) -> int:
+    bounds = (getattr(m, "max_length", None) for m in item.model_fields[name].metadata)
+    return min((bound for bound in bounds if bound is not None), default=LONGEST)

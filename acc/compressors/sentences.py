@@ -4,29 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+from acc.compressors.words import one_of
+
+T = TypeVar("T")
 
 LONGEST = 300
 """Characters of a sentence at the most: it fits a `Line` and a `Quote` as it is, and bounds
 what a cue has to search. Longer ones are split at white space."""
 
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|\Z)|[\n\r]+|;(?=\s)")
-_ABBREVIATIONS = frozenset(
-    "e.g i.e etc. approx ca cf vs no. nr dr mr mrs ms prof st inc ltd co corp dept est fig incl "
-    "max min resp tel jan feb mar apr jun jul aug sep sept oct nov dec".split()
-)
+_TITLE = re.compile(r"(?:^|[\s(])(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|approx|ca|cf)\Z", re.I)
+_SHORTENED = re.compile(
+    r"(?:^|[\s(])" + one_of(
+        """etc, inc, ltd, co, corp, dept, est, incl, max, min, resp, tel, jan, feb, mar, apr, jun,
+        jul, aug, sept?, oct, nov, dec"""
+    ) + r"\Z",
+    re.I,
+)  # fmt: skip
+_NUMERO = re.compile(r"(?:^|[\s(])(?:no|nr|fig|vol|p)\Z", re.I)
 _BULLET = re.compile(r"\s*(?:[-*•–>]+|\d{1,2}[.)])\s+")
 _OPENERS = re.compile(
-    r"(?:(?:and|also|but|so|oh|ok|okay|well|right|alright|all right|hi|hello|hey|please|pls|plus|"
-    r"then|good|great|fine|thanks|thank you|yes|yep|sure|anyway|anyhow|btw|by the way|no(?=,)|"
-    r"before anything else|one (?:more )?thing(?= ?[,.:–-]))\b\s*[,.:!–-]*\s+)+",
+    r"(?:(?:(?:and|also|but|please|pls|so(?! (?:long|far|that|as|much|many)\b))\b[,:]?|"
+    r"(?:oh|ok|okay|well|right|alright|all right|hi|hello|hey|plus|then|good|great|fine|thanks|"
+    r"thank you|yes|yep|sure|anyway|anyhow|btw|by the way|no|before anything else|"
+    r"one (?:more )?thing)\b ?[,.:!–-]+)\s+)+",
     re.I,
 )
 _CLOSERS = re.compile(
-    r"(?:,? ?\b(?:please|pls|thanks|thank you|ok|okay)\b| [:;]-?[)(DP]|[ .!?…,;])++\Z", re.I
+    r"(?:,? ?\b(?:please|pls|thanks|thank you)\b|, (?:ok|okay)\b| [:;]-?[)(DP]|[ .!?…,;])++\Z", re.I
 )
 _JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
-_BACKWARD = re.compile(r"\b(?:it|its|them|they|their|that|those|this|these|him|his|her|one|ones|else)\b", re.I)
+_BACKWARD = re.compile(
+    r"\b(?:its?|them|they|their|that|those|this|these|him|his|her|ones?|else)\b", re.I
+)
 
 
 class Sentence(NamedTuple):
@@ -46,17 +58,25 @@ def plain(text: str) -> str:
     return text.replace("’", "'").replace("‘", "'")
 
 
-def sentences(text: str) -> list[Sentence]:
+def sentences(text: str, most: int) -> list[Sentence]:
     """The sentences of ``text`` that hold a letter, in order. Lines and semicolons end one too.
 
-    Time is linear. A single token longer than `LONGEST` is left out, never cut.
+    Of more than ``most`` the first and last half are given. Time is linear. A single token
+    longer than `LONGEST` is left out, never cut.
     """
-    return [
+    spans = list(_spans(text))
+    found = [
         Sentence(piece, asks)
-        for start, end, asks in _spans(text)
+        for start, end, asks in _ends(spans, most)
         for piece in _short(text[start:end])
         if any(character.isalpha() for character in piece)
     ]
+    return _ends(found, most)
+
+
+def _ends(items: list[T], most: int) -> list[T]:
+    half = most // 2
+    return items if len(items) <= most else [*items[:half], *items[-half:]]
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
@@ -66,12 +86,18 @@ def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
             continue
         yield start, match.end(), "?" in match.group()
         start = match.end()
-    yield start, len(text), False
+    if start < len(text):
+        yield start, len(text), False
 
 
 def _abbreviates(text: str, dot: int) -> bool:
-    word = text[max(0, dot - 12) : dot].rpartition(" ")[2].lstrip("(").lower()
-    return word in _ABBREVIATIONS or word + "." in _ABBREVIATIONS
+    """Whether the full stop at ``dot`` belongs to an abbreviation, and ends no sentence."""
+    before, after = text[max(0, dot - 12) : dot], text[dot + 1 : dot + 9].lstrip()[:1]
+    if _TITLE.search(before):
+        return True
+    if _NUMERO.search(before):
+        return after.isdigit()
+    return _SHORTENED.search(before) is not None and not after.isupper()
 
 
 def _short(piece: str) -> Iterator[str]:

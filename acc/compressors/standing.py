@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from acc.compressors.cues import RULES
+from acc.compressors.entities import PROPER, named_in
 from acc.compressors.lookalikes import (
     DISCLAIMER,
     HAPPENED,
@@ -18,7 +19,11 @@ from acc.compressors.lookalikes import (
 )
 from acc.compressors.reading import Said
 from acc.compressors.sentences import clauses, plain, tidy
-from acc.items import Kind
+from acc.items import Item, Kind
+from acc.wording import marks, overlap, stems
+
+_PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
+_PERSON = re.compile(r"\b(?:him|his|her|he|she|them|they)\b", re.I)
 
 
 class Rule(NamedTuple):
@@ -61,3 +66,27 @@ def is_no_rule(said: Said) -> bool:
     if is_question(said.words, said.asks) or is_told(said.words):
         return True
     return bool(DISCLAIMER.search(said.after) or JOKE.match(said.after))
+
+
+def with_name(text: str, said: Said) -> str:
+    """``text`` with the name that its pronoun stands for, where the sentence before has one."""
+    if not _PERSON.search(text) or named_in(f"so {text}"):
+        return text
+    people = (n for n in named_in(f"so {said.before}") if n.type in PROPER)
+    names = {n.name for n in people if not _PLACE.search(said.before[: max(0, n.start - 3)])}
+    return f"{names.pop()}: {text}" if len(names) == 1 else text
+
+
+def is_same(text: str, item: Item) -> bool:
+    """Whether ``item`` says what ``text`` says, in nearly the same words."""
+    held = str(getattr(item, "text", ""))
+    return marks(held) == marks(text) and overlap(stems(held), stems(text)) >= 0.75
+
+
+def restates(text: str, item: Item) -> bool:
+    """Whether a rule sets another figure for what ``item`` set one for, in much the same words."""
+    held = str(getattr(item, "text", ""))
+    figures, new = marks(held), marks(text)
+    if not figures or not new or figures == new:
+        return False
+    return overlap(stems(held) - figures, stems(text) - new) >= 0.75

@@ -6,16 +6,19 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from acc.compressors.facts import REFUSED
 from acc.compressors.lookalikes import is_told
-from acc.compressors.reading import Reading, Said
+from acc.compressors.reading import MOST_SENTENCES, Reading, Said
+from acc.compressors.replies import REFUSED, agreed
 from acc.compressors.sentences import fit, plain, sentences, tidy
 from acc.compressors.words import any_of, one_of
 from acc.turn import Channel, Evidence
-from acc.wording import is_assent, stems
+from acc.wording import stems
+
+SHORT = 120
+"""Characters of a line on this turn, which the agent can read anyway."""
 
 LONGEST = 240
-"""Characters of a line of the trace."""
+"""Characters of a recalled line."""
 
 LONG_OUTPUT = 1_500
 """Characters from which a tool's output is referred to rather than remembered."""
@@ -51,14 +54,6 @@ _HIGH = re.compile(
 _LOW = re.compile(
     r"\b" + one_of("probably, maybe, perhaps, might, guess, minor, nice to know, roughly"), re.I
 )
-_TO_AGENTS = re.compile(
-    r"\b(?:assistants?|agents?|bots?|ai|llms?)\b.{0,60}\b"
-    r"(?:must|should|shall|are|is|to|please|may|can)\b|"
-    r"\bignore (?:all|any|previous|the above)|\bdisregard\b|\bpre-approved\b|\boverride\b",
-    re.I,
-)
-"""Speaks to agents: a recalled line of a tool or document that does so is not remembered."""
-
 _GREETING = re.compile(
     r"^\W*" + one_of(
         """hi, hello, hey, good (?:morning|afternoon|evening), dear, thanks, thank you, cheers,
@@ -66,14 +61,26 @@ _GREETING = re.compile(
     ),
     re.I,
 )  # fmt: skip
-_OFFER = re.compile(
+_ASKING_BACK = re.compile(
     r"\b" + one_of(
-        "I'd, I would, shall, should, propos\\w*, suggest\\w*, recommend\\w*, can be, could, draft"
+        """remind, remember, recall, what was, which was, who was, as before, we said, you said,
+        we agreed, again, look up, tell me, show me"""
     ),
     re.I,
 )  # fmt: skip
-_SHARE = {Channel.TOOL: 0.8, Channel.DOCUMENT: 0.5}
+"""Refers back without a question mark."""
+
+_SHARE = {Channel.TOOL: 0.8}
 """What a shared stem counts in words that nobody in the conversation said."""
+
+CLOSE = 0.5
+"""Share of the best line's stems with which a line counts as good: of those the later stands."""
+
+MOST_WORDS = 8
+"""Words in small letters that a line of data has at most; what has more is prose."""
+
+_LOWER_WORD = re.compile(r"(?<![\w.@/-])[a-z]{2,}(?![\w@/])")
+_HEADER = re.compile(r"\W*(?:from|to|cc|subject|sent|date|re)\b\s*:", re.I)
 
 Level = Literal["low", "medium", "high"]
 
@@ -95,55 +102,60 @@ class Gap(NamedTuple):
 
 def told(reading: Reading) -> Iterator[Line]:
     """What the user said and what the agent did, a line each; an assent with what it assents to."""
-    said = _main(reading.user)
+    said, found = _main(reading.user), agreed(reading)
     if said is not None:
-        offered = (s for s in reversed(reading.reply) if s.asks or _OFFER.search(s.words))
-        offer = next((s for s in offered if not REFUSED.search(s.words)), None)
-        to = f" (to: {tidy(offer.text)})" if offer and is_assent(said.text) else ""
-        yield Line(fit(f"user: {tidy(said.text)}{to}", LONGEST), said.ref)
+        to = f" (to: {tidy(found[1][-1].text)})" if found and found[0] == said else ""
+        yield Line(fit(f"user: {tidy(said.text)}{to}", SHORT), said.ref)
     done = _main([s for s in reading.agent if not REFUSED.search(s.words)])
     if done is not None:
-        yield Line(fit(f"agent: {tidy(done.text)}", LONGEST), done.ref)
+        yield Line(fit(f"agent: {tidy(done.text)}", SHORT), done.ref)
 
 
 def _main(said: Sequence[Said]) -> Said | None:
     """Of the last observation the first sentence with something to say, else its first."""
     last = [s for s in said if s.ref == said[-1].ref]
-    full = (
-        s
-        for s in last
-        if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4)
-    )
+    full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
     return next(full, last[0] if last else None)
 
 
 def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
-    """The best line of each of the ``most`` pieces of evidence that bear most on the user's words."""
+    """The best line of each of the ``most`` pieces that bear most on what the user asks.
+
+    Where the user asks nothing, only what repeats most of their words.
+    """
     asked = stems(" ".join(said.words for said in reading.user))
-    ranked = []
-    for place, piece in enumerate(reading.evidence):
-        line = _best_line(piece, asked)
-        shared = len(asked & stems(line)) * _SHARE.get(piece.channel, 1.0)
-        if shared:
-            ranked.append((-shared, place, piece, line))
-    ranked.sort(key=lambda entry: entry[:2])
-    return [(piece, line) for _, _, piece, line in ranked[:most]]
+    asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
+    least = 1.0 if asks else max(3.0, len(asked) / 2)
+    lines = [(piece, _best_line(piece, asked)) for piece in reading.evidence]
+    shared = [len(asked & stems(line)) * _SHARE.get(p.channel, 1.0) for p, line in lines]
+    least = max([least, *(count * CLOSE for count in shared)])
+    close = [entry for entry, count in zip(lines, shared, strict=True) if count >= least]
+    return sorted(close, key=lambda entry: -entry[0].turn)[:most]
 
 
 def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
-    """The whole text where it is short, else the line or sentence that shares most stems."""
+    """The whole text where it is short, else the line or sentence that shares most stems.
+
+    Of tools only lines of data: their prose, and documents, may be opened, but do not speak here.
+    """
 
     def bearing(line: str) -> int:
         return len(asked & stems(line))
 
-    if len(piece.text) <= LONGEST:
-        best = piece.text
-    else:
-        best = max((line for line in piece.text.splitlines()), key=bearing, default="")
-        if len(best) > LONGEST:
-            best = max((s.text for s in sentences(best)), key=bearing, default="")
-    said_to_agents = _TO_AGENTS.search(best) and piece.channel in _SHARE
-    return "" if said_to_agents else fit(best, LONGEST)
+    if piece.channel is Channel.DOCUMENT:
+        return ""
+    if piece.channel is Channel.TOOL:
+        data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and _is_data(line))
+        return fit(max(data, key=bearing, default=""), LONGEST)
+    whole = " ".join(piece.text.split())
+    if len(whole) <= LONGEST:
+        return whole
+    said = (sentence.text for sentence in sentences(piece.text, MOST_SENTENCES))
+    return fit(max(said, key=bearing, default=""), LONGEST)
+
+
+def _is_data(line: str) -> bool:
+    return len(_LOWER_WORD.findall(line)) <= MOST_WORDS and not _HEADER.match(line)
 
 
 def coming(reading: Reading) -> Line | None:

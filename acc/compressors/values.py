@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.words import NUMBER_WORD, one_of
@@ -117,13 +116,8 @@ class Value(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=256)
-def values_in(words: str) -> tuple[Value, ...]:
+def values_in(words: str) -> Iterator[Value]:
     """The values in a sentence, in order."""
-    return tuple(_values(words))
-
-
-def _values(words: str) -> Iterator[Value]:
     for match in _VALUE.finditer(words):
         kind, text = match.lastgroup or "number", match.group()
         if text.lower() in _VAGUE or (kind == "id" and _NO_ID.match(text)):

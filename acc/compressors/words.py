@@ -10,7 +10,10 @@ import re
 
 
 def one_of(phrases: str) -> str:
-    """A pattern for any of the ``phrases``, which commas separate, up to the end of a word."""
+    """A pattern for any of the ``phrases`` up to the end of a word.
+
+    Commas separate them, so that none can hold a comma; white space counts as one space.
+    """
     return "(?:" + "|".join(" ".join(p.split()) for p in phrases.split(",")) + r")\b"
 
 

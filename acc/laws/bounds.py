@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from acc.errors import PinnedOverflow
 from acc.items import Item
 from acc.laws.draft import Draft
+from acc.laws.held import show_pending
 from acc.laws.reasons import Reason
 from acc.policy import Policy
 from acc.slots import SlotField
@@ -31,7 +32,11 @@ def fit(draft: Draft, policy: Policy) -> int:
     """
     for slot in draft.slots.values():
         _fit_places(draft, slot)
-    return _fit_tokens(draft, policy)
+    tokens = _fit_tokens(draft, policy)
+    if draft.pending:
+        show_pending(draft, policy)
+        tokens = policy.tokens(draft.state())
+    return tokens
 
 
 def _fit_places(draft: Draft, slot: SlotField) -> None:
@@ -59,10 +64,6 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
     if tokens > policy.max_tokens and draft.lifted:
         draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted)} not shown")
         draft.lifted.clear()
-        tokens = policy.tokens(draft.state())
-    if tokens > policy.max_tokens and draft.pending:
-        draft.note(Reason.PENDING_CUT, detail=" ".join(o.ref for o in draft.pending))
-        draft.pending = ()
         tokens = policy.tokens(draft.state())
     if tokens > policy.max_tokens:
         pinned = [item for items in draft.items.values() for item in items]

@@ -7,8 +7,8 @@ from typing import Any
 from acc.items import Item
 from acc.laws.reasons import Note, Reason, SetAside
 from acc.slots import SlotField
-from acc.state import CompressedCognitiveState, Lifted
-from acc.turn import Observation, Turn
+from acc.state import CompressedCognitiveState, Lifted, Pending
+from acc.turn import Turn
 
 MOST_SOURCES = 8
 """Refs kept on one item: the first, and the latest."""
@@ -25,7 +25,7 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[SetAside] = []
         self.lifted: list[Lifted] = []
-        self.pending: tuple[Observation, ...] = ()
+        self.pending: tuple[Pending, ...] = ()
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:

@@ -12,7 +12,11 @@ from typing import NamedTuple
 from acc.items import Item
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
-from acc.wording import find_quote, is_assent, marks, repeats
+from acc.wording import borne_out, find_quote, is_assent, marks, repeated, repeats, stems
+
+
+MOSTLY = 0.6
+"""Share of an item's content words that make it somebody else's words."""
 
 
 class Cited(NamedTuple):
@@ -82,8 +86,9 @@ class Sources:
 
     @cached_property
     def lower_texts(self) -> tuple[str, ...]:
-        """The texts of `lower`."""
-        return tuple(o.text for o in self.lower)
+        """The texts of `lower`, and of items that rest on tools and documents."""
+        items = (i.words for i in self._items.values() if i.trust < Trust.AGENT)
+        return (*(o.text for o in self.lower), *items)
 
     @cached_property
     def spoken(self) -> tuple[str, ...]:
@@ -101,6 +106,10 @@ class Sources:
     def _known_marks(self) -> frozenset[str]:
         return frozenset().union(*(marks(text) for text in self.privileged_texts))
 
+    @cached_property
+    def _known_stems(self) -> frozenset[str]:
+        return frozenset().union(*(stems(text) for text in self.privileged_texts))
+
     def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
         """Trust of an item that says ``words`` and cites ``cited`` (at least one).
 
@@ -111,27 +120,49 @@ class Sources:
         sources = self._refs(cited)
         if trust is not Trust.AGENT:
             return Weight(trust, sources)
-        if echoed := self._echoed(words):
+        if echoed := self._echoed(words, cited):
             return Weight(echoed.trust, sources, lowered_by=echoed.ref)
-        if self.endorsed(cited):
+        reply = self.endorsed(cited)
+        if reply is not None and self._all_said(words, cited, reply):
             return Weight(Trust.USER, sources, endorsed=True)
         return Weight(trust, sources)
 
-    def endorsed(self, cited: Sequence[Cited]) -> bool:
-        """Whether ``cited`` holds a user's assent and the agent's reply just before it."""
-        refs = {c.ref for c in cited}
+    def endorsed(self, cited: Sequence[Cited]) -> Cited | None:
+        """The agent's reply among ``cited`` to which a user's words among them assent, if any."""
         for c in cited:
-            if c.fresh and c.observation and c.observation.channel is Channel.USER:
-                reply = self.turn.reply_before(c.ref)
-                if reply and reply.ref in refs and is_assent(c.observation.text):
-                    return True
-        return False
+            if not (c.fresh and c.observation and c.observation.channel is Channel.USER):
+                continue
+            reply = self.turn.reply_before(c.ref)
+            if reply is not None and is_assent(c.observation.text):
+                return next((other for other in cited if other.ref == reply.ref), None)
+        return None
 
-    def _echoed(self, words: str) -> Observation | None:
+    def speaks_for_itself(self, cited: Cited) -> bool:
+        """Whether ``cited`` is speech that does not repeat a tool or document of the turn."""
+        said = cited.observation
+        if said is None or said.is_call:
+            return False
+        if said.channel is not Channel.AGENT:
+            return True
+        return not any(repeats(said.text, o.text) for o in self.lower)
+
+    def _all_said(self, words: str, cited: Sequence[Cited], reply: Cited) -> bool:
+        """Whether no other than the reply and the user is cited, and the reply says ``words``."""
+        others = [c for c in cited if c.ref != reply.ref and c.trust < Trust.USER]
+        said = [reply.observation.text] if reply.observation else []
+        return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
+
+    def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
+        """The lowest observation whose words the agent repeats in saying ``words``."""
         foreign = marks(words) - self._known_marks
-        echoed = [
-            o for o in self.lower if (foreign and foreign & marks(o.text)) or repeats(words, o.text)
-        ]
+        own = stems(words) - self._known_stems
+        speeches = [c.observation.text for c in cited if c.observation and c.trust is Trust.AGENT]
+        echoed = []
+        for o in self.lower:
+            through = frozenset().union(*(repeated(speech, o.text) for speech in speeches))
+            mostly = own and len(own & through) >= MOSTLY * len(own)
+            if mostly or foreign & marks(o.text) or repeats(words, o.text):
+                echoed.append(o)
         return min(echoed, key=lambda o: o.trust, default=None)
 
     def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:

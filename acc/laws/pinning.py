@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from acc.compress import ProposedItem, Retirement
-from acc.items import Goal, Item
+from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
 from acc.laws.reasons import Reason
+from acc.ranking import terms
 from acc.slots import SlotField
 from acc.state import Lifted
-from acc.turn import Channel, Trust
-from acc.wording import borne_out, is_assent, is_negative, marks, overlap, stems
+from acc.turn import Trust
+from acc.wording import borne_out, is_assent, marks, same_polarity, split_line, stems
 
-SAME_RULE = 0.75
-"""Overlap of stems from which two rules of one polarity are the same rule."""
+_LONGEST = 4_000
+
+LEAST_RULES = 4
+"""Rules that one observation may make, however short it is; a long one makes one a clause."""
+
+_CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
-class Ruling:
-    """A proposed rule or goal that may be written: its words, quote, trust and sources."""
+class Ruling(NamedTuple):
+    """A proposed rule or goal that may be written.
 
-    def __init__(self, text: str, quoted: Quoted, trust: Trust, sources: tuple[str, ...]) -> None:
-        self.text = text
-        self.quote = quoted.text
-        self.trust = trust
-        self.sources = sources
+    Attributes:
+        text: Its words: as proposed if they are borne out, else the source's own.
+        quoted: The quote, and the observation it was found in.
+        trust: Its trust.
+        sources: Refs it rests on.
+        endorsed: Whether the user assented to the agent's words.
+    """
+
+    text: str
+    quoted: Quoted
+    trust: Trust
+    sources: tuple[str, ...]
+    endorsed: bool
 
 
 def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) -> None:
@@ -36,11 +51,11 @@ def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) ->
     for wanted in retirements:
         found = draft.find(wanted.id)
         if found is None:
-            draft.note(Reason.UNKNOWN_ITEM, detail=f"retire {wanted.id or 'nothing'}")
+            draft.note(Reason.UNKNOWN_ITEM, detail=f"retire {wanted.id[:80] or 'nothing'}")
             continue
         slot, item = found
         if not (slot.rules.pinned and item.is_open):
-            draft.remove(slot, item, Reason.RETIRED)
+            draft.remove(slot, item, Reason.MADE_ROOM)
         else:
             _retire_pinned(draft, slot, item, wanted, sources)
 
@@ -50,31 +65,40 @@ def _retire_pinned(
 ) -> None:
     cited, _ = sources.resolve(wanted.cites)
     trusted = [c for c in cited if c.fresh and c.trust >= item.trust]
+    quoted = find_quoted(wanted.quote, trusted)
+    because = split_line(one_line(quoted.text), 480)[:1] if quoted else []
     if not trusted:
         reason = Reason.UNTRUSTED if cited else Reason.UNCITED
         draft.note(reason, slot.name, item, detail=f"retire needs {item.trust.word} of this turn")
     elif not wanted.quote:
         draft.note(Reason.QUOTE_MISSING, slot.name, item, detail="retire")
-    elif (quoted := find_quoted(wanted.quote, trusted)) is None:
+    elif quoted is None or not because:
         draft.note(Reason.QUOTE_NOT_FOUND, slot.name, item, detail=f"retire: {wanted.quote[:200]}")
     else:
-        because = quoted.text[:480]
-        draft.remove(slot, item, Reason.RETIRED, detail=f"{quoted.source.ref}: {because}")
-        draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because))
+        draft.remove(slot, item, Reason.RETIRED, detail=f"{quoted.source.ref}: {because[0]}")
+        draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because[0]))
 
 
 def carry(
-    draft: Draft, slot: SlotField, item: Item, proposed: ProposedItem, cited: Sequence[Cited]
+    draft: Draft,
+    slot: SlotField,
+    item: Item,
+    proposed: ProposedItem,
+    cited: Sequence[Cited],
+    sources: Sources,
 ) -> None:
     """What a proposal may do to a pinned item: mention it, or mark a goal done."""
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
     finishes = isinstance(item, Goal) and proposed.fields.get("done") is True
-    workers = [c for c in cited if c.fresh and c.trust >= Trust.AGENT]
+    workers = [
+        c for c in cited if c.fresh and c.trust >= Trust.AGENT and sources.speaks_for_itself(c)
+    ]
     if finishes and workers:
-        draft.change(slot, item, done=True, sources=(workers[0].ref,))
-        draft.note(Reason.DONE, slot.name, item, detail=workers[0].ref)
+        trust = min(item.trust, workers[0].trust)
+        done = draft.change(slot, item, done=True, sources=(workers[0].ref,), trust=trust)
+        draft.note(Reason.DONE, slot.name, done, detail=workers[0].ref)
         return
     if finishes:
         draft.note(Reason.UNTRUSTED, slot.name, item, detail="done needs the agent's or user's word")
@@ -90,44 +114,47 @@ def rule(
     Where the wording is not borne out by the quoted observation, the source's own words
     take its place: a rule is never refused for its wording.
     """
-    endorsed = sources.endorsed(cited)
     makers = [c for c in cited if c.fresh and c.trust >= slot.rules.write]
     if not makers:
         old = any(c.trust >= slot.rules.write for c in cited)
-        _refuse(draft, slot, proposed, Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
-        return None
-    quote = str(proposed.fields.get("quote") or "")
-    if not quote.strip():
-        _refuse(draft, slot, proposed, Reason.QUOTE_MISSING)
-        return None
-    replies = [c for c in cited if endorsed and c.observation and c.observation.channel is Channel.AGENT]
+        return _refuse(draft, slot, proposed, Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
+    quote = _text(proposed, "quote")
+    if not quote:
+        return _refuse(draft, slot, proposed, Reason.QUOTE_MISSING)
+    reply = sources.endorsed(cited)
+    replies = [reply] if reply is not None else []
     quoted = find_quoted(quote, [*makers, *replies])
     if quoted is None:
-        _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, quote[:200])
-        return None
-    said = str(proposed.fields.get(slot.item.head) or quote)
-    if replies and sources.weigh(f"{said} {quoted.text}", replies).trust < Trust.AGENT:
-        _refuse(draft, slot, proposed, Reason.ENDORSES_LOWER)
-        return None
-    kept = [c for c in cited if c in (quoted.source, *(makers if replies else ()), *replies)]
-    if len(kept) < len(cited):
-        draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in kept))
+        return _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, quote[:200])
+    said = _text(proposed, slot.item.head) or quote
+    if any(sources.weigh(words, replies).trust < Trust.AGENT for words in (said, quote) if replies):
+        return _refuse(draft, slot, proposed, Reason.ENDORSES_LOWER)
+    text = _worded(draft, slot, said, quoted, replies, sources)
+    if text is None:
+        return _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
+    if _made_enough(draft, slot, quoted.source):
+        return _refuse(draft, slot, proposed, Reason.FLOOD, f"more rules than clauses in {quoted.source.ref}")
+    kept = [quoted.source, *replies, *(makers if replies else ())]
+    refs = tuple(dict.fromkeys(c.ref for c in kept))
+    if len(refs) < len(cited):
+        draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(refs))
     if replies:
         draft.note(Reason.ENDORSED, slot.name, text=said)
-    text = _worded(draft, slot, said, quoted, [c.observation.text for c in replies if c.observation], sources)
-    if text is None:
-        _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
-        return None
     trust = Trust.USER if replies else quoted.source.trust
-    return Ruling(text, quoted, trust, tuple(c.ref for c in kept))
+    return Ruling(text, quoted, trust, refs, endorsed=bool(replies))
+
+
+def _text(proposed: ProposedItem, name: str) -> str:
+    value = proposed.fields.get(name)
+    return one_line(value[:_LONGEST]) if isinstance(value, str) else ""
 
 
 def _worded(
-    draft: Draft, slot: SlotField, said: str, quoted: Quoted, replies: list[str], sources: Sources
+    draft: Draft, slot: SlotField, said: str, quoted: Quoted, replies: Sequence[Cited], sources: Sources
 ) -> str | None:
-    observed = quoted.source.observation.text if quoted.source.observation else ""
-    own = (observed, *replies, *sources.privileged_texts)
-    if borne_out(said, own, sources.lower_texts) and is_negative(said) == is_negative(quoted.text):
+    observed = [c.observation.text for c in (quoted.source, *replies) if c.observation]
+    faithful = borne_out(said, [*observed, *sources.privileged_texts], sources.lower_texts)
+    if faithful and same_polarity(said, quoted.text):
         return said
     if is_assent(quoted.text) and len(stems(quoted.text)) < 2:
         return None
@@ -135,14 +162,20 @@ def _worded(
     return quoted.text
 
 
+def _made_enough(draft: Draft, slot: SlotField, source: Cited) -> bool:
+    words = source.observation.text if source.observation else ""
+    most = max(LEAST_RULES, len(_CLAUSE.findall(words)) + 1)
+    return sum(source.ref in i.sources for i in draft.items[slot.name]) >= most
+
+
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
-    """The item among ``items`` that says what ``text`` says, in the same or nearly the same words."""
+    """The item among ``items`` that says ``text``, in the same content words and order."""
     for item in items:
         held = str(getattr(item, item.head))
         if held.casefold() == text.casefold():
             return item
-        alike = overlap(stems(held), stems(text)) >= SAME_RULE and marks(held) == marks(text)
-        if alike and is_negative(held) == is_negative(text):
+        alike = terms(held) == terms(text) != [] and marks(held) == marks(text)
+        if alike and same_polarity(held, text):
             return item
     return None
 
@@ -150,4 +183,4 @@ def same_rule(items: Sequence[Item], text: str) -> Item | None:
 def _refuse(
     draft: Draft, slot: SlotField, proposed: ProposedItem, reason: Reason, detail: str = ""
 ) -> None:
-    draft.note(reason, slot.name, text=str(proposed.fields.get(slot.item.head, "")), detail=detail)
+    draft.note(reason, slot.name, text=str(proposed.fields.get(slot.item.head, ""))[:400], detail=detail)

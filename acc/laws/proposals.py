@@ -16,42 +16,38 @@ from acc.laws.pinning import carry, rule, same_rule
 from acc.laws.reasons import Reason
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
-from acc.wording import borne_out, marks, repeats, split_line, stems
+from acc.wording import borne_out, marks, repeats, same_polarity, split_line, stems
 
 FLOOD = 4
 """Times a slot's places that a proposal may name items for it; the rest is refused unread."""
 
 
-def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> set[str]:
-    """Judge ``proposed`` items one by one.
-
-    Returns:
-        Ids of the prior items that the proposal mentions: what ``rewrite`` keeps.
-    """
-    mentioned: set[str] = set()
+def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> None:
+    """Judge ``proposed`` items one by one; those it mentions are touched in this turn."""
     count: Counter[str] = Counter()
     for item in proposed:
         slot = draft.slots.get(item.slot)
+        count[slot.name if slot else ""] += 1
         if slot is None:
-            draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
-            continue
-        count[slot.name] += 1
-        if count[slot.name] > FLOOD * slot.rules.places:
-            draft.note(Reason.FLOOD, slot.name, detail=f"item {count[slot.name]}")
-            continue
-        mentioned.update(_write_one(draft, slot, item, sources))
-    return mentioned
+            if count[""] <= FLOOD:
+                draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
+        elif count[slot.name] <= FLOOD * slot.rules.places:
+            _write_one(draft, slot, item, sources)
+    for name, named in count.items():
+        most = FLOOD * draft.slots[name].rules.places if name else FLOOD
+        if named > most:
+            draft.note(Reason.FLOOD, name, detail=f"{named - most} of {named} items not read")
 
 
-def _write_one(
-    draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources
-) -> tuple[str, ...]:
+def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources) -> None:
     cited, unknown = sources.resolve(proposed.cites)
     prior = _prior(draft, slot, proposed, cited)
     if unknown:
         draft.note(Reason.CITE_UNKNOWN, slot.name, text=_said(slot, proposed), detail=" ".join(unknown)[:200])
-    if prior is not None and slot.rules.pinned and prior.is_open:
-        carry(draft, slot, prior, proposed, cited)
+    if prior is not None and slot.rules.quote and not prior.is_open:
+        prior = None if _says_more(prior, proposed) else prior
+    if prior is not None and slot.rules.quote:
+        carry(draft, slot, prior, proposed, cited, sources)
     elif prior is not None:
         _update(draft, slot, prior, proposed, cited, sources)
     elif not cited:
@@ -60,7 +56,6 @@ def _write_one(
         _add_rule(draft, slot, proposed, cited, sources)
     else:
         _add(draft, slot, proposed, cited, sources)
-    return (prior.id,) if prior is not None else ()
 
 
 def _prior(
@@ -74,16 +69,30 @@ def _prior(
     return None
 
 
+def _says_more(prior: Item, proposed: ProposedItem) -> bool:
+    """Whether a proposal for an item that binds no more wants it to bind again, or otherwise."""
+    said = proposed.fields.get(prior.head, getattr(prior, prior.head))
+    return said != getattr(prior, prior.head) or proposed.fields.get("done") is False
+
+
 def _add_rule(
     draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
 ) -> None:
     ruling = rule(draft, slot, proposed, cited, sources)
     if ruling is None:
         return
-    weight = Weight(ruling.trust, ruling.sources, endorsed=len(ruling.sources) > 1)
-    source = cited[0].observation or draft.turn.observations[0]
+    weight = Weight(ruling.trust, ruling.sources, ruling.endorsed)
+    source = ruling.quoted.source.observation
+    if source is None:
+        return
     open_items = [i for i in draft.items[slot.name] if i.is_open]
-    fields = {**proposed.fields, slot.item.head: ruling.text, "quote": ruling.quote}
+    own = [source.text, *sources.privileged_texts]
+    spoken = {
+        name: value
+        for name, value in proposed.fields.items()
+        if not (isinstance(value, str) and _taken(value, own, sources.lower_texts))
+    }
+    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text}
     for item in _built(draft, slot, fields, source, weight):
         if same := same_rule(open_items, str(getattr(item, item.head))):
             draft.change(slot, same)
@@ -166,40 +175,63 @@ def _update(
         draft.note(Reason.CARRIED, slot.name, prior)
         return
     said = _said(slot, proposed)
-    seen = [c for c in cited if c.observation is not None]
-    shortens = stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words)
+    shortens = _shortens(said, prior)
+    seen = [] if shortens else [c for c in cited if c.observation is not None]
     if not seen and not shortens:
         draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
         return
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
     if not seen and not shortens:
         return
+    # What only shortens an item rests on that item, whatever was at hand to cite.
     weight = _weighed(draft, slot, said, seen, sources) if seen else Weight(prior.trust, ())
-    weight = weight._replace(trust=min(weight.trust, prior.trust))
     source = seen[0].observation if seen else None
     fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
     held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
-    built = _built(draft, slot, fields, held, weight)
+    built = _built(draft, slot, fields, held, weight._replace(trust=min(weight.trust, prior.trust)))
     if not built:
         return
-    if not shortens and not may_replace(min(c.trust for c in seen), prior.trust):
+    settles = _is_guess(prior) and not _is_guess(built[0])
+    if settles or (not shortens and built[0].about != prior.about):
+        _place(draft, slot, built[0].model_copy(update={"trust": weight.trust}))
+        return
+    if not shortens and not may_replace(weight.trust, prior.trust):
         _beside(draft, slot, built[0], prior)
         return
+    weight = weight._replace(trust=min(weight.trust, prior.trust))
     says = {name: getattr(built[0], name) for name in slot.item.own_fields()}
     now = draft.change(slot, prior, **says, trust=weight.trust, sources=weight.sources)
     draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
 
 
+def _is_guess(item: Item) -> bool:
+    return getattr(item, "status", "") == "hypothesis"
+
+
+def _shortens(said: str, prior: Item) -> bool:
+    """Whether ``said`` says nothing that ``prior`` does not say."""
+    fewer = stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words)
+    return fewer and same_polarity(said, prior.words)
+
+
 def _place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``, over or beside what is held on the same subject."""
+    """Add ``item``, over or beside what is held on the same subject.
+
+    What this very proposal set aside counts as held: retiring is no way round who may replace whom.
+    """
     held = next((i for i in draft.items[slot.name] if i.about == item.about), None)
-    if held is None:
+    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
+    retired = next((i for i in gone if i.about == item.about), None)
+    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
+        _beside(draft, slot, item, retired)
+    elif held is None:
         _settle(draft, slot, item)
         draft.add(slot, item)
     elif held.words == item.words and item.trust <= held.trust:
         draft.change(slot, held)
         draft.note(Reason.DUPLICATE, slot.name, held)
     elif slot.rules.pinned and held.is_open:
+        draft.change(slot, held)
         draft.note(Reason.DUPLICATE, slot.name, held)
     elif may_replace(item.trust, held.trust):
         draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
@@ -214,8 +246,7 @@ def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
     if getattr(item, "status", "hypothesis") == "hypothesis":
         return
     for other in list(draft.items[slot.name]):
-        guess = getattr(other, "status", "") == "hypothesis"
-        same = guess and other.about[: len(item.about)] == item.about
+        same = _is_guess(other) and other.about[: len(item.about)] == item.about
         if same and may_replace(item.trust, other.trust):
             draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
 
@@ -225,15 +256,23 @@ def _beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
     doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
     if "status" in slot.item.own_fields():
         guess = item.model_copy(update={"status": "hypothesis"})
-        if not any(i.about == guess.about for i in draft.items[slot.name]):
+        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
+        if known is None:
             draft.add(slot, guess, Reason.BESIDE, detail=held.id)
+        else:
+            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
     else:
         draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
-    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
     pieces = split_line(doubt, 320)
+    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
     if gaps is None or not pieces:
         return
-    gap = gaps.item(gap=pieces[0], sources=item.sources, trust=item.trust)  # type: ignore[call-arg]
+    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
+    try:
+        gap = gaps.item.model_validate(asked)
+    except ValidationError:  # a domain's gap that needs more than a question
+        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
+        return
     if not any(i.about == gap.about for i in draft.items[gaps.name]):
         draft.add(gaps, gap)
 
@@ -248,7 +287,7 @@ def _built(
     try:
         return [slot.item(**settled, **standing)]
     except ValidationError as error:
-        pieces = _split(slot, settled, error)
+        pieces = [] if slot.rules.quote else _split(slot, settled, error)
         if pieces:
             draft.note(Reason.SPLIT, slot.name, detail=f"{len(pieces)} pieces")
             return [slot.item(**piece, **standing) for piece in pieces]
@@ -263,18 +302,15 @@ def _built(
 
 
 def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> list[dict[str, Any]]:
-    """Overlong text is split, where the pieces stay distinct; never cut inside a token."""
+    """Overlong text is split, where the pieces stay distinct; never cut inside a token.
+
+    Not for quoted slots: the second half of a prohibition is a permission.
+    """
     long = {e["loc"][0]: e["ctx"]["max_length"] for e in error.errors() if e["type"] == "string_too_long"}
-    if len(long) != len(error.errors()):
+    name, limit = next(iter(long.items()), ("", 0))
+    if len(long) != 1 or len(error.errors()) != 1 or name not in slot.item.key:
         return []
-    quote = {"quote": " ".join(split_line(str(fields["quote"]), long["quote"])[:1])} if "quote" in long else {}
-    long.pop("quote", None)
-    if not long:
-        return [{**fields, **quote}] if quote.get("quote") else []
-    name, limit = next(iter(long.items()))
-    if len(long) > 1 or name not in slot.item.key:
-        return []
-    return [{**fields, **quote, str(name): piece} for piece in split_line(str(fields[str(name)]), limit)]
+    return [{**fields, str(name): piece} for piece in split_line(str(fields[str(name)]), limit)]
 
 
 def _said(slot: SlotField, proposed: ProposedItem) -> str:

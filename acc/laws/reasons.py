@@ -35,6 +35,7 @@ class Reason(StrEnum):
     REPLACED = "replaced"
     SETTLED = "settled"
     LEFT_OUT = "left_out"
+    MADE_ROOM = "made_room"
     EVICTED_PLACES = "evicted_places"
     EVICTED_TOKENS = "evicted_tokens"
     # gone with its turn
@@ -95,7 +96,13 @@ class Note(BaseModel):
 
 
 class SetAside(BaseModel):
-    """An item that left the state: it goes to the store, from where it can be recalled."""
+    """An item that left the state: it goes to the store, from where it can be recalled.
+
+    Attributes:
+        slot: The slot it left.
+        reason: Why.
+        item: The item.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

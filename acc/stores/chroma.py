@@ -8,31 +8,32 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from acc.errors import StoreError
 from acc.store import Artifact
 from acc.stores.chroma_client import (
+    Connection,
     Patience,
+    ServerConnection,
     address,
     at_once,
-    close_client,
-    embedded_client,
     patient,
-    server_client,
 )
 from acc.stores.chroma_collections import TenantCollections
+from acc.stores.chroma_embedded import EmbeddedConnection
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_rows import Row, from_row, row_id, to_rows
-from acc.stores.path_lock import PathLock
 
 if TYPE_CHECKING:
     from chromadb import Collection
     from chromadb.api import ClientAPI
     from tenacity.wait import wait_base
+
+T = TypeVar("T")
 
 ADD_BATCH = 100
 """Records in one write: Chroma holds the interpreter's lock while it writes."""
@@ -46,7 +47,8 @@ class ChromaArtifactStore:
 
     Args:
         client: A Chroma client of the caller's, which `close` leaves open. With an embedded
-            one, the caller sees to it that no second process opens its path.
+            one, the caller sees to it that no second process opens its path, and that it is
+            replaced after a failure.
         shared: Whether another process may write to the same data.
         where: Path or address, for messages.
         patience: How calls of the client are repeated.
@@ -60,33 +62,37 @@ class ChromaArtifactStore:
         where: str = "chroma",
         patience: Patience = at_once,
     ) -> None:
+        self._connection = Connection(client)
         self._shared = shared
         self._where = where
         self._patience = patience
-        self._collections = TenantCollections(client, patience, shared=shared)
+        self._collections = TenantCollections(client, self._ask, shared=shared)
         self._writing = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
-        self._resources = ExitStack()
 
     @classmethod
     def embedded(cls, path: str | Path) -> Self:
         """Open the store in the directory ``path``, made if absent, for this process alone.
 
+        Where the process before was killed while Chroma wrote a vector index, the index is made
+        anew, which takes some 0.7 ms for each record.
+
         Raises:
             StoreLockedError: Another store holds the path.
+            StoreMismatchError: It was written under another schema or embedder.
             StoreError: The path cannot be read or written, or its files are damaged.
         """
         directory = Path(path).expanduser().absolute()
-        lock = PathLock(directory)
+        connection = EmbeddedConnection(directory)
+        store = cls(connection.client, shared=False, where=str(directory))
+        store._connection = connection
         try:
-            client = embedded_client(directory)
+            with translated("the collections cannot be listed", str(directory)):
+                store._collections.check()
         except BaseException:
-            lock.release()
+            connection.close()
             raise
-        store = cls(client, shared=False, where=str(directory))
-        store._resources.callback(lock.release)
-        store._resources.callback(close_client, client)
         return store
 
     @classmethod
@@ -118,11 +124,12 @@ class ChromaArtifactStore:
             StoreError: The server cannot be reached, or refuses.
         """
         patience = patient(attempts, wait)
-        client = patience(
-            lambda: server_client(host, port, ssl=ssl, headers=headers, timeout=timeout)
+        connection = patience(
+            lambda: ServerConnection(host, port, ssl=ssl, headers=headers, timeout=timeout)
         )
-        store = cls(client, shared=True, where=address(host, port), patience=patience)
-        store._resources.callback(close_client, client)
+        where = address(host, port)
+        store = cls(connection.client, shared=True, where=where, patience=patience)
+        store._connection = connection
         return store
 
     @property
@@ -144,7 +151,7 @@ class ChromaArtifactStore:
         if not rows:
             return
         with self._writing, self._watched(tenant, "the records cannot be written"):
-            self._check_usable()
+            self._recover()
             collection = self._collections.ensured(tenant)
             for start in range(0, len(rows), ADD_BATCH):
                 self._write(collection, rows[start : start + ADD_BATCH])
@@ -162,6 +169,9 @@ class ChromaArtifactStore:
             return []
         found: dict[str, Artifact] = {}
         with self._watched(tenant, "the records cannot be read"):
+            if self._connection.failed:
+                with self._writing:
+                    self._recover()
             collection = self._collections.existing(tenant)
             if collection is None:
                 return []
@@ -177,13 +187,13 @@ class ChromaArtifactStore:
         self._closed = True
         if os.getpid() == self._pid:
             with self._writing, translated("the store cannot be closed", self._where):
-                self._resources.close()
+                self._connection.close()
 
     def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
         import numpy
 
-        embeddings = [numpy.frombuffer(row.embedding, numpy.float32) for row in rows]
-        self._patience(
+        embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in rows]
+        self._ask(
             lambda: collection.add(
                 ids=[row.id for row in rows],
                 documents=[row.document for row in rows],
@@ -193,11 +203,25 @@ class ChromaArtifactStore:
         )
 
     def _read(self, collection: Collection, keys: list[str], found: dict[str, Artifact]) -> None:
-        rows = self._patience(lambda: collection.get(ids=keys, include=["documents", "metadatas"]))
+        rows = self._ask(lambda: collection.get(ids=keys, include=["documents", "metadatas"]))
         documents, metadatas = rows["documents"] or [], rows["metadatas"] or []
         for key, document, metadata in zip(rows["ids"], documents, metadatas, strict=True):
             artifact = from_row(key, document, metadata)
             found[artifact.id] = artifact
+
+    def _ask(self, call: Callable[[], T], /) -> T:
+        try:
+            return self._patience(call)
+        except BaseException:
+            self._connection.failed = True
+            raise
+
+    def _recover(self) -> None:
+        self._check_usable()  # again, now that no other thread can close it
+        if self._connection.failed:
+            self._connection.recover()
+            client = self._connection.client
+            self._collections = TenantCollections(client, self._ask, shared=self._shared)
 
     @contextmanager
     def _watched(self, tenant: str, doing: str) -> Iterator[None]:

@@ -33,6 +33,53 @@ def at_once(call: Callable[[], T], /) -> T:
     return call()
 
 
+class Connection:
+    """A client that somebody else opened and will close.
+
+    Attributes:
+        client: The client to use now.
+        failed: Whether a call of it raised; set by the user of the connection.
+    """
+
+    def __init__(self, client: ClientAPI) -> None:
+        self.client = client
+        self.failed = False
+
+    def recover(self) -> None:
+        """Make the client fit for use after a failure."""
+        self.failed = False
+
+    def close(self) -> None:
+        """Release what was opened. Safe to repeat."""
+
+
+class ServerConnection(Connection):
+    """A client of a Chroma server that answers. After a failure it connects anew by itself.
+
+    Raises:
+        StoreError: The server cannot be reached within ``timeout`` seconds, or is no Chroma.
+    """
+
+    def __init__(
+        self, host: str, port: int, *, ssl: bool, headers: Mapping[str, str] | None, timeout: float
+    ) -> None:
+        with translated("the Chroma server cannot be used", address(host, port)):
+            settings = _settings(
+                chroma_api_impl="chromadb.api.fastapi.FastAPI",
+                chroma_server_host=host,
+                chroma_server_http_port=port,
+                chroma_server_ssl_enabled=ssl,
+                chroma_server_headers=dict(headers or {}),
+            )
+            # Chroma's own client would wait for ever: this request does not.
+            _require_answer(settings, timeout)
+            super().__init__(_server_client(settings, timeout))
+
+    def close(self) -> None:
+        """End the connections."""
+        close_client(self.client)
+
+
 def embedded_client(directory: Path) -> ClientAPI:
     """Chroma in this process, on ``directory``, which the caller holds a lock on.
 
@@ -40,60 +87,30 @@ def embedded_client(directory: Path) -> ClientAPI:
         StoreError: Chroma does not load, or the path cannot be read or written.
     """
     with translated("the embedded Chroma cannot be opened", str(directory)):
-        import chromadb
-
         settings = _settings(chroma_api_impl="chromadb.api.rust.RustBindingsAPI")
         try:
+            import chromadb
+
             return chromadb.PersistentClient(str(directory), settings=settings)
         except BaseException:
             _forget(str(directory))
             raise
 
 
-def server_client(
-    host: str, port: int, *, ssl: bool, headers: Mapping[str, str] | None, timeout: float
-) -> ClientAPI:
-    """A client of a Chroma server that answers.
+def close_client(client: ClientAPI) -> None:
+    """End the client, and its connections with it. Safe to repeat.
 
     Raises:
-        StoreError: The server cannot be reached within ``timeout`` seconds, or is no Chroma.
+        StoreError: Chroma does not let go.
     """
-    with translated("the Chroma server cannot be used", address(host, port)):
-        import chromadb
-        import httpx
-        from chromadb.api.base_http_client import BaseHTTPClient
+    with translated("the client of Chroma cannot be closed", "chroma"):
+        from chromadb.api.client import Client
 
-        given = dict(headers or {})
-        settings = _settings(
-            chroma_api_impl="chromadb.api.fastapi.FastAPI",
-            chroma_server_host=host,
-            chroma_server_http_port=port,
-        )
-        # Chroma's own client would wait for ever: this request does not.
-        url = BaseHTTPClient.resolve_url(host, ssl, settings.chroma_server_api_default_path, port)
-        verify = settings.chroma_server_ssl_verify
-        answer = httpx.get(
-            f"{url}/heartbeat",
-            headers=given,
-            timeout=timeout,
-            verify=True if verify is None else verify,
-        )
-        answer.raise_for_status().json()["nanosecond heartbeat"]
-        client = chromadb.HttpClient(host, port, ssl, given, settings)
-        if (session := _session(client)) is not None:
-            session.timeout = httpx.Timeout(timeout)
-        return client
-
-
-def close_client(client: ClientAPI) -> None:
-    """End the client, and its connections with it."""
-    from chromadb.api.client import Client
-
-    session = _session(client)
-    if isinstance(client, Client):
-        client.close()
-    if session is not None:
-        session.close()
+        session = _session(client)
+        if isinstance(client, Client):
+            client.close()
+        if session is not None:
+            session.close()
 
 
 def patient(attempts: int, wait: wait_base | None) -> Patience:
@@ -119,11 +136,49 @@ def address(host: str, port: int) -> str:
 
 def _transient(error: BaseException) -> bool:
     import httpx
+    from chromadb.errors import RateLimitError
 
     links = list(chain(error))
     if any(isinstance(link, httpx.TimeoutException) for link in links):
         return False
-    return any(isinstance(link, httpx.TransportError) or status(link) in _BUSY for link in links)
+    passing = (httpx.TransportError, RateLimitError)
+    return any(isinstance(link, passing) or status(link) in _BUSY for link in links)
+
+
+def _require_answer(settings: Settings, timeout: float) -> None:
+    import httpx
+    from chromadb.api.base_http_client import BaseHTTPClient
+
+    url = BaseHTTPClient.resolve_url(
+        str(settings.chroma_server_host),
+        settings.chroma_server_ssl_enabled,
+        settings.chroma_server_api_default_path,
+        settings.chroma_server_http_port,
+    )
+    verify = settings.chroma_server_ssl_verify
+    answer = httpx.get(
+        f"{url}/heartbeat",
+        headers=settings.chroma_server_headers,
+        timeout=timeout,
+        verify=True if verify is None else verify,
+    )
+    answer.raise_for_status().json()["nanosecond heartbeat"]
+
+
+def _server_client(settings: Settings, timeout: float) -> ClientAPI:
+    import httpx
+    from chromadb import HttpClient
+
+    client = HttpClient(
+        str(settings.chroma_server_host),
+        int(settings.chroma_server_http_port or 0),
+        bool(settings.chroma_server_ssl_enabled),
+        settings.chroma_server_headers,
+        settings,
+    )
+    if (session := _session(client)) is not None:
+        session.timeout = httpx.Timeout(timeout)
+    return client
 
 
 def _settings(**given: Any) -> Settings:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from acc.errors import AccError, StoreError
+
+_SPARE = 1 << 20
+"""Bytes that SQLite needs free to write a page and its journal, generously."""
 
 
 class _Fault(NamedTuple):
@@ -18,16 +22,17 @@ class _Fault(NamedTuple):
 
 # Chroma hands on SQLite's, the system's and the server's messages as texts without a code, so
 # they are told apart by their words. The first that matches counts.
+_FULL = _Fault(
+    r"disk is full|no space left|disk quota",
+    "the disk is full",
+    "free space there; what was stored before is intact, and the write may be repeated",
+)
 _FAULTS = (
+    _FULL,
     _Fault(
         r"validation errors? for settings|can't decode byte",
         "a Chroma setting in the environment, or in a .env of the working directory, is not valid",
         "correct it (the cause names it), or start in another directory",
-    ),
-    _Fault(
-        r"disk is full|no space left|disk quota",
-        "the disk is full",
-        "free space there; what was stored before is intact, and the write may be repeated",
     ),
     _Fault(
         r"readonly database|read-only file|permission denied|not permitted|unable to open database",
@@ -40,14 +45,30 @@ _FAULTS = (
         "name a directory, or a path where one can be made",
     ),
     _Fault(
-        r"not a database|malformed|hnsw|pickle",
+        r"no attribute 'bindings'",
+        "the store was closed by another thread",
+        "open it again",
+    ),
+    _Fault(
+        r"database is locked|pool timed out",
+        "another program keeps the database of the store busy",
+        "end it: an embedded path is for one process",
+    ),
+    _Fault(
+        r"not a database|malformed",
         "the files of the store are damaged",
         "restore the directory from a backup, or move it away and begin anew",
     ),
     _Fault(
+        r"hnsw|pickle",
+        "a vector index of the store is damaged",
+        "stop the server if there is one, and open its directory by ChromaArtifactStore.embedded, "
+        "which makes a half-written index anew; if that does not help, restore a backup",
+    ),
+    _Fault(
         r"payload too large|status 413",
         "the server refuses a request of this size",
-        "start it with a higher CHROMA_MAX_PAYLOAD_SIZE_BYTES, or raise the proxy's limit",
+        "raise max_payload_size_bytes in the file that `chroma run` is given, or its proxy's limit",
     ),
     _Fault(
         r"status 40[13]|forbidden|unauthorized",
@@ -60,12 +81,17 @@ _FAULTS = (
         "correct host, port and ssl; the server must be 1.0 or later",
     ),
     _Fault(
-        r"timed out|timeout",
+        r"ratelimiterror:|status 429",
+        "the Chroma server is overloaded",
+        "repeat it later, or give the server more room",
+    ),
+    _Fault(
+        r"(connect|read|write|pool)timeout:",
         "the Chroma server does not answer in time",
         "look at its load, or raise timeout=",
     ),
     _Fault(
-        r"connect|disconnected|connection|network|name or service|status 50[234]",
+        r"(connect|read|write|close|proxy|remoteprotocol|connection\w*)error:|status 50[234]",
         "the Chroma server cannot be reached",
         "start it with `chroma run --path DIR --port PORT`, or correct host, port and ssl",
     ),
@@ -116,6 +142,8 @@ def status(error: BaseException) -> int:
 
 def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
     account = " | ".join(_account(link) for link in chain(error)).lower()
+    if "failed to apply logs" in account and _is_full(where):
+        return StoreError(_FULL.what, where=where, mend=_FULL.mend)
     for fault in _FAULTS:
         if re.search(fault.pattern, account):
             return StoreError(fault.what, where=where, mend=fault.mend)
@@ -124,6 +152,13 @@ def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
         where=where,
         mend="look at the cause, at the disk and, with a server, at its log",
     )
+
+
+def _is_full(where: str) -> bool:
+    # Chroma does not say why it could not go through its latest records; this is why, mostly.
+    with suppress(OSError, ValueError):
+        return shutil.disk_usage(where).free < _SPARE
+    return False
 
 
 def _account(error: BaseException) -> str:

@@ -26,7 +26,8 @@ VALUE_BYTES = 4_096
 
 _HASHED = "sha256-"
 _EMPTY: Mapping[str, str | int] = {
-    "thread": "",
+    "id": "",
+    "thread_id": "",
     "branch": "",
     "ref": "",
     "part": 0,
@@ -38,6 +39,7 @@ _EMPTY: Mapping[str, str | int] = {
     "reason": "",
     "at": "",
 }
+_NOT_FIELDS = ("tenant", "sha256")
 
 
 class Row(NamedTuple):
@@ -87,22 +89,23 @@ def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None)
     Raises:
         StoreError: The row is damaged, or was changed after it was written.
     """
-    fields = _joined(metadata or {})
     text = document or ""
-    if fields.pop("sha256", None) != _sha256(text):
+    if not metadata or metadata.get("sha256") != _sha256(text):
         raise StoreError(
             "the text of a record is not the one that was stored",
             where=f"record {key!a}",
             mend="restore the store from a backup",
         )
-    fields.pop("tenant", None)
-    fields["thread"] = fields.pop("thread_id", "")
-    if not key.startswith(_HASHED):
-        fields["id"] = key
     try:
-        given = {**_EMPTY, "id": "", "text": text, **fields}
-        return Artifact(**{**given, "sources": json.loads(given["sources"])})
-    except (TypeError, ValueError) as error:
+        fields = {**_EMPTY, **_joined(metadata)}
+        fields["thread"] = fields.pop("thread_id")
+        fields["sources"] = json.loads(fields["sources"])
+        if not key.startswith(_HASHED):
+            fields["id"] = key
+        for name in _NOT_FIELDS:
+            fields.pop(name, None)
+        return Artifact(text=text, **fields)
+    except (KeyError, TypeError, ValueError) as error:
         raise StoreError(
             "a record cannot be read back",
             where=f"record {key!a}",

@@ -49,7 +49,7 @@ _PROBE = (
 
 
 def embed(text: str) -> array[float]:
-    """The vector of ``text``: `DIMENSION` float32 values of length 1.
+    """The vector of ``text``: `DIMENSION` float32 values, of length 1.
 
     A text without terms points away from all others: its cosine with any query is 0 or less.
     Never raises; time is linear in the text.
@@ -72,7 +72,7 @@ def embed(text: str) -> array[float]:
 @cache
 def probe_sha() -> str:
     """SHA-256 over the vector of a fixed text: tells embedders apart that bear the same name."""
-    return hashlib.sha256(repr(embed(_PROBE)).encode()).hexdigest()
+    return hashlib.sha256(repr(embed(_PROBE).tolist()).encode()).hexdigest()
 
 
 @cache

@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from acc.errors import StoreError, StoreLockedError
 from acc.stores.chroma_errors import translated
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
-
-FILE = "acc.lock"
+LOCK = "acc.lock"
+HOLDER = "acc.pid"
 
 
 class PathLock:
     """Holds a directory from construction to `release`, or to the end of the process.
 
-    The operating system drops it when the process dies, however it dies. The file stays, and
-    names the last holder's process id.
+    The operating system drops the lock when the process ends, however it ends. A second file
+    has the holder's process id, and stays behind where the holder did not release.
+
+    Attributes:
+        left_open: Whether the holder before ended without a release: it may have been killed.
 
     Raises:
         StoreLockedError: Another store holds the directory, in this process or another.
@@ -31,44 +31,64 @@ class PathLock:
         import filelock
 
         self._pid = os.getpid()
-        self._file = directory / FILE
-        with translated("the directory of the store cannot be used", str(directory)):
+        self._directory = directory
+        self.left_open = False
+        with translated("the directory of the store cannot be locked", str(directory)):
             directory.mkdir(parents=True, exist_ok=True)
             # Not per thread: a store may be closed by another thread than opened it.
-            self._lock: BaseFileLock = filelock.FileLock(self._file, timeout=0, thread_local=False)
+            self._lock = filelock.FileLock(directory / LOCK, timeout=0, thread_local=False)
             try:
                 self._lock.acquire()
             except filelock.Timeout as error:
                 raise self._refusal() from error
-            if isinstance(self._lock, filelock.SoftFileLock):
+            try:
+                if isinstance(self._lock, filelock.SoftFileLock):
+                    raise self._no_locks()
+                self.left_open = self._holder.exists()
+                self._holder.write_text(f"{self._pid}\n", encoding="ascii")
+            except BaseException:
                 self._lock.release()
-                raise StoreError(
-                    "the file system has no locks, without which two processes damage a store",
-                    where=str(directory),
-                    mend="put the store on a local disk, or run a Chroma server",
-                )
-            with suppress(OSError):  # the id is a courtesy; Windows denies access to a locked file
-                self._file.write_text(f"{self._pid}\n", encoding="ascii")
+                raise
 
-    def release(self) -> None:
-        """Let go. Safe to repeat; in a forked child it does nothing, since the parent holds it."""
-        if os.getpid() == self._pid:
-            with translated("the lock of the store cannot be released", str(self._file)):
-                self._lock.release(force=True)
+    def release(self, *, clean: bool = True) -> None:
+        """Let go. Safe to repeat; in a forked child it does nothing, since the parent holds it.
+
+        Args:
+            clean: Whether nothing was left half done; if not, the next holder is told.
+        """
+        if os.getpid() != self._pid or not self._lock.is_locked:
+            return
+        with translated("the lock of the store cannot be released", str(self._directory)):
+            try:
+                if clean:
+                    self._holder.unlink(missing_ok=True)
+            finally:
+                self._lock.release()
+
+    @property
+    def _holder(self) -> Path:
+        return self._directory / HOLDER
 
     def _refusal(self) -> StoreLockedError:
-        holder = ""
+        pid = ""
         with suppress(OSError, UnicodeDecodeError):
-            holder = self._file.read_text(encoding="ascii").strip()
-        if not holder.isdigit():
+            pid = self._holder.read_text(encoding="ascii").strip()
+        if not pid.isdigit():
             who = "another process"
-        elif int(holder) == self._pid:
+        elif int(pid) == self._pid:
             who = "another store of this process"
         else:
-            who = f"process {holder}"
+            who = f"process {pid}"
         return StoreLockedError(
             f"{who} holds the path of the store",
-            where=str(self._file.parent),
+            where=str(self._directory),
             mend="end it, choose another path, or let both use a Chroma server: start "
             "`chroma run --path DIR` and open ChromaArtifactStore.server()",
+        )
+
+    def _no_locks(self) -> StoreError:
+        return StoreError(
+            "the file system has no locks, without which two processes damage a store",
+            where=str(self._directory),
+            mend="put the store on a local disk, or use a Chroma server",
         )

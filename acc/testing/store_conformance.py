@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -34,8 +35,11 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
         if reopens:
             case.store = _proved("It opens again.", open_store)
             _proved("What was added outlives a close.", partial(case.expect, kept))
-    finally:
-        _proved("It closes after use.", case.store.close)
+    except BaseException:
+        with suppress(Exception):  # the first breach is the one to tell
+            case.store.close()
+        raise
+    _proved("It closes after use.", case.store.close)
 
 
 def _proved(promise: str, act: Callable[[], T]) -> T:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conversation_files import agent, as_json, as_lines, operations, result, user
 
 from acc.cli import run
-from conversation_files import agent, as_json, as_lines, operations, result, user
 
 
 def failing(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 1) -> str:
@@ -165,7 +165,10 @@ def test_a_folder_without_a_memory(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_nothing_but_one_line_comes_out_of_a_process(tmp_path: Path) -> None:
     file = as_json(tmp_path / "a.json", [user("x"), agent("y"), result("c1", "z")])
     ended = subprocess.run(
-        [sys.executable, "-m", "acc", "replay", str(file)], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "acc", "replay", str(file)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 1
     assert ended.stdout == ""

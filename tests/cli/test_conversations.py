@@ -6,11 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-
-from acc.conversations import read_conversation
-from acc.errors import InputError
-from acc.tokens import utf8_quarter
-from acc.turn import Channel
 from conversation_files import (
     agent,
     as_json,
@@ -20,6 +15,11 @@ from conversation_files import (
     result,
     user,
 )
+
+from acc.conversations import read_conversation
+from acc.errors import InputError
+from acc.tokens import utf8_quarter
+from acc.turn import Channel
 
 SCENARIO = {
     "id": "s",

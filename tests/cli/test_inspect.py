@@ -105,7 +105,7 @@ def test_verify_recomputes_and_finds_a_changed_byte(
 
 
 def test_threads_are_listed_and_must_be_named_where_there_are_several(
-    told: Any, memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    told: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (listed,) = json.loads(told("threads", "--json")[1])
     assert (listed["thread"], listed["turns"]) == ("rules", 3)
@@ -122,12 +122,20 @@ def test_threads_are_listed_and_must_be_named_where_there_are_several(
     assert "no thread 'three'" in capsys.readouterr().err
 
 
-def test_the_way_out_of_too_many_rules(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    messages = []
-    for number in range(12):
-        messages += [user(f"Never restart the machine host-{number}-a on a working day."), agent("Ok.")]
+def test_the_way_out_of_too_many_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = [
+        "Never restart the payments gateway on a working day.",
+        "Always write every timestamp in UTC.",
+        "Never mention customers by their names.",
+        "Please keep each answer below eighty words.",
+        "Do not page the network team at night.",
+        "Always attach the ticket number to a change.",
+        "Never delete a backup without asking Dana.",
+        "Only book trains, no flights within Europe.",
+        "Do not share the quarterly figures with anybody.",
+        "Always ask finance before any refund.",
+    ]
+    messages = [message for rule in rules for message in (user(rule), agent("Ok."))]
     file = as_lines(tmp_path / "rules.jsonl", messages)
     replay = ["replay", str(file), "--memory", str(tmp_path / "m"), "--max-tokens", "90", "--quiet"]
     seen = 0
@@ -146,6 +154,6 @@ def test_the_way_out_of_too_many_rules(
         assert f"retired {ids[0]}: " in capsys.readouterr().out
         seen += 1
     assert seen > 0
-    assert "12 turns" in capsys.readouterr().out
+    assert f"{len(rules)} turns" in capsys.readouterr().out
     assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
-    assert f"{12 + seen} commits recomputed" in capsys.readouterr().out
+    assert f"{len(rules) + seen} commits recomputed" in capsys.readouterr().out

@@ -119,7 +119,9 @@ def test_a_flood_is_refused_past_a_multiple_of_the_places() -> None:
 @pytest.mark.parametrize("slot", ["relational_map", "no_such_slot"])
 def test_a_flood_leaves_a_bounded_number_of_notes(slot: str) -> None:
     talk = Conversation()
-    items = [fact(f"s{n}", "is", "x", "nowhere").model_copy(update={"slot": slot}) for n in range(4_000)]
+    items = [
+        fact(f"s{n}", "is", "x", "nowhere").model_copy(update={"slot": slot}) for n in range(4_000)
+    ]
     assert len(talk.take(user("x"), *items).notes) <= 2_000
 
 

@@ -1,0 +1,172 @@
+"""One branch of a thread: its artifacts in order, kept in step with the store."""
+
+from __future__ import annotations
+
+import json
+from array import array
+from collections.abc import Sequence
+
+from acc.errors import ConflictError
+from acc.ranking import LexicalIndex
+from acc.store import Artifact, ArtifactStore, Thread, artifact_id
+from acc.turn import Channel
+
+_FIRST_READ = 16
+_LARGEST_READ = 1024
+
+
+class Branch:
+    """What a branch holds, and what it sees of its ancestors.
+
+    Attributes:
+        artifacts: In order; the ancestors' first.
+        turns: The turn of each artifact.
+        index: Their words.
+        retired: Turn in which a rule or goal that a ref made was retired.
+    """
+
+    def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
+        self.store = store
+        self.thread = thread
+        self.name = name
+        self.artifacts: list[Artifact] = []
+        self.turns: array[int] = array("i")
+        self.index = LexicalIndex()
+        self.retired: dict[str, int] = {}
+        self._by_ref: dict[str, list[int]] = {}
+        self._by_turn: dict[int, list[int]] = {}
+        self._next = 1
+        self._in_step = False
+        self._unsaved: list[Artifact] = []
+
+    def inherit(self, ancestor: Branch, turn: int) -> None:
+        """See what ``ancestor`` held up to ``turn``."""
+        for artifact in ancestor.artifacts:
+            if artifact.turn <= turn:
+                self._see(artifact)
+
+    def refresh(self) -> None:
+        """Read what was added since the last look.
+
+        Once is enough where nobody else may write, unless a call of the store has failed.
+        """
+        if self._in_step and not self.store.shared:
+            return
+        batch = _FIRST_READ
+        while True:
+            ids = [self.id_of(seq) for seq in range(self._next, self._next + batch)]
+            found = self.store.get(self.thread.tenant, ids)
+            for artifact in found:
+                self._see(artifact)
+            self._next += len(found)
+            if len(found) < batch:
+                break
+            batch = min(batch * 2, _LARGEST_READ)
+        self._in_step = True
+
+    def at_turn(self, turn: int) -> list[Artifact]:
+        """Everything of ``turn`` that the branch sees, its ancestors' included."""
+        return [self.artifacts[at] for at in self._by_turn.get(turn, ())]
+
+    def own(self, turn: int, kind: str) -> list[Artifact]:
+        """What of ``turn`` and ``kind`` was written to this very branch."""
+        return [a for a in self.at_turn(turn) if a.branch == self.name and a.kind == kind]
+
+    def positions(self, ref: str) -> list[int]:
+        """Where in `artifacts` the parts of the text that ``ref`` names stand."""
+        return self._by_ref.get(ref, [])
+
+    def parts(self, ref: str) -> list[Artifact]:
+        """All parts of the text that ``ref`` names, in order."""
+        return sorted((self.artifacts[at] for at in self.positions(ref)), key=lambda a: a.part)
+
+    def text(self, ref: str) -> str:
+        """The whole text that ``ref`` names."""
+        return "".join(part.text for part in self.parts(ref))
+
+    def append(self, artifacts: Sequence[Artifact], *marks: Artifact) -> None:
+        """Write ``artifacts`` at the end, together with what waits from before.
+
+        Args:
+            artifacts: Placed at the end, in order.
+            marks: Records with ids of their own, written in the same call.
+
+        Raises:
+            ConflictError: Another process wrote to these places.
+            StoreError: They cannot be written; the store is read again before the next write.
+        """
+        placed = [*self._unsaved, *self._placed(artifacts)]
+        if not placed and not marks:
+            return
+        self._in_step = False
+        self.store.add(self.thread.tenant, [*marks, *placed])
+        if self.store.shared:
+            self._check_mine(placed)
+        self._unsaved = []
+        for artifact in placed:
+            self._see(artifact)
+        self._next += len(placed)
+        self._in_step = True
+
+    def append_later(self, artifacts: Sequence[Artifact]) -> None:
+        """Write ``artifacts`` with the next `append`, or on `flush`."""
+        self._unsaved.extend(self._placed(artifacts))
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._unsaved:
+            self.refresh()
+            self.append(())
+
+    def origin(self, parent: str, turn: int, at: str) -> Artifact:
+        """The record that says where the branch comes from."""
+        return Artifact(
+            id=self.id_of(0), thread=self.thread.key, branch=self.name, seq=0, turn=turn,
+            kind="branch", text=json.dumps({"parent": parent, "turn": turn}), at=at,
+        )  # fmt: skip
+
+    def id_of(self, seq: int) -> str:
+        """The id of a place on the branch."""
+        return artifact_id(self.thread.key, self.name, seq)
+
+    def _placed(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
+        start = self._next + len(self._unsaved)
+        return [
+            artifact.model_copy(
+                update={"seq": seq, "id": self.id_of(seq), "branch": self.name}
+            )
+            for seq, artifact in enumerate(artifacts, start)
+        ]
+
+    def _check_mine(self, placed: Sequence[Artifact]) -> None:
+        stored = self.store.get(self.thread.tenant, [a.id for a in placed])
+        if [a.identity for a in stored] != [a.identity for a in placed]:
+            raise race(self.thread, self.name)
+
+    def _see(self, artifact: Artifact) -> None:
+        position = len(self.artifacts)
+        before = self.artifacts[-1] if self.artifacts else None
+        # Speech is understood from the speech before it; a tool's output stands for itself.
+        together = before is not None and _is_speech(before) and _is_speech(artifact)
+        self._by_ref.setdefault(artifact.ref, []).append(position)
+        self._by_turn.setdefault(artifact.turn, []).append(position)
+        self.artifacts.append(artifact)
+        self.turns.append(artifact.turn)
+        self.index.add(artifact.text, before.text if before is not None and together else "")
+        if artifact.kind == "set_aside" and artifact.reason == "retired":
+            for ref in artifact.sources:
+                self.retired[ref] = artifact.turn
+
+
+def _is_speech(artifact: Artifact) -> bool:
+    spoken = artifact.kind == "observation" and artifact.channel in (Channel.USER, Channel.AGENT)
+    return spoken and not artifact.call_id
+
+
+def race(thread: Thread, branch: str) -> ConflictError:
+    """The error of whoever comes second."""
+    return ConflictError(
+        "another process steps this thread at the same time",
+        where=f"thread {thread.thread!r}, branch {branch}",
+        mend="wait for it, load the thread's current state and step again",
+    )

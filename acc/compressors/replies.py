@@ -1,0 +1,38 @@
+"""How agents speak: what they offer, and what they only tell of."""
+
+from __future__ import annotations
+
+import re
+
+from acc.compressors.reading import Reading, Said
+from acc.compressors.words import one_of
+from acc.wording import is_assent
+
+REFUSED = re.compile(
+    r"\b" + one_of(
+        """ignor\\w*, refus\\w*, contradicts?, at odds, no standing, advertis\\w*, suspicious,
+        phish\\w*, unverified, claim(?:s|ing|ed)?, instruct\\w*, inject\\w*, telling, tells, asking,
+        wants?, suggests?, supposedly, pretend\\w*, purport\\w*, asks? (?:the|for|you|agents?),
+        not (?:following|taking|supplying|using|honou?ring|touching|acting|going to)"""
+    ),
+    re.I,
+)  # fmt: skip
+"""An agent that says so tells of what a text wanted, not of what is the case."""
+
+_OFFER = re.compile(
+    r"\b" + one_of(
+        "I'd, I would, shall, should, propos\\w*, suggest\\w*, recommend\\w*, can be, could, draft"
+    ),
+    re.I,
+)  # fmt: skip
+
+
+def agreed(reading: Reading) -> tuple[Said, list[Said]] | None:
+    """The sentence in which the user assents to the reply just before, and what that offered."""
+    assent = next((said for said in reading.user if is_assent(said.words)), None)
+    offers = [
+        said
+        for said in reading.reply
+        if (said.asks or _OFFER.search(said.words)) and not REFUSED.search(said.words)
+    ]
+    return (assent, offers) if assent is not None and offers else None

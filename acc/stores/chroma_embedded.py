@@ -1,0 +1,64 @@
+"""Chroma on a directory that this process alone has: locked, and mended where that is needed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from acc.errors import StoreError
+from acc.stores.chroma_client import Connection, close_client, embedded_client
+from acc.stores.chroma_repair import make_anew, set_aside_damaged
+from acc.stores.path_lock import PathLock
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+
+class EmbeddedConnection(Connection):
+    """Holds the path, and a client on it, from construction to `close`.
+
+    Raises:
+        StoreLockedError: Another store holds the path.
+        StoreError: The path cannot be read or written, or its files are damaged.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = PathLock(directory)
+        try:
+            super().__init__(self._opened(suspect=self._lock.left_open))
+        except BaseException:
+            self._lock.release(clean=False)
+            raise
+
+    def recover(self) -> None:
+        """Replace the client: after a failure, a later write to the same one may hang for ever.
+
+        Raises:
+            StoreError: The path still cannot be used; the client stays closed.
+        """
+        with suppress(StoreError):
+            close_client(self.client)
+        self.client = self._opened(suspect=True)
+        self.failed = False
+
+    def close(self) -> None:
+        """Close the client and let the path go. Safe to repeat.
+
+        After a failure, whoever opens the path next examines its files.
+        """
+        try:
+            close_client(self.client)
+        finally:
+            self._lock.release(clean=not self.failed)
+
+    def _opened(self, *, suspect: bool) -> ClientAPI:
+        aside = set_aside_damaged(self._directory, suspect=suspect)
+        client = embedded_client(self._directory)
+        try:
+            make_anew(client, aside)
+        except BaseException:
+            close_client(client)
+            raise
+        return client

@@ -1,0 +1,96 @@
+"""The threads of a store that are open in this process: one log each, one step at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from acc.errors import ConflictError
+from acc.log import ThreadLog
+from acc.store import ArtifactStore, Thread
+
+MOST_LOGS = 64
+"""Threads kept in memory at once; the least recently used goes, and is read again when needed."""
+
+
+class OpenThreads:
+    """The open threads of one store, for all memories that use it.
+
+    Attributes:
+        lock: Held while a log is read or written.
+    """
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self.store = store
+        self.lock = threading.RLock()
+        self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._under_way: set[str] = set()
+
+    @contextmanager
+    def stepping(self, thread: Thread) -> Iterator[None]:
+        """A step of ``thread``; no other may be under way.
+
+        Raises:
+            ConflictError: One is.
+        """
+        with self.lock:
+            if thread.key in self._under_way:
+                raise ConflictError(
+                    "another step of this thread is under way",
+                    where=f"thread {thread.thread!r}",
+                    mend="wait for it, then step from the state it committed",
+                )
+            self._under_way.add(thread.key)
+        try:
+            yield
+        finally:
+            with self.lock:
+                self._under_way.discard(thread.key)
+
+    def log(
+        self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
+    ) -> ThreadLog:
+        """The thread's log; one that is not open yet is read, and ``recover`` completes it."""
+        with self.lock:
+            log = self._logs.get(thread.key)
+            if log is None:
+                log = ThreadLog(self.store, thread, now)
+                recover(log)
+                self._logs[thread.key] = log
+            self._logs.move_to_end(thread.key)
+            self._let_go()
+            return log
+
+    def close(self) -> None:
+        """Write what waits; every log is tried, and the first error raised."""
+        errors = []
+        with self.lock:
+            for key, log in list(self._logs.items()):
+                try:
+                    log.flush()
+                    del self._logs[key]
+                except Exception as error:
+                    errors.append(error)
+        if errors:
+            raise errors[0]
+        with _GUARD:
+            _OPEN.pop(id(self.store), None)
+
+    def _let_go(self) -> None:
+        idle = [key for key in self._logs if key not in self._under_way]
+        for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
+            if key != next(reversed(self._logs)):
+                self._logs[key].flush()
+                del self._logs[key]
+
+
+_OPEN: dict[int, OpenThreads] = {}
+_GUARD = threading.Lock()
+
+
+def open_threads(store: ArtifactStore) -> OpenThreads:
+    """The open threads of ``store``: the same for every memory on it, until one closes it."""
+    with _GUARD:
+        return _OPEN.setdefault(id(store), OpenThreads(store))

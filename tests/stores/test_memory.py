@@ -1,0 +1,124 @@
+"""The memory store keeps the promises; and `check_store` finds a store that does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from acc.errors import StoreError
+from acc.store import Artifact, ArtifactStore
+from acc.stores.memory import MemoryArtifactStore
+from acc.testing import check_store
+
+
+def test_it_keeps_what_a_store_promises() -> None:
+    check_store(MemoryArtifactStore, reopens=False)
+
+
+def test_it_does_not_outlive_its_process() -> None:
+    with pytest.raises(AssertionError, match=r"What was added outlives a close\. It does not"):
+        check_store(MemoryArtifactStore)
+
+
+def test_it_is_not_shared() -> None:
+    assert MemoryArtifactStore().shared is False
+
+
+def test_a_closed_store_says_so() -> None:
+    store = MemoryArtifactStore()
+    store.close()
+    with pytest.raises(StoreError, match="the store is closed"):
+        store.get("tenant", [])
+
+
+class LastWins(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        super().add(tenant, artifacts)
+        self._tenants[tenant].update({artifact.id: artifact for artifact in artifacts})
+
+
+class Unordered(MemoryArtifactStore):
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        return sorted(super().get(tenant, ids), key=lambda artifact: artifact.seq)
+
+
+class GetsAtMostAHundred(MemoryArtifactStore):
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        return super().get(tenant, ids[:100])
+
+
+class CutsTexts(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        super().add(tenant, [a.model_copy(update={"text": a.text[:8_000]}) for a in artifacts])
+
+
+class DropsControls(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        cleaned = [a.model_copy(update={"text": a.text.replace("\x00", "")}) for a in artifacts]
+        super().add(tenant, cleaned)
+
+
+class ForgetsTrust(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        super().add(tenant, [a.model_copy(update={"trust": None}) for a in artifacts])
+
+
+class CutsNames(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        super().add(tenant, [a.model_copy(update={"name": a.name[:4_096]}) for a in artifacts])
+
+
+class MixesTenants(MemoryArtifactStore):
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        super().add(tenant[:4], artifacts)
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        return super().get(tenant[:4], ids)
+
+
+class WorksWhenClosed(MemoryArtifactStore):
+    def close(self) -> None:
+        pass
+
+
+class ClosesOnce(MemoryArtifactStore):
+    def close(self) -> None:
+        if self._closed:
+            raise RuntimeError("closed already")
+        super().close()
+
+
+class Breaks(MemoryArtifactStore):
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        if "\ud800" in ids:
+            raise UnicodeError("vendor's own")
+        return super().get(tenant, ids)
+
+
+class GivesTuples(MemoryArtifactStore):
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        return tuple(super().get(tenant, ids))  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(
+    ("store", "breach"),
+    [
+        (LastWins, "The first record of an id stays"),
+        (Unordered, "keeps the order asked"),
+        (GetsAtMostAHundred, "Any number of ids"),
+        (CutsTexts, "A text of RECORD_BYTES"),
+        (DropsControls, "Every character is kept"),
+        (ForgetsTrust, "Every field is kept"),
+        (CutsNames, "refuses with a StoreError"),
+        (MixesTenants, "Tenants do not see each other"),
+        (WorksWhenClosed, "for good"),
+        (ClosesOnce, "It closes, more than once"),
+        (Breaks, "UnicodeError: vendor's own"),
+        (GivesTuples, "not a list"),
+        (lambda: object(), "a method of the protocol is missing"),
+    ],
+)
+def test_the_check_finds_a_breach(store: Callable[[], ArtifactStore], breach: str) -> None:
+    with pytest.raises(AssertionError, match=breach):
+        check_store(store, reopens=False)
