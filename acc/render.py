@@ -69,7 +69,7 @@ def _is_low(item: Item) -> bool:
     return item.trust < Trust.AGENT
 
 
-_ATOM = r"[\w.:/%€$£+#-]+"
+_ATOM = r"(?:[\w./%€$£+#-]|(?<=\d):(?=\d))+"
 _TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
 
 

@@ -144,6 +144,12 @@ def _check_tightened(where: str, parent: SlotField, child: SlotField) -> None:
 
 def _check_item(where: str, slot: SlotField) -> None:
     fields = slot.item.own_fields()
+    if "by" in fields:
+        raise SchemaError(
+            f"item type {slot.item.__name__} of slot {slot.name!r} has a field named 'by'",
+            where=where,
+            mend="name it otherwise: that column shows the trust of low-trust items",
+        )
     missing = [n for n in (slot.item.head, *slot.item.key) if n not in fields]
     if missing or not slot.item.key:
         raise SchemaError(

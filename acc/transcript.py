@@ -29,7 +29,7 @@ def current_turn(messages: Sequence[Any], *, channels: Mapping[str, Channel]) ->
     before = exchanges[-2] if len(exchanges) > 1 else ()
     if any(o.channel is Channel.AGENT for o in last):
         return _with_reply(last, before)
-    return Turn(observations=(*_after_user(before), *last))
+    return Turn(observations=(*before[_said(before) :], *last))
 
 
 def completed_turns(messages: Sequence[Any], *, channels: Mapping[str, Channel]) -> Iterator[Turn]:
@@ -104,9 +104,10 @@ def _with_reply(exchange: tuple[Observation, ...], before: Sequence[Observation]
     return Turn(observations=exchange, reply=replies[-1] if replies else None, heard=heard)
 
 
-def _after_user(exchange: Sequence[Observation]) -> tuple[Observation, ...]:
-    spoken = [i for i, o in enumerate(exchange) if o.channel is Channel.USER]
-    return tuple(exchange[spoken[-1] + 1 :]) if spoken else ()
+def _said(exchange: Sequence[Observation]) -> int:
+    """How many observations the message makes that an exchange begins with."""
+    own = [i for i, o in enumerate(exchange) if o.channel is Channel.USER]
+    return own[0] + 1 if own else 0
 
 
 def _observations(
@@ -122,7 +123,7 @@ def _observations(
         return _agent_observations(message, index, text, calls)
     if role in ("tool", "function"):
         call_id = str(message.get("tool_call_id") or "")
-        name = str(message.get("name") or calls.get(call_id, ""))
+        name = str(calls.get(call_id) or message.get("name") or "")
         channel = channels.get(name, Channel.TOOL)
         return (Observation(channel=channel, text=text, name=name, call_id=call_id),)
     # A system message in somebody's input is at most the user: operators configure (law 6).

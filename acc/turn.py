@@ -90,7 +90,7 @@ class Observation(BaseModel):
     @property
     def is_call(self) -> bool:
         """Whether this is the agent calling a tool, not the agent speaking."""
-        return self.channel is Channel.AGENT and bool(self.call_id)
+        return self.channel is Channel.AGENT and bool(self.call_id or self.name)
 
     @property
     def identity(self) -> str:

@@ -15,7 +15,8 @@ from acc.ranking import terms
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"
-_TRIM = re.compile(rf"^[\s{_QUOTES}]+|[\s{_QUOTES}.,;:!?…]+$")
+_AROUND = _QUOTES + " \t\r\n"
+_CLOSING = _AROUND + ".,;:!?…"
 
 
 def find_quote(quote: str, text: str) -> str | None:
@@ -24,9 +25,9 @@ def find_quote(quote: str, text: str) -> str | None:
     White space, case, quotation marks and closing punctuation aside (law 6). A quote
     without a letter or digit is found nowhere.
     """
-    if not _WORD.search(quote):
+    if not _WORD.search(quote) or len(quote) > 2 * len(text) + 8:
         return None
-    parts = _TRIM.sub("", quote).split()
+    parts = _trimmed(quote).split()
     pattern = r"(?<!\w)" + r"\s+".join(_loose(part) for part in parts) + r"(?!\w)"
     found = re.search(pattern, text, re.IGNORECASE)
     if found is None:
@@ -34,7 +35,11 @@ def find_quote(quote: str, text: str) -> str | None:
     begin, end = _clause_around(text, found.start(), found.end())
     if polarity(text[begin:end]) == polarity(found.group(0)):
         begin, end = found.span()
-    return _TRIM.sub("", " ".join(text[begin:end].split()))
+    return _trimmed(" ".join(text[begin:end].split()))
+
+
+def _trimmed(quote: str) -> str:
+    return quote.lstrip(_AROUND).rstrip(_CLOSING)
 
 
 _ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
@@ -58,7 +63,8 @@ def _loose(part: str) -> str:
     return marks + "".join(marks if c in _QUOTES else re.escape(c) for c in part) + marks
 
 
-_MARK = re.compile(r"[^\s()\[\]{}<>\"'“”‘’«»,;|]*\d[^\s()\[\]{}<>\"'“”‘’«»;|]*|\b\S+@\S+|\bhttps?://\S+")
+_DELIMITERS = re.compile(r"[\s()\[\]{}<>\"'“”‘’«»,;|]+")
+_HAS_DIGIT = re.compile(r"\d")
 _RANGE = re.compile(r"(?<=\d)[-–—](?=\d{1,4}$)(?<!-\d\d-)(?<!-\d-)")
 _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
@@ -66,8 +72,13 @@ _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 @lru_cache(maxsize=2048)
 def marks(text: str) -> frozenset[str]:
     """Identifiers, addresses and numbers in ``text``, folded: what no rewording may invent."""
-    joined = _SEPARATOR.sub("", text)
-    found = (part for m in _MARK.finditer(joined) for part in _RANGE.split(m.group(0)))
+    tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
+    found = (
+        part
+        for token in tokens
+        if _HAS_DIGIT.search(token) or "@" in token or "://" in token
+        for part in (_RANGE.split(token) if len(token) < 40 else (token,))
+    )
     folded = (mark.strip(".,:!?*_-–—…%€$£+=/&").casefold() for mark in found)
     return frozenset(mark for mark in folded if mark)
 
@@ -116,7 +127,8 @@ _ASSENT = re.compile(
     r"^\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|agreed|alright|absolutely|definitely|confirmed|approved)\b|"
     r"(?:right|fine|perfect|great|good|nice|exactly|correct|brilliant)(?=\s*(?:[.,!;:–—-]|$))|"
     r"(?:please )?(?:go ahead|go for it|do (?:it|that|so|both)|proceed|make it so)\b|"
-    r"(?:that )?(?:sounds|looks) (?:good|right|fine|great)\b|(?:send|take|book|use|file|run) (?:it|that|them)\b|"
+    r"(?:that )?(?:sounds|looks) (?:good|right|fine|great)\b|"
+    r"(?:send|take|book|use|file|run) (?:it|that|them)(?=\s*(?:[.,!;:–—-]|$|please|then|now|as is))|"
     r"let['’]?s (?:do|go with) (?:it|that|this)\b|works for me\b|as you (?:say|propose|suggest))",
     re.IGNORECASE,
 )
@@ -175,7 +187,19 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     return len(words & own_words) >= LEAST_OWN * len(words) and len(taken) < MOST_FOREIGN * len(words)
 
 
-_CLAUSE = re.compile(r"(?<=[.;!?])\s+|(?<=,)\s+|\s+(?=(?:and|but|or|then|because|so)\s)")
+def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
+    """Whether ``text`` takes a mark, or `MOST_FOREIGN` of its words, from ``foreign`` texts alone."""
+    own, foreign = tuple(own), tuple(foreign)
+    own_marks: frozenset[str] = frozenset().union(*(marks(t) for t in own))
+    foreign_marks: frozenset[str] = frozenset().union(*(marks(t) for t in foreign))
+    if (marks(text) - own_marks) & foreign_marks:
+        return True
+    words = stems(text) - frozenset().union(*(stems(t) for t in own))
+    there = words & frozenset().union(*(stems(t) for t in foreign))
+    return bool(there) and len(there) >= MOST_FOREIGN * len(stems(text))
+
+
+_CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")
 
 
 def split_line(text: str, limit: int) -> list[str]:
@@ -185,7 +209,7 @@ def split_line(text: str, limit: int) -> list[str]:
         Pieces of at most ``limit`` characters; empty if a single word is longer than that.
     """
     pieces: list[str] = []
-    for clause in _CLAUSE.split(text):
+    for clause in _CLAUSE.split(" ".join(text.split())):
         for part in [clause] if len(clause) <= limit else clause.split():
             if len(part) > limit:
                 return []

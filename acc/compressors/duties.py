@@ -77,6 +77,7 @@ PROHIBITIONS: dict[str, str] = {
     "no changes on Fridays":
         rf"{START}no (?:more )?(?!{_NOTHING_NEW})(?:[\w-]+ ){{1,3}}?{_WHERE}"
         r"(?! (?:the (?:logs?|list|file|inbox|system|table|folder)|sight|it|there|here|far)\b)",
+    "no shop names on it, ever": r"\bno \w+.{0,40}, (?:ever|period|full stop)\b",
     "avoid the ring road": START + one_of(
         """avoid, refrain from, steer clear, stay (?:away|clear|off|out), hands off, hold off,
         keep (?:away|off|out|clear), keep your hands"""
@@ -115,7 +116,8 @@ PROHIBITIONS: dict[str, str] = {
 """What must not be."""
 
 PREFERENCES: dict[str, str] = {
-    "I'd rather nobody flew": r"\bI(?:'d| would) (?:rather|prefer)\b",
+    "I'd rather nobody flew":
+        r"\bI(?:'d| would) (?:rather|prefer)\b(?! (?:not|wait|go|do|see|make|ask|show|keep|stay)\b)",
     "we prefer trains": r"\b(?:I|we) (?:strongly |always |usually )?prefer\b|\bpreferably\b",
     "I like my reports short": r"\bI like (?:my|it when you|them|things)\b",
     "I want Thursdays kept clear": r"\bI (?:want|need|like) (?:[\w']+ ){1,4}?" + one_of(
@@ -138,6 +140,9 @@ _ALONE = one_of(
     just, recently, because, that"""
 )
 _VIA = one_of("to, in, into, through, via, by, under, on")
+_HOURS = one_of(
+    "until, till, at night, at weekends, on weekends, after hours, out of hours, while, unless"
+)
 _DOES = one_of("goes, gets?, needs?, has to, is to, stays?, requires?")
 
 REQUIREMENTS: dict[str, str] = {
@@ -153,7 +158,7 @@ REQUIREMENTS: dict[str, str] = {
     "an evidence link with each claim you make":
         r"\b(?:with|for|to|on|in) (?:each|every|any) [\w-]+ (?:that )?you\b",
     "from now on two people sign": r"\b" + one_of(
-        """from (?:now|today|tomorrow|\\w+day|next week) on(?:wards)?, going forward, henceforth,
+        """from (?:now|here|today|tomorrow|\\w+day|next week) on(?:wards)?, going forward, henceforth,
         as a rule, as a matter of principle, at all times, until further notice, by default,
         as standard"""
     ),
@@ -186,7 +191,7 @@ REQUIREMENTS: dict[str, str] = {
         r"^\w+ (?:everything|anything|all|every|each|any)\b.{0,60}"
         r"\b(?:first|before|beforehand)\b",
     "tests first, then code": r"\bfirst, (?:and )?then\b",
-    "a restart needs Dana's nod": rf"\b(?:needs?|requires?|takes?) (?:{MY} ){{0,3}}{YES}",
+    "a restart needs Dana's nod": rf"\b(?:needs?|requires?|takes?|gets?) (?:{MY} ){{0,3}}{YES}",
     "rollbacks are Marco's call":
         r"\b(?:is|are|stays?|remains?) (?:\w+'s|the \w+'s|my|her|his|their) "
         r"(?:job|call|decision|business|responsibility)\b",
@@ -195,10 +200,14 @@ REQUIREMENTS: dict[str, str] = {
         """free, put, there, as is, frozen, blocked, reserved, locked, untouched, unchanged, where,
         fixed, closed, inside, within, in (?:the|our|my), out of, off limits, away"""
     ),
-    "whatever goes to the board, I read": r"^(?:whatever|whoever|whichever) " + one_of(
-        "goes, leaves, comes, touches, concerns, needs, is sent"
-    ),
-    "copy Tom on whatever goes out": r"\b(?:on|to|for|with|in) (?:whatever|whoever|whichever)\b",
+    "whatever writes to the ledger gets a second look":
+        rf"{START}(?:whatever|whoever|whichever) (?:\w+s|is \w+ed)\b",
+    "copy Tom on whatever goes out": r"\b(?:on|to|with|in) (?:whatever|whoever|whichever) \w+s\b",
+    "restarts wait for the evening": r"\b(?:\w+s wait|waits) (?:for|until|till)\b",
+    "tickets at night go to the desk until seven":
+        rf"\bgo(?:es)? (?:straight )?to\b.{{1,60}}?\b{_HOURS}|\b{_HOURS}.{{0,40}}?\bgo(?:es)? to\b",
+    "what Ann signed, Ben signs now":
+        r"\b(?:signs|approves|decides|clears|handles) (?:that |it |them )?(?:now|instead)\b",
     "reply within four hours": r"^(?:please )?" + one_of(
         "reply, answer, respond, deliver, finish, return, call back, pay, confirm"
     ) + rf".{{0,50}}?\bwithin {NUMBER}",
@@ -227,9 +236,11 @@ REQUIREMENTS: dict[str, str] = {
         r"\b(?:you|\w+s) (?:have to|need to|has to)\b.{0,60}?"
         r"\b(?:always|every|each|all|any|first|before)\b",
     "I need two sources for every claim":
-        r"\bI (?:want|need|expect|insist on)\b.{1,50}?"
+        r"\bI (?:want|need|expect|insist on)\b(?! (?:an?|the) "
+        r"(?:list|table|overview|summary|count|copy|note|report|draft|number)s?\b).{1,50}?"
         r"\b(?:(?:for|in|with|on|of) (?:every|each|all|any)\b|every |each |all )(?!.*\bby\b)",
-    "I want us on the train": r"\bI (?:want|expect) (?:us|to see|nobody|no |only )\b",
+    "I want us on the train":
+        r"\bI (?:want|expect) (?:us|nobody|no |only |to see (?:them|these|those|all|both|only))\b",
     "I want to be told of every outage": r"\bI want to be " + one_of(
         "told, asked, informed, copied, in cc, consulted, called, warned"
     ),

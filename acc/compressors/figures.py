@@ -53,14 +53,14 @@ def figures(words: str) -> list[Figure]:
     return found
 
 
-def is_near(new: Figure, old: Figure) -> bool:
+def is_near(new: Figure, old: Figure, times: float) -> bool:
     """Whether one figure could stand in the other's place: of like size, and of no other unit.
 
     Who changes a figure may leave out its unit, and seldom adds one.
     """
     if new.value == old.value or new.unit not in ("", old.unit):
         return False
-    return 1 / 3 <= new.value / old.value <= 3
+    return 1 / times <= new.value / old.value <= times
 
 
 def _value(match: re.Match[str]) -> float:

@@ -15,13 +15,14 @@ _DEADLINE = r"\bby (?:the )?" + one_of(
     """end of, close of, start of, next, this, noon, tonight, tomorrow, \\w+day, january, february,
     march, april, may, june, july, august, september, october, november, december, \\d+"""
 )
+_DEADLINE += r"|\bbefore (?:he|she|they|we|I|the|noon|lunch|tomorrow|\w+day)\b"
 _LARGE = one_of(
     """organi[sz]e, plan, arrange, migrate, build, set up, put together, prepare, roll out, launch,
     coordinate, reconcile, translate, onboard, negotiate, work out, draw up, sort out"""
 )
 _WORK = one_of(
     """get, collect, gather, work through, find, produce, compile, deliver, complete, finish,
-    finali[sz]e, clear, clean up, review, investigate, resolve, fix, run, write up, hire, audit,
+    finali[sz]e, write, draft, clear, clean up, review, investigate, resolve, fix, run, write up, hire, audit,
     assess"""
 )
 _WORK = rf"(?:{_LARGE}|{_WORK})"
@@ -31,7 +32,8 @@ GOALS = any_of(
     r"\b(?:I'd|I would|we'd|we would) (?:like|love|want) "
     r"(?:you to|to (?:have|get|see)|an? |the |that |this |all )",
     r"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )",
-    rf"\b(?:I|we) need (?:you )?(?:to )?{_WORK}",
+    rf"\b(?:I|we) need (?:you )?(?:to )?{_WORK}|\bI want to know why\b",
+    r"\bI want (?:the|this|that|our|my) .{3,}|\bI(?:'ll| will) (?:want|need|expect) (?:an?|the|your)\b",
     r"\b(?:I|we) need (?:an?|the|this|that|all|our|my|one|two|three|some|every)\b.{3,}",
     r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)"
     r"(?: here| now| today)? (?:is|will be|would be)\b(?! (?:fine|ok|done|clear))",
@@ -56,7 +58,7 @@ _SMALL = any_of(
     ),
     r"\b(?:right now|straight away|immediately|quickly|asap)\b|\bI need to\b",
     r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b",
-    r"\bI want to (?:know|see|hear|say|be)\b",
+    r"\bI want to (?:see|hear|say|be)\b",
 )  # fmt: skip
 """Over with the turn."""
 

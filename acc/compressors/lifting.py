@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from acc.compressors.figures import DAYS, figures, is_near
+from acc.compressors.figures import DAYS, Figure, figures, is_near
 from acc.compressors.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
@@ -23,7 +23,7 @@ LIFTED = any_of(
     ),
     r"\b(?:you|we|they|everyone|everybody|anyone|anybody|people|\w+s) "
     r"(?:can|may|could|are free to|are allowed to)\b.{0,60}\b" + one_of(
-        "again, now, after all, directly, freely, as you (?:like|please|wish), like any other"
+        "again, now, after all, from here, directly, freely, as you (?:like|please|wish), like any other"
     ),
     r"\b(?:so )?(?:you|we|everyone) (?:can|may) (?:now|again)\b|\bfree to\b",
     r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) "
@@ -32,7 +32,7 @@ LIFTED = any_of(
     r"\b(?:don't|doesn't|do not|does not) (?:have|need) to\b",
     r"\b(?:doesn't|does not|don't|do not|won't) (?:apply|hold|count|matter)\b",
     r"(?:\b(?:is|are)|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome) "
-    r"(?:again|now|after all|too)\b",
+    r"(?:again|now|after all|too|from here|from now)\b",
     r"\b" + one_of(
         "back in (?:scope|play), back to normal, fair game, is yours again, go ahead (?:and|with)"
     ),
@@ -53,7 +53,8 @@ ENDED = any_of(
 
 SWAPPED = any_of(
     r"\b" + one_of(
-        "instead, change of plans?, correction, scratch that, on second thoughts?, new rule"
+        """instead, change of plans?, correction, scratch that, on second thoughts?, new rule,
+        (?:signs|approves|decides|clears|handles) (?:that |it |them )?now"""
     ),
 )  # fmt: skip
 """Says that one thing takes another's place."""
@@ -67,7 +68,7 @@ CHANGED = any_of(
     ),
     r"\b(?:cut|moved?|moves|shift(?:ed)?|push(?:ed)?|changed?|changes|switch(?:ed)?) "
     r"(?:\w+ ){0,4}?to\b|\b(?:has|have|is|was) (?:been )?(?:changed|moved|shifted|pushed)\b",
-    r"\b(?:from|as of|starting|effective) (?:today|now|tomorrow|next week|\w+day)\b",
+    r"\b(?:from|as of|starting|effective) (?:today|now|here|tomorrow|next week|\w+day)\b",
     r"\b(?:new|updated|revised) " + one_of(
         "limit, budget, cap, ceiling, deadline, threshold, rule, maximum, minimum, target, quota"
     ),
@@ -86,6 +87,12 @@ _TIED = re.compile(
     re.I,
 )  # fmt: skip
 """The rule itself names what it is tied to."""
+
+_GENERIC = stems(
+    "fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say "
+    "get go make use tell please thing want also here board let idea may"
+)
+"""Stems that say nothing on which rule is meant."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
@@ -114,13 +121,22 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     """The one among ``items`` that ``words`` put another figure, or another thing, in place of."""
     new = figures(words) if CHANGED.search(words) else []
-    near = [i for i in items if any(is_near(a, b) for a in new for b in figures(_text(i)))]
-    if not near:
-        return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
-    found = clearest(around, near, least=1)
-    if found is None and len(near) == 1 and any(f.unit or f.value > DAYS for f in new):
+    found = clearest(around, _with_figure(new, items, times=10), least=1)
+    if found is not None:
+        return found
+    near = _with_figure(new, items, times=3)
+    if len(near) == 1 and any(figure.unit or figure.value > DAYS for figure in new):
         return near[0]
-    return found
+    return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+
+
+def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:
+    """The items with a figure that one of the ``new`` ones could replace."""
+    return [
+        item
+        for item in items
+        if any(is_near(one, other, times) for one in new for other in figures(_text(item)))
+    ]
 
 
 def clearest(
@@ -129,7 +145,8 @@ def clearest(
     """The item that shares most with ``words``, if it shares enough and more than any other.
 
     A shared stem counts the less, the more items have it; a name counts double. Enough is a
-    score of ``least`` from two stems, or a ``share`` of the item's own.
+    score of ``least`` from two stems, or a ``share`` of the item's own, or all that is said if
+    the item opens with it ("the freeze is over").
     """
     said = _content(words)
     has = [_content(_text(item)) for item in items]
@@ -140,6 +157,8 @@ def clearest(
         shared = said & own
         score = sum((2 if stem in named else 1) / common[stem] for stem in shared)
         enough = score >= least and len(shared) >= min(least, 2)
+        if said and said <= _content(_opening(_text(item))):
+            enough = True
         if shared and (enough or len(shared) / len(own) >= share):
             ranked.append((score, item))
     ranked.sort(key=lambda pair: -pair[0])
@@ -147,7 +166,14 @@ def clearest(
 
 
 def _content(words: str) -> frozenset[str]:
-    return frozenset(stem for stem in stems(words) if not stem.isdigit())
+    return frozenset(stem for stem in stems(words) - _GENERIC if not stem.isdigit())
+
+
+def _opening(text: str) -> str:
+    """The first words of a rule, up to the third that says something."""
+    words = text.split()
+    ends = (n for n in range(1, len(words)) if len(_content(" ".join(words[:n]))) >= 3)
+    return " ".join(words[: next(ends, len(words))])
 
 
 def _text(item: Item) -> str:

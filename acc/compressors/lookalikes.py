@@ -89,6 +89,7 @@ FANCY = any_of(
 )  # fmt: skip
 JOKE = any_of(
     r"\bha(?:ha)+h?\b|\b(?:lol|lmao|rofl)\b|[😂🤣😜😉]|;-?\)",
+    r"^\W*oh,? (?:brilliant|great|lovely|wonderful|fantastic|sure|joy)\b|\*\w+\*|🙄",
     r"\b(?:just |only |am |I'm )(?:kidding|joking|teasing|messing)\b|\bjk\b|\bfor a laugh\b",
 )
 DISCLAIMER = any_of(
@@ -126,6 +127,7 @@ _SELF = re.compile(
     r"(?! (?:want|need|expect|insist|don't|do not|won't|would|am allergic))",
     re.I,
 )
+_REASON = re.compile(r"[,;:–—(]")
 _LEAD = re.compile(r"[,:;–—]|\b(?:so|unless|until|before)\b", re.I)
 
 _ASKING = re.compile(
@@ -174,8 +176,20 @@ def is_hearsay(words: str, before: int) -> bool:
 
 def is_told(words: str) -> bool:
     """Whether a sentence tells of the past, of fancy, or in jest."""
-    past = PAST.search(words) and not OUR_WORD.search(words)
-    return bool(past or FANCY.search(words) or JOKE.search(words) or DISCLAIMER.search(words))
+    return is_past(words, len(words)) or is_fancy(words)
+
+
+def is_fancy(words: str) -> bool:
+    """Whether a sentence is hypothetical, a joke, or takes itself back."""
+    return bool(FANCY.search(words) or JOKE.search(words) or DISCLAIMER.search(words))
+
+
+def is_past(words: str, before: int) -> bool:
+    """Whether what stands at ``before`` is of the past. What follows behind a comma is a reason."""
+    found = PAST.search(words)
+    if found is None or OUR_WORD.search(words):
+        return False
+    return found.start() < before or not _REASON.search(words[before : found.start()])
 
 
 def tells_of_self(words: str, before: int) -> bool:

@@ -34,6 +34,7 @@ LIMITS: dict[str, str] = {
         earlier than, older than, exceed\\w*"""
     ),
     "at most five attempts": rf"{_AT_MOST}.{{0,25}}{NUMBER}",
+    "replays go 25 at a time": rf"{NUMBER}(?: \w+)? (?:at a time|at once)\b",
     "max two meetings": rf"\b(?:maximum|minimum|max|min)\.?(?: of|:| is)?\s{{0,2}}{NUMBER}",
     "15% tops": rf"{NUMBER}.{{0,40}}(?:{_AT_MOST}|\b(?:maximum|minimum|max|tops)\b)",
     "the budget for taxis is 300 euros":
@@ -62,7 +63,7 @@ FORMATS: dict[str, str] = {
     "every summary has three lines":
         rf"(?:{EVER}|\b(?:under|below|max|no more than|has to|must)\b).{{0,60}}?"
         rf"{NUMBER}[ -]?{SIZE}",
-    "two decimals wherever you give a number": rf"{NUMBER}[ -]?{SIZE}.{{0,60}}?{EVER}",
+    "two decimals wherever you give a number": rf"{NUMBER}[ -]?{SIZE}.{{0,100}}?{EVER}",
     "notes for the sponsor: half a page": rf"^[^:?]{{3,50}}: (?:[\w-]+ ){{0,3}}{SIZE}",
     "all dates in ISO": rf"{EACH}.{{0,50}}?\b(?:in|as|with|use) {FORM}",
     "in UTC whenever you name a time": rf"\b(?:in|as|with|use) {FORM}.{{0,40}}?{EVER}",
@@ -83,6 +84,7 @@ FORMATS: dict[str, str] = {
     "address the board as members": r"\b(?:address|refer to) .{1,30}? as\b",
     "call the outage a 'degradation'":
         r"\bcall (?:it|this|them|the|our) .{0,30}?\b(?:an? |the )?[\"“']",
+    "some shops is what we say": r"\bis (?:what|how) we (?:say|write|call|put|spell)\b",
     "no emojis": rf"\bno (?:\w+ )?{_UNWANTED}",
     "keep the replies short":
         rf"\b(?:keep|make) (?:it|them|your|the|all|every|any|\w+s)\b.{{0,30}}?\b{_TERSE}",

@@ -29,7 +29,7 @@ from acc.compressors.entities import entities_in
 from acc.compressors.facts import Fact, canonical, facts_in
 from acc.compressors.goals import NEW_TOPIC, done_by, is_cancelling, is_done, is_goal
 from acc.compressors.lifting import changed_by, clearest, is_lifting, lifted_by
-from acc.compressors.lookalikes import is_hearsay
+from acc.compressors.lookalikes import is_hearsay, is_past
 from acc.compressors.reading import Reading, Said, read
 from acc.compressors.replies import REFUSED
 from acc.compressors.room import Room
@@ -96,7 +96,7 @@ def _constrain(said: Said, clause: str, rule: Rule | None, room: Room) -> None:
     words = plain(clause)
     around = f"{said.before} {words}" if _BACKWARD.search(words) else words
     held = room.open("constraints")
-    told = is_hearsay(words, len(words))
+    told = is_hearsay(words, len(words)) or (rule is None and is_past(words, len(words)))
     lifted = None if told else lifted_by(words, around, held)
     if lifted is not None:
         room.retire(lifted, said.ref, clause)

@@ -12,9 +12,10 @@ from acc.compressors.lookalikes import (
     HAPPENED,
     JOKE,
     PASSING,
+    is_fancy,
     is_hearsay,
+    is_past,
     is_question,
-    is_told,
     tells_of_self,
 )
 from acc.compressors.reading import Said
@@ -56,14 +57,15 @@ def kind_of(words: str, sentence: str = "") -> Kind | None:
             continue
         if tells_of_self(words, match.start()):
             continue
-        offset = max(sentence.find(words), 0)
-        return None if is_hearsay(sentence or words, offset + match.end()) else kind
+        whole = sentence or words
+        place = max(whole.find(words), 0) + match.end()
+        return None if is_hearsay(whole, place) or is_past(whole, place) else kind
     return None
 
 
 def is_no_rule(said: Said) -> bool:
-    """Whether a sentence asks, tells or jests, and so makes, lifts and changes no rule."""
-    if is_question(said.words, said.asks) or is_told(said.words):
+    """Whether a sentence asks, supposes or jests, and so makes, lifts and changes no rule."""
+    if is_question(said.words, said.asks) or is_fancy(said.words):
         return True
     return bool(DISCLAIMER.search(said.after) or JOKE.match(said.after))
 

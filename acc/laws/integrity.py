@@ -12,7 +12,7 @@ from typing import NamedTuple
 from acc.items import Item
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
-from acc.wording import borne_out, find_quote, is_assent, marks, repeated, repeats, stems
+from acc.wording import borne_out, find_quote, is_assent, marks, repeated, repeats, stems, taken
 
 
 MOSTLY = 0.6
@@ -99,8 +99,12 @@ class Sources:
 
     @cached_property
     def privileged_texts(self) -> tuple[str, ...]:
-        """What operator and user said, now or in items that stand."""
-        return (*self.spoken, *(i.words for i in self._items.values() if i.trust >= Trust.USER))
+        """What operator and user said, now or in the quotes of rules and goals that stand.
+
+        Not in other items: their words are the compressor's.
+        """
+        quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
+        return (*self.spoken, *(quote for quote in quotes if quote))
 
     @cached_property
     def _known_marks(self) -> frozenset[str]:
@@ -118,6 +122,8 @@ class Sources:
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
+        if trust >= Trust.USER and (true := self._miscited(words, cited)):
+            return Weight(true.trust, sources, lowered_by=true.ref)
         if trust is not Trust.AGENT:
             return Weight(trust, sources)
         if echoed := self._echoed(words, cited):
@@ -152,6 +158,15 @@ class Sources:
         said = [reply.observation.text] if reply.observation else []
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
+    def _miscited(self, words: str, cited: Sequence[Cited]) -> Observation | None:
+        """The tool or document whose words these are, if they are not those of ``cited``."""
+        said = [_says(c) for c in cited]
+        own = [*said, *self.privileged_texts]
+        if not taken(words, own, self.lower_texts):
+            return None
+        theirs = [o for o in self.lower if taken(words, own, [o.text])]
+        return min(theirs, key=lambda o: o.trust, default=None)
+
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
         """The lowest observation whose words the agent repeats in saying ``words``."""
         foreign = marks(words) - self._known_marks
@@ -170,6 +185,12 @@ class Sources:
         for c in cited:
             refs.extend(c.item.sources if c.item is not None else (c.ref,))
         return tuple(dict.fromkeys(refs))
+
+
+def _says(cited: Cited) -> str:
+    if cited.observation is not None:
+        return cited.observation.text
+    return cited.item.words if cited.item is not None else ""
 
 
 class Quoted(NamedTuple):

@@ -16,7 +16,7 @@ from acc.laws.pinning import carry, rule, same_rule
 from acc.laws.reasons import Reason
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
-from acc.wording import borne_out, marks, repeats, same_polarity, split_line, stems
+from acc.wording import borne_out, marks, repeats, same_polarity, split_line, stems, taken
 
 FLOOD = 4
 """Times a slot's places that a proposal may name items for it; the rest is refused unread."""
@@ -90,7 +90,7 @@ def _add_rule(
     spoken = {
         name: value
         for name, value in proposed.fields.items()
-        if not (isinstance(value, str) and _taken(value, own, sources.lower_texts))
+        if not (isinstance(value, str) and taken(value, own, sources.lower_texts))
     }
     fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text}
     for item in _built(draft, slot, fields, source, weight):
@@ -141,23 +141,12 @@ def _proposers(
         draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
         return ()
     own = [c.observation.text for c in able if c.observation] + list(sources.privileged_texts)
-    if _taken(said, own, sources.lower_texts):
+    if taken(said, own, sources.lower_texts) or any(repeats(said, t) for t in sources.lower_texts):
         draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
         return ()
     if len(able) < len(cited):
         draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able))
     return able
-
-
-def _taken(said: str, own: Sequence[str], lower: Sequence[str]) -> bool:
-    if any(repeats(said, text) for text in lower):
-        return True
-    own_words = frozenset().union(*(stems(t) for t in own))
-    own_marks = frozenset().union(*(marks(t) for t in own))
-    lower_marks = frozenset().union(*(marks(t) for t in lower))
-    lower_words = frozenset().union(*(stems(t) for t in lower))
-    taken = (stems(said) - own_words) & lower_words
-    return bool((marks(said) - own_marks) & lower_marks) or len(taken) >= 0.4 * max(1, len(stems(said)))
 
 
 def _update(

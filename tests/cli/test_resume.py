@@ -19,7 +19,8 @@ from acc.controller import MemoryController
 from acc.conversations import read_conversation
 from acc.stores.chroma import ChromaArtifactStore
 
-TURNS = 12
+TURNS = 60
+"""Enough that a signal arrives long before the last turn."""
 
 
 @pytest.fixture
@@ -93,6 +94,6 @@ def test_set_aside_items_of_a_killed_last_turn_are_written_without_another_turn(
         state = memory.step(state, turn, thread="nodes").state
     memory.artifacts.close()  # without Memory.close, as a kill leaves it
     assert run(["replay", str(conversation), "--memory", str(tmp_path / "memory")]) == 0
-    assert "has all 12 turns: nothing to replay" in capsys.readouterr().out
+    assert f"has all {TURNS} turns: nothing to replay" in capsys.readouterr().out
     with closing(ChromaArtifactStore.embedded(tmp_path / "memory")) as store:
         assert facts(evidence(store, "nodes")) == facts(uninterrupted(conversation)[0])
