@@ -16,11 +16,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from acc.commit import Commit, commit
+from acc.commit import Commit
 from acc.compress import Proposal
-from acc.errors import AccError, AuditError
+from acc.errors import AuditError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState, canonical_json
 from acc.store import Thread
@@ -56,7 +54,7 @@ class AuditLog:
             body = {**record, "format": FORMAT, "previous": self._digest}
             if self._head and record["prior"] == self._head:
                 del body["prior_state"]  # it stands in the record before
-            digest = _digest(body)
+            digest = digest_of(body)
             line = canonical_json({**body, "digest": digest}) + "\n"
             with self.path.open("ab") as file:
                 file.write(line.encode("utf-8", "surrogatepass"))
@@ -97,7 +95,7 @@ class AuditLog:
                     if _is_whole(line):
                         yield _parsed(line, self.path, number)
                     elif _is_whole(line[:-1]):
-                        raise _changed(f"{self.path}, line {number}")
+                        raise changed(f"{self.path}, line {number}")
 
     def _opened(self) -> str:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,78 +163,7 @@ def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[d
     return changes
 
 
-def verify(
-    log: AuditLog,
-    policies: Mapping[str, Policy],
-    *,
-    head: str = "",
-) -> int:
-    """Recompute every commit of ``log``.
-
-    Args:
-        log: The log.
-        policies: Policy by fingerprint: those the thread was ever run under.
-        head: Hash of the state that should be the newest; found by the caller elsewhere.
-
-    Returns:
-        Number of commits, all of which came out the same, to the byte.
-
-    Raises:
-        AuditError: The first record that does not hold; says which line, and what.
-    """
-    state: CompressedCognitiveState | None = None
-    digest = ""
-    count = 0
-    for count, entry in enumerate(log.records(), 1):
-        where = f"{log.path}, line {count}"
-        if entry.get("previous") != digest:
-            raise AuditError("a record is missing or out of place", where=where)
-        body = {key: value for key, value in entry.items() if key != "digest"}
-        digest = str(entry.get("digest"))
-        if digest != _digest(body):
-            raise _changed(where)
-        state = _recomputed(entry, policies, state, where)
-    if head and (state is None or head != state.hash):
-        end = state.hash[:12] if state else "none"
-        raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=str(log.path))
-    return count
-
-
-def _recomputed(
-    entry: Mapping[str, Any],
-    policies: Mapping[str, Policy],
-    before: CompressedCognitiveState | None,
-    where: str,
-) -> CompressedCognitiveState:
-    fingerprint = entry["policy"]["fingerprint"]
-    policy = policies.get(fingerprint)
-    if policy is None:
-        raise AuditError(
-            f"made under policy {fingerprint}: {entry['policy']['schema']}, "
-            f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
-            where=where,
-            mend="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
-        )
-    try:
-        prior = before
-        if prior is None or "prior_state" in entry:
-            prior = policy.schema.load(entry["prior_state"])
-        again = commit(
-            prior,
-            Proposal.model_validate(entry["proposal"]) if entry["proposal"] else None,
-            Turn.model_validate(entry["turn"]),
-            [Evidence.model_validate(e) for e in entry["evidence"]],
-            policy,
-        )
-    except (AccError, ValidationError, KeyError, TypeError) as error:
-        raise AuditError(f"the commit does not recompute: {error}", where=where) from error
-    said = {"state": again.state.canonical(), "notes": [n.model_dump(mode="json") for n in again.notes]}
-    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
-        raise AuditError("the commit recomputes to another state", where=where)
-    return again.state
-
-
-def _digest(body: Mapping[str, Any]) -> str:
+def digest_of(body: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
 
 
@@ -245,10 +172,12 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         entry = json.loads(line)
     except ValueError as error:
-        raise AuditError("a record is not JSON", where=where, mend="restore the log from a backup") from error
+        raise AuditError(
+            "a record is not JSON", where=where, mend="restore the log from a backup"
+        ) from error
     written = canonical_json(entry).encode("utf-8", "surrogatepass")
     if not isinstance(entry, dict) or line not in (written, written + b"\n"):
-        raise _changed(where)
+        raise changed(where)
     return entry
 
 
@@ -277,7 +206,7 @@ def _drop_torn_line(path: Path) -> None:
         if torn.endswith(b"\n"):
             return
         if _is_whole(torn[:-1]) and not _is_whole(torn):
-            raise _changed(str(path))
+            raise changed(str(path))
         if _is_whole(torn):
             file.seek(end)
             file.write(b"\n")
@@ -296,7 +225,7 @@ def _is_whole(line: bytes) -> bool:
     return True
 
 
-def _changed(where: str) -> AuditError:
+def changed(where: str) -> AuditError:
     return AuditError("the record was changed", where=where, mend="restore the log from a backup")
 
 

@@ -132,9 +132,7 @@ class Branch:
     def _placed(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
         start = self._next + len(self._unsaved)
         return [
-            artifact.model_copy(
-                update={"seq": seq, "id": self.id_of(seq), "branch": self.name}
-            )
+            artifact.model_copy(update={"seq": seq, "id": self.id_of(seq), "branch": self.name})
             for seq, artifact in enumerate(artifacts, start)
         ]
 

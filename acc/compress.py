@@ -125,7 +125,9 @@ class Proposal(BaseModel):
             for entry in _objects(entries, name)
         )
         retire = tuple(
-            Retirement(id=_text(e.get("id")), cites=_refs(e.get("cites")), quote=_text(e.get("quote")))
+            Retirement(
+                id=_text(e.get("id")), cites=_refs(e.get("cites")), quote=_text(e.get("quote"))
+            )
             for e in _objects(data.get("retire", ()), "retire")
         )
         return cls(mode=mode, items=items, retire=retire, author=author)
@@ -162,7 +164,9 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
     Raises:
         SchemaError: An item field that strict output cannot express.
     """
-    slots = {name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()}
+    slots = {
+        name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()
+    }
     carry = "unmentioned items stay" if mode == "revise" else "unmentioned items go"
     retire = {
         "id": _string("id of the item that no longer holds"),
@@ -176,7 +180,9 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
 def _wire_item(slot: SlotField) -> dict[str, Any]:
     fields = {name: _field_schema(slot, name) for name in slot.item.wire_fields()}
     cited = {
-        "cites": _array(_string(""), "refs of observations or evidence it rests on, or ids it carries on"),
+        "cites": _array(
+            _string(""), "refs of observations or evidence it rests on, or ids it carries on"
+        ),
         "id": _string("id of the prior item it carries on or updates; empty for a new one"),
     }
     return _object({**fields, **cited})
@@ -186,7 +192,8 @@ _DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
 
 
 def _field_schema(slot: SlotField, name: str) -> dict[str, Any]:
-    found = TypeAdapter[Any](slot.item.model_fields[name].annotation).json_schema()
+    annotation: Any = slot.item.model_fields[name].annotation
+    found = TypeAdapter(annotation).json_schema()
     schema = {key: value for key, value in found.items() if key not in _DROPPED}
     if schema.get("type") not in ("string", "integer", "number", "boolean"):
         raise SchemaError(

@@ -15,14 +15,14 @@ from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem, Retirement
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
+from acc.fallback import compressed
 from acc.laws.reasons import Reason
-from acc.policy import Policy
 from acc.memory import Memory
-from acc.run import Step, compressed
+from acc.policy import Policy
+from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Channel, Evidence, Observation, Turn
-
 
 Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
@@ -34,9 +34,7 @@ class MemoryController(Memory):
     Open one with `open`, or give the parts: a store, a compressor, and what `Memory` takes.
     """
 
-    def step(
-        self, state: Stored, turn: Turn, *, thread: str | Thread
-    ) -> Step:
+    def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
         """Take in a turn and replace the state.
 
         Args:
@@ -75,7 +73,10 @@ class MemoryController(Memory):
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.close()
 
@@ -83,9 +84,7 @@ class MemoryController(Memory):
 class AsyncMemoryController(Memory):
     """`MemoryController` for asynchronous agents: I/O happens off the event loop."""
 
-    async def step(
-        self, state: Stored, turn: Turn, *, thread: str | Thread
-    ) -> Step:
+    async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
         """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""
         with self.running(state, turn, thread) as run:
             await asyncio.to_thread(run.store)
@@ -106,7 +105,10 @@ class AsyncMemoryController(Memory):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
 
@@ -159,7 +161,9 @@ def seed(
         ConfigurationError: One cannot be held word for word.
     """
     policy = policy or Policy()
-    said = [("constraints", text) for text in rules] + [("goal_orientation", text) for text in goals]
+    said = [("constraints", text) for text in rules] + [
+        ("goal_orientation", text) for text in goals
+    ]
     words = tuple(Observation(channel=Channel.OPERATOR, text=text) for _, text in said)
     turn = Turn(observations=words).numbered(0)
     items = tuple(
@@ -178,7 +182,9 @@ def seed(
     return done.state
 
 
-def retirement(state: CompressedCognitiveState, item_ids: Sequence[str], reason: str) -> tuple[Turn, Proposal]:
+def retirement(
+    state: CompressedCognitiveState, item_ids: Sequence[str], reason: str
+) -> tuple[Turn, Proposal]:
     """The operator's turn and proposal that retire ``item_ids`` (law 7's way out)."""
     words = f"retire {', '.join(item_ids)}: {reason}" if reason else f"retire {', '.join(item_ids)}"
     turn = Turn(observations=(Observation(channel=Channel.OPERATOR, text=words),))

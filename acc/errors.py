@@ -60,7 +60,9 @@ class PinnedOverflow(AccError):
         items: Ids of the pinned items that have to be carried.
     """
 
-    def __init__(self, what: str, *, items: tuple[str, ...], where: str = "", mend: str = "") -> None:
+    def __init__(
+        self, what: str, *, items: tuple[str, ...], where: str = "", mend: str = ""
+    ) -> None:
         self.items = items
         super().__init__(what, where=where, mend=mend)
 

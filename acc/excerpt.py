@@ -102,7 +102,11 @@ def _ends(text: str) -> list[str]:
     head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
     begun = max(head.rfind(space) for space in " \n\t") + 1
     whole = re.search(r"\s", tail)
-    return [*head[:begun].splitlines(), GAP, *tail[whole.start() if whole else len(tail) :].splitlines()]
+    return [
+        *head[:begun].splitlines(),
+        GAP,
+        *tail[whole.start() if whole else len(tail) :].splitlines(),
+    ]
 
 
 def _pieces(line: str) -> Iterator[str]:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Union
 
 from pydantic import BaseModel, ConfigDict
 
@@ -99,7 +98,7 @@ class Context:
         return evidence
 
 
-Judgement = Union[Verdict, bool]
+Judgement = Verdict | bool
 GateLike = Callable[[Candidate, Context], Judgement]
 
 
@@ -115,7 +114,9 @@ class Gate:
         """Judge one candidate."""
         raise NotImplementedError
 
-    def verdict(self, admitted: bool, candidate: Candidate, reason: str, *telemetry: str) -> Verdict:
+    def verdict(
+        self, admitted: bool, candidate: Candidate, reason: str, *telemetry: str
+    ) -> Verdict:
         """A verdict of this gate."""
         return Verdict(
             admitted=admitted, score=round(candidate.score, 6), reason=reason, gate=self.name,

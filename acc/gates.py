@@ -43,7 +43,9 @@ class Relevance(Gate):
         if shared < min(self.words, len(context.about)) and not context.relaxed:
             return self.verdict(False, candidate, f"{shared} of the turn's words in it")
         floor = "; floor: threshold lowered" if context.relaxed else ""
-        return self.verdict(True, candidate, f"score {candidate.score:.2f}, {shared} shared words{floor}")
+        return self.verdict(
+            True, candidate, f"score {candidate.score:.2f}, {shared} shared words{floor}"
+        )
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class Fresh(Gate):
         retired = context.retired.get(artifact.ref, 0)
         overtaken = artifact.turn < retired <= context.state.turn
         if overtaken and artifact.channel is Channel.USER:
-            return self.verdict(False, candidate, f"what it asked for was retired in turn {retired}")
+            return self.verdict(
+                False, candidate, f"what it asked for was retired in turn {retired}"
+            )
         if later := self._later(candidate, context):
             return self.verdict(False, candidate, f"overtaken by {later}")
         return self.verdict(True, candidate, "nothing later on its subject")
@@ -122,7 +126,11 @@ class Contradiction(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare each directing sentence with each rule."""
         trust = _trust(candidate)
-        rules = [i for s, i in context.state.items() if s.rules.pinned and s.rules.quote and i.trust > trust]
+        rules = [
+            i
+            for s, i in context.state.items()
+            if s.rules.pinned and s.rules.quote and i.trust > trust
+        ]
         if rules:
             for sentence in _directives(candidate.artifact.text):
                 for rule in rules:
@@ -166,7 +174,9 @@ class Budget(Gate):
         """Count."""
         used = sum(context.counter(e.text) for e in context.admitted)
         cost = context.counter(context.read(candidate).text)
-        return self.verdict(used + cost <= self.tokens, candidate, f"{used} + {cost} of {self.tokens} tokens")
+        return self.verdict(
+            used + cost <= self.tokens, candidate, f"{used} + {cost} of {self.tokens} tokens"
+        )
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
@@ -176,7 +186,13 @@ def default_gate(tokens: int = 1_200) -> Gate:
     are asked about too.
     """
     return (
-        Trusted() & Relevance() & Fresh() & Contradiction() & Novelty() & Distinct() & Budget(tokens)
+        Trusted()
+        & Relevance()
+        & Fresh()
+        & Contradiction()
+        & Novelty()
+        & Distinct()
+        & Budget(tokens)
     )
 
 
@@ -215,7 +231,11 @@ def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation
     if len(words) > 40:
         return
     for _, item in context.state.items():
-        if not isinstance(item, Relation) or item.touched <= artifact.turn or item.turn <= artifact.turn:
+        if (
+            not isinstance(item, Relation)
+            or item.touched <= artifact.turn
+            or item.turn <= artifact.turn
+        ):
             continue
         about = stems(f"{item.subject} {item.predicate}")
         value = marks(item.object)

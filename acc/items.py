@@ -35,13 +35,18 @@ def one_line(text: str) -> str:
 
 
 def _read_trust(value: Any) -> Any:
-    return Trust[value.upper()] if isinstance(value, str) and value.upper() in Trust.__members__ else value
+    return (
+        Trust[value.upper()]
+        if isinstance(value, str) and value.upper() in Trust.__members__
+        else value
+    )
 
 
 TrustWord = Annotated[
     Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
 ]
 """A `Trust`, stored by its name."""
+
 
 def _as_line(value: Any) -> Any:
     return one_line(value) if isinstance(value, str) else value

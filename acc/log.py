@@ -12,18 +12,15 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime, timedelta
 from itertools import count
 
-from acc.branch import Branch, race
+from acc.branch import Branch
+from acc.claims import Claims
 from acc.errors import StoreError
 from acc.laws.reasons import SetAside
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.turn import Channel, Observation, Turn
-
-LEASE = timedelta(minutes=2)
-"""In a shared store, a claim without a commit is a writer under way for so long; then a dead one."""
 
 
 class ThreadLog:
@@ -32,6 +29,7 @@ class ThreadLog:
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self.store = store
         self.thread = thread
+        self.claims = Claims(store, thread, now)
         self._now = now
         self._branches: dict[str, Branch] = {}
 
@@ -69,14 +67,14 @@ class ThreadLog:
             whole = _completed(turn, branch, stored)
             keys = identities(whole.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
-            claimed = self._marked(branch, "t", number)
-            if claimed is None and {a.identity for a in stored} <= set(keys):
-                claimed = self._claimed(branch, number, mine)
-            if claimed is not None and claimed.text == mine:
-                repeats = self._marked(branch, "s", number) is not None
-                return branch, self._write(branch, whole, keys, number, [claimed]), repeats
-            if claimed is not None:
-                self._refuse_race(branch, claimed)
+            claim = self.claims.of(branch, number)
+            if claim is None and {a.identity for a in stored} <= set(keys):
+                claim = self.claims.make(branch, number, mine)
+            if claim is not None and claim.text == mine:
+                repeats = self.claims.successor(branch, number) is not None
+                return branch, self._write(branch, whole, keys, number, [claim]), repeats
+            if claim is not None:
+                self.claims.refuse_race(branch, claim)
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -86,44 +84,20 @@ class ThreadLog:
         """
         number = state.turn + 1
         for branch in self._candidates(state):
-            if self._marked(branch, "t", number) is None:
+            if self.claims.of(branch, number) is None:
                 turn = Turn(observations=tuple(observations))
                 self._write(branch, turn, identities(observations), number)
                 return
 
-    def claim(self, branch: Branch, state: CompressedCognitiveState) -> None:
-        """Have ``state`` be the successor on a shared store's branch, where the first one wins.
-
-        Raises:
-            ConflictError: Another process committed this turn while this one was under way.
-        """
-        if not self.store.shared:
-            return
-        self.store.add(self.thread.tenant, [self._mark(branch, "s", state.turn, state.hash)])
-        successor = self._marked(branch, "s", state.turn)
-        if successor is None or successor.text != state.hash:
-            raise race(self.thread, branch.name)
-
-    def keep(self, branch: Branch, turn: int, set_aside: Sequence[SetAside], *, later: bool) -> None:
+    def keep(
+        self, branch: Branch, turn: int, set_aside: Sequence[SetAside], *, later: bool
+    ) -> None:
         """Store items that left the state; ``later`` writes them with the next turn's evidence."""
         known = branch.own(turn, "set_aside")
         ids = {a.identity for a in known}
         first = len({a.ref for a in known})
-        new: list[Artifact] = []
-        gone = [g for g in set_aside if f"{turn}:{g.item.id}:{g.reason.value}" not in ids]
-        for index, entry in enumerate(gone, first):
-            texts = split_text(entry.item.words)
-            new.extend(
-                Artifact(
-                    id="", thread=self.thread.key, branch=branch.name, seq=0, turn=turn,
-                    kind="set_aside", ref=f"x{turn}" + (f".{index}" if index else ""),
-                    channel=Channel(entry.item.trust.word), part=part, parts=len(texts), trust=entry.item.trust, name=entry.slot, text=text,
-                    identity=f"{turn}:{entry.item.id}:{entry.reason.value}",
-                    sources=entry.item.sources, at=self._now(),
-                    reason=entry.reason.value,
-                )
-                for part, text in enumerate(texts)
-            )  # fmt: skip
+        gone = [g for g in set_aside if _gone_id(turn, g) not in ids]
+        new = [a for n, g in enumerate(gone, first) for a in self._gone(branch, turn, n, g)]
         branch.append_later(new)
         if not later:
             branch.flush()
@@ -164,38 +138,6 @@ class ThreadLog:
             self._branches[name] = branch
         return branch
 
-    def _claimed(self, branch: Branch, number: int, digest: str) -> Artifact:
-        """The claim of the turn: mine, or of whoever was first in a shared store."""
-        mine = self._mark(branch, "t", number, digest)
-        if not self.store.shared:
-            return mine  # written together with the evidence
-        self.store.add(self.thread.tenant, [mine])
-        return self._marked(branch, "t", number) or mine
-
-    def _refuse_race(self, branch: Branch, claimed: Artifact) -> None:
-        if not self.store.shared or self._marked(branch, "s", claimed.turn):
-            return
-        age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(claimed.at)
-        if age < LEASE:
-            raise race(self.thread, branch.name)
-
-    def _marked(self, branch: Branch, letter: str, turn: int) -> Artifact | None:
-        exclusive = not self.store.shared
-        if exclusive and (letter == "s" or not branch.own(turn, "observation")):
-            return None  # nobody else writes, and a claim comes with its evidence
-        found = self.store.get(self.thread.tenant, [self._mark_id(branch, letter, turn)])
-        return found[0] if found else None
-
-    def _mark(self, branch: Branch, letter: str, turn: int, text: str) -> Artifact:
-        return Artifact(
-            id=self._mark_id(branch, letter, turn), thread=self.thread.key, branch=branch.name, seq=0,
-            turn=turn, kind="claim" if letter == "t" else "successor", text=text, identity=text,
-            at=self._now(),
-        )  # fmt: skip
-
-    def _mark_id(self, branch: Branch, letter: str, turn: int) -> str:
-        return f"{self.thread.key}.{branch.name}:{letter}{turn}"
-
     def _write(
         self,
         branch: Branch,
@@ -217,9 +159,21 @@ class ThreadLog:
         fresh = [] if self.store.shared or not new else marks
         branch.append(new, *fresh)
         named = tuple(
-            o.model_copy(update={"ref": ref}) for o, ref in zip(turn.observations, refs, strict=True)
+            o.model_copy(update={"ref": ref})
+            for o, ref in zip(turn.observations, refs, strict=True)
         )
         return turn.numbered(number).model_copy(update={"observations": named})
+
+    def _gone(self, branch: Branch, turn: int, index: int, gone: SetAside) -> Iterator[Artifact]:
+        texts = split_text(gone.item.words)
+        for part, text in enumerate(texts):
+            yield Artifact(
+                id="", thread=self.thread.key, branch=branch.name, seq=0, turn=turn,
+                kind="set_aside", ref=f"x{turn}" + (f".{index}" if index else ""), part=part,
+                parts=len(texts), channel=Channel(gone.item.trust.word), trust=gone.item.trust,
+                name=gone.slot, text=text, identity=_gone_id(turn, gone), at=self._now(),
+                sources=gone.item.sources, reason=gone.reason.value,
+            )  # fmt: skip
 
     def _artifacts(
         self, branch: Branch, observation: Observation, key: str, ref: str, number: int
@@ -231,6 +185,10 @@ class ThreadLog:
                 part=part, parts=len(texts), channel=observation.channel, name=observation.name,
                 call_id=observation.call_id, text=text, identity=key, at=self._now(),
             )  # fmt: skip
+
+
+def _gone_id(turn: int, gone: SetAside) -> str:
+    return f"{turn}:{gone.item.id}:{gone.reason.value}"
 
 
 def is_reply(artifact: Artifact) -> bool:

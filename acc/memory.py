@@ -112,7 +112,9 @@ class Memory:
         """A stored state under this memory's schema; see `CompressedCognitiveState.load`."""
         return self.settings.policy.schema.load(raw)
 
-    def open_evidence(self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread) -> str:
+    def open_evidence(
+        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
+    ) -> str:
         """The whole text behind a reference in ``state``.
 
         Raises:
@@ -122,7 +124,9 @@ class Memory:
             branch = self.log_of(whose(thread)).branch(state.branch)
             if not branch.parts(ref):
                 raise InputError(
-                    f"no evidence {ref!r}", where=f"branch {state.branch}", mend="use a ref of the state"
+                    f"no evidence {ref!r}",
+                    where=f"branch {state.branch}",
+                    mend="use a ref of the state",
                 )
             return branch.text(ref)
 

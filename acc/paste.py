@@ -87,7 +87,9 @@ def _closing(text: str, position: int, fence: str) -> int:
     return len(text)
 
 
-_FORWARDED = re.compile(r"[>*\s]{0,8}(?:-{2,}\s{0,3}(?:original|forwarded) message|begin forwarded message)", re.I)
+_FORWARDED = re.compile(
+    r"[>*\s]{0,8}(?:-{2,}\s{0,3}(?:original|forwarded) message|begin forwarded message)", re.I
+)
 _SENDER = re.compile(r"[>*\s]{0,8}(?:from|von|de)\s{0,3}:", re.I)
 _HEADER = re.compile(r"[>*\s]{0,8}(?:sent|gesendet|date|datum|to|an|subject|betreff)\s{0,3}:", re.I)
 
@@ -136,7 +138,7 @@ def _runs(text: str, belongs: Callable[[str], bool], least: int) -> Iterator[Spa
 
 _OPENS = re.compile(r"""(?:(?<=[\s(\[{:,;–—-])|\A)["‘](?=\S)|[“„«]""")
 _CLOSES = {
-    '"': re.compile(r"""(?<=\S)"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
+    '"': re.compile(r"""\"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
     "‘": re.compile(r"(?<=\S)’(?=\W|\Z)"),
     "“": re.compile("”"),
     "„": re.compile("[“”]"),
@@ -157,7 +159,9 @@ def _quotations(text: str) -> Iterator[Span]:
             if _is_long(text[opening.end() : closing.start()]):
                 yield opening.start(), closing.end()
             continue
-        introduced = text[: opening.start()].rstrip()[-1:] in (":", ",") if mark not in unclosed else False
+        introduced = (
+            text[: opening.start()].rstrip()[-1:] in (":", ",") if mark not in unclosed else False
+        )
         unclosed.add(mark)
         if introduced and _is_long(text[opening.end() :]):
             yield opening.start(), len(text)

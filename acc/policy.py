@@ -40,7 +40,9 @@ class Policy:
             object.__setattr__(self, "max_tokens", self.schema.max_tokens)
         if self.max_tokens < 64:
             raise ConfigurationError(
-                f"max_tokens is {self.max_tokens}", where="Policy", mend="give the state 64 tokens or more"
+                f"max_tokens is {self.max_tokens}",
+                where="Policy",
+                mend="give the state 64 tokens or more",
             )
 
     @property

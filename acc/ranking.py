@@ -205,7 +205,9 @@ class LexicalIndex:
                 continue
             places = np.frombuffer(self._postings[term][0], np.int32)
             places = places[: np.searchsorted(places, count)]
-            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)].astype(np.float64)
+            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)].astype(
+                np.float64
+            )
             idf = math.log1p((count - len(places) + 0.5) / (len(places) + 0.5))
             scores[places] += idf * (k1 + 1) * tf / (tf + scale[places])
         return scores
@@ -213,7 +215,9 @@ class LexicalIndex:
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """What fades in from either side, within a run, as far as `REACH`."""
         around = np.zeros(len(own))
-        runs = np.frombuffer(self._runs, np.int32)[: len(own)] if len(own) else np.zeros(0, np.int32)
+        runs = (
+            np.frombuffer(self._runs, np.int32)[: len(own)] if len(own) else np.zeros(0, np.int32)
+        )
         for distance in range(1, min(REACH, len(own) - 1) + 1):
             together = runs[distance:] == runs[:-distance]
             if not together.any():

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.items import Cue, Entity, Uncertainty
 from acc.branch import Branch
+from acc.items import Cue, Entity, Uncertainty
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact
 from acc.turn import Turn

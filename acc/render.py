@@ -39,7 +39,9 @@ def render_toon(state: CompressedCognitiveState) -> str:
         if items := getattr(state, name):
             tables[name] = _rows(slot, items)
     if state.lifted:
-        tables["lifted"] = [{"rule": entry.text, "because": entry.because} for entry in state.lifted]
+        tables["lifted"] = [
+            {"rule": entry.text, "because": entry.because} for entry in state.lifted
+        ]
     if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [
             {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in unread
@@ -86,7 +88,9 @@ def render_predicates(state: CompressedCognitiveState) -> str:
             body = slot.rules.join.join(_predicate(item) for item in items)
             paragraphs.append(f"{name}:\n{body}")
     if state.lifted:
-        lifted = (f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted)
+        lifted = (
+            f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted
+        )
         paragraphs.append("lifted:\n" + " ".join(lifted))
     if pending := [o for o in state.pending if o.shown]:
         unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
@@ -107,7 +111,9 @@ def _body(item: Item) -> str:
         return f"level({item.level}) gaps({_terms(item.gap)})"
     if isinstance(item, Gist):
         return _conjunction(item.text)
-    head, *rest = (name for name in item.own_fields() if name not in (*item.unseen, "done", "channel"))
+    head, *rest = (
+        name for name in item.own_fields() if name not in (*item.unseen, "done", "channel")
+    )
     if not rest:
         return _term(str(getattr(item, head)))
     arguments = " ".join(_term(str(getattr(item, name))) for name in rest)
@@ -134,7 +140,9 @@ def _terms(text: str) -> str:
 
 def _conjunction(text: str) -> str:
     """The one item of a slot may be several terms joined by ``&``: there is no other to pose as."""
-    return text if all(_is_terms(part, single=True) for part in text.split(" & ")) else _quoted(text)
+    return (
+        text if all(_is_terms(part, single=True) for part in text.split(" & ")) else _quoted(text)
+    )
 
 
 def _atom(text: str) -> str:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from acc.audit import record
-from acc.commit import Commit, commit
-from acc.compress import Compressor, Proposal
-from acc.errors import CompressionError
-from acc.excerpt import cut_turn
-from acc.gate import Context, Verdict, qualify
-from acc.laws.held import pending_is_full
 from acc.branch import Branch
+from acc.commit import Commit, commit
+from acc.compress import Proposal
+from acc.excerpt import cut_turn
+from acc.fallback import acompressed, compressed
+from acc.gate import Context, Verdict, qualify
 from acc.log import is_reply
-from acc.policy import Policy
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn, storable
+from acc.turn import Channel, Evidence, Observation, Turn
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -114,7 +111,9 @@ class Run:
     def compress(self) -> None:
         """A proposal, or the declared fallback; a failing compressor stops nothing (law 9)."""
         with self._timed("compress"):
-            self._proposal, self._failure = compressed(*self._to_read(), fallback=self._settings.fallback)
+            self._proposal, self._failure = compressed(
+                *self._to_read(), fallback=self._settings.fallback
+            )
 
     async def acompress(self) -> None:
         """As `compress`, awaiting a compressor that offers ``acompress``."""
@@ -135,7 +134,7 @@ class Run:
         with self._timed("keep"), self._memory.lock:
             log, audit = self._memory.log_of(self._thread), self._memory.audit_of(self._thread)
             if not self._repeats:
-                log.claim(self._branch, self._done.state)
+                log.claims.commit(self._branch, self._done.state)
             if audit is not None:
                 audit.append(self._record())
             # With an audit record to recover them from, set-aside items ride with the next write.
@@ -151,13 +150,23 @@ class Run:
         )  # fmt: skip
 
     def _to_read(self) -> tuple[Any, ...]:
-        return (self._memory.compressor, self._turn, self._state, self._evidence, self._settings.policy)
+        return (
+            self._memory.compressor,
+            self._turn,
+            self._state,
+            self._evidence,
+            self._settings.policy,
+        )
 
     def _with_reply(self, turn: Turn) -> Turn:
         """The reply before, under the ref by which it is stored; found in the log if not given."""
         if any(o.channel is Channel.AGENT for o in turn.observations[:1]):
             return turn
-        earlier = (a for n in (self._state.turn, self._state.turn - 1) for a in self._branch.at_turn(n)[::-1])
+        earlier = (
+            a
+            for n in (self._state.turn, self._state.turn - 1)
+            for a in self._branch.at_turn(n)[::-1]
+        )
         last = next((a for a in earlier if is_reply(a)), None)
         if last is None:
             return turn
@@ -194,82 +203,3 @@ class _Timed:
 
     def __exit__(self, *_: object) -> None:
         self._ms[self._stage] = 1000 * (self._seconds() - self._start)
-
-
-def compressed(
-    compressor: Compressor | None,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    *,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
-    """A proposal and why it is not the compressor's own, if it is not (law 9).
-
-    None as proposal: nothing usable came out, and the last good items stand.
-    """
-    first = compressor or _rules()
-    try:
-        return _checked(first(turn, state, evidence)), ""
-    except Exception as error:
-        return _fallen_back(error, turn, state, evidence, policy, fallback)
-
-
-async def acompressed(
-    compressor: Compressor | None,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    *,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
-    """As `compressed`, awaiting what is to be awaited."""
-    first = compressor or _rules()
-    try:
-        proposal = getattr(first, "acompress", first)(turn, state, evidence)
-        return _checked(await proposal if inspect.isawaitable(proposal) else proposal), ""
-    except Exception as error:
-        return _fallen_back(error, turn, state, evidence, policy, fallback)
-
-
-def _fallen_back(
-    error: Exception,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
-    failure = _told(error)
-    if fallback is None and pending_is_full(turn, policy):
-        fallback = _rules()
-    if fallback is None:
-        return None, failure
-    try:
-        return _checked(fallback(turn, state, evidence)), failure
-    except Exception as second:
-        return None, f"{failure}; fallback: {_told(second)}"
-
-
-def _told(error: Exception) -> str:
-    try:
-        return storable(f"{type(error).__name__}: {error}"[:2_000])
-    except Exception:  # an error that cannot even say what it is
-        return type(error).__name__
-
-
-def _checked(proposal: Any) -> Proposal:
-    if not isinstance(proposal, Proposal):
-        raise CompressionError(f"the compressor returned {type(proposal).__name__}, not a Proposal")
-    proposal = Proposal.model_validate(proposal.model_dump())
-    if proposal.mode == "rewrite" and not proposal.items:
-        raise CompressionError("the rewrite is empty")
-    return proposal
-
-
-def _rules() -> Compressor:
-    from acc.compressors.rules import RuleCompressor
-
-    return RuleCompressor()

@@ -110,7 +110,9 @@ def check_slots(
     where = state.__qualname__
     for name, parent in inherited.items():
         if name not in slots:
-            raise SchemaError(f"slot {name!r} lost its Slot", where=where, mend="keep the inherited annotation")
+            raise SchemaError(
+                f"slot {name!r} lost its Slot", where=where, mend="keep the inherited annotation"
+            )
         _check_tightened(where, parent, slots[name])
     for slot in slots.values():
         _check_item(where, slot)
@@ -158,10 +160,14 @@ def _check_item(where: str, slot: SlotField) -> None:
             mend=f"set head and key to names out of {', '.join(fields) or 'fields that you add'}",
         )
     if slot.rules.places < 1:
-        raise SchemaError(f"slot {slot.name!r} has no places", where=where, mend="declare places=1 or more")
+        raise SchemaError(
+            f"slot {slot.name!r} has no places", where=where, mend="declare places=1 or more"
+        )
     if slot.rules.pinned and slot.rules.lifetime == "turn":
         raise SchemaError(
-            f"slot {slot.name!r} is pinned and lives one turn", where=where, mend='declare lifetime="thread"'
+            f"slot {slot.name!r} is pinned and lives one turn",
+            where=where,
+            mend='declare lifetime="thread"',
         )
     letter = slot.rules.letter
     if len(letter) != 1 or not "a" <= letter <= "z" or letter in TAKEN_LETTERS:

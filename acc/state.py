@@ -90,7 +90,10 @@ class CompressedCognitiveState(BaseModel):
     episodic_trace: Annotated[
         tuple[Event, ...],
         Slot(
-            places=4, lifetime="turn", evict=20, letter="e",
+            places=4,
+            lifetime="turn",
+            evict=20,
+            letter="e",
             guidance="what happened in this turn, and what earlier evidence answers it",
         ),
     ] = ()
@@ -105,7 +108,9 @@ class CompressedCognitiveState(BaseModel):
     relational_map: Annotated[
         tuple[Relation, ...],
         Slot(
-            places=32, evict=50, letter="r",
+            places=32,
+            evict=50,
+            letter="r",
             guidance="facts that matter later: identifiers, versions, numbers, owners, decisions, "
             "findings; one relation a fact, keyed by subject and predicate",
         ),
@@ -113,21 +118,38 @@ class CompressedCognitiveState(BaseModel):
     goal_orientation: Annotated[
         tuple[Goal, ...],
         Slot(
-            places=6, write=Trust.USER, pinned=True, quote=True, evict=60, letter="g", join=" & ",
+            places=6,
+            write=Trust.USER,
+            pinned=True,
+            quote=True,
+            evict=60,
+            letter="g",
+            join=" & ",
             guidance="what the user wants achieved; mark done when it is",
         ),
     ] = ()
     constraints: Annotated[
         tuple[Constraint, ...],
         Slot(
-            places=24, write=Trust.USER, pinned=True, quote=True, letter="c",
+            places=24,
+            write=Trust.USER,
+            pinned=True,
+            quote=True,
+            letter="c",
             guidance="standing rules, limits, formats and preferences of the user, "
             "with scope, condition and deadline; not one-off requests",
         ),
     ] = ()
     predictive_cue: Annotated[
         tuple[Cue, ...],
-        Slot(places=3, write=Trust.AGENT, lifetime="turn", evict=30, letter="p", guidance="what comes next"),
+        Slot(
+            places=3,
+            write=Trust.AGENT,
+            lifetime="turn",
+            evict=30,
+            letter="p",
+            guidance="what comes next",
+        ),
     ] = ()
     uncertainty_signal: Annotated[
         tuple[Uncertainty, ...],
@@ -135,7 +157,13 @@ class CompressedCognitiveState(BaseModel):
     ] = ()
     retrieved_artifacts: Annotated[
         tuple[ArtifactReference, ...],
-        Slot(places=6, lifetime="turn", evict=10, letter="k", guidance="evidence worth opening, by its ref"),
+        Slot(
+            places=6,
+            lifetime="turn",
+            evict=10,
+            letter="k",
+            guidance="evidence worth opening, by its ref",
+        ),
     ] = ()
 
     lifted: tuple[Lifted, ...] = ()
@@ -212,14 +240,18 @@ class CompressedCognitiveState(BaseModel):
 
     def _adopted(self, trust: Trust) -> Self:
         lowered = {
-            name: tuple(i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(self, name))
+            name: tuple(
+                i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(self, name)
+            )
             for name in self.slots()
         }
         pending = tuple(
             o if o.trust <= trust else o.model_copy(update={"channel": Channel[trust.name]})
             for o in self.pending
         )
-        last = max((int(item.id[1:]) for _, item in self.items() if item.id[1:].isdigit()), default=0)
+        last = max(
+            (int(item.id[1:]) for _, item in self.items() if item.id[1:].isdigit()), default=0
+        )
         changed = {
             **lowered,
             "pending": pending,

@@ -116,7 +116,9 @@ def _observations(
     role = message.get("role")
     if role not in _ROLES:
         raise InputError(
-            f"unknown role {role!r}", where=f"message {index + 1}", mend=f"use one of {', '.join(_ROLES)}"
+            f"unknown role {role!r}",
+            where=f"message {index + 1}",
+            mend=f"use one of {', '.join(_ROLES)}",
         )
     text = _text(message.get("content") or message.get("refusal"), index)
     if role == "assistant":
@@ -138,7 +140,9 @@ def _agent_observations(
     for call_id, name, arguments in _calls(message, index):
         calls[call_id] = name
         made.append(
-            Observation(channel=Channel.AGENT, text=f"{name}({arguments})", name=name, call_id=call_id)
+            Observation(
+                channel=Channel.AGENT, text=f"{name}({arguments})", name=name, call_id=call_id
+            )
         )
     return (*said, *made)
 
@@ -179,7 +183,9 @@ def _text(content: Any, index: int) -> str:
     if isinstance(content, list):
         return "\n".join(_part(part) for part in content)
     raise InputError(
-        f"content is {type(content).__name__}", where=f"message {index + 1}", mend="use text or a list of parts"
+        f"content is {type(content).__name__}",
+        where=f"message {index + 1}",
+        mend="use text or a list of parts",
     )
 
 

@@ -95,17 +95,28 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 _POLARITY = (
-    ("most", r"(?:not|no|nothing|never) (?:\w+ )?(?:above|over|more than|beyond|higher than)|max(?:imum)?|"
-             r"at (?:the )?most|no more than|up to|under|below|cap(?:ped)?|limit(?:ed)?|tops"),
-    ("least", r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|at (?:the )?least"),
-    ("forbids", r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w+n['’]t|forbid\w*|forbade|"
-                r"prohibit\w*|ban(?:ned|s)?|refuse\w*|stop|without|avoid\w*|exclud\w*|omit\w*|refrain\w*|"
-                r"off|out of|alone"),
+    (
+        "most",
+        r"(?:not|no|nothing|never) (?:\w+ )?(?:above|over|more than|beyond|higher than)|max(?:imum)?|"
+        r"at (?:the )?most|no more than|up to|under|below|cap(?:ped)?|limit(?:ed)?|tops",
+    ),
+    (
+        "least",
+        r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|at (?:the )?least",
+    ),
+    (
+        "forbids",
+        r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w+n['’]t|forbid\w*|forbade|"
+        r"prohibit\w*|ban(?:ned|s)?|refuse\w*|stop|without|avoid\w*|exclud\w*|omit\w*|refrain\w*|"
+        r"off|out of|alone",
+    ),
     ("only", r"only|just|solely|exclusively"),
     ("unless", r"unless|except\w*"),
     ("until", r"until|till|before"),
 )
-_POLAR = re.compile("|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE)
+_POLAR = re.compile(
+    "|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE
+)
 
 
 def polarity(text: str) -> Counter[str | None]:
@@ -132,7 +143,9 @@ _ASSENT = re.compile(
     r"let['’]?s (?:do|go with) (?:it|that|this)\b|works for me\b|as you (?:say|propose|suggest))",
     re.IGNORECASE,
 )
-_BUT = re.compile(r"\b(?:but|no|not|never|instead|wait|except|however|unless)\b|n['’]t\b", re.IGNORECASE)
+_BUT = re.compile(
+    r"\b(?:but|no|not|never|instead|wait|except|however|unless)\b|n['’]t\b", re.IGNORECASE
+)
 _RESERVES = re.compile(r"^\W*(?:but|only|except|however|unless|not|never)\b", re.IGNORECASE)
 
 
@@ -184,7 +197,9 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
         return False
     missing = words - own_words
     taken = missing & frozenset().union(*(stems(t) for t in foreign))
-    return len(words & own_words) >= LEAST_OWN * len(words) and len(taken) < MOST_FOREIGN * len(words)
+    return len(words & own_words) >= LEAST_OWN * len(words) and len(taken) < MOST_FOREIGN * len(
+        words
+    )
 
 
 def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:

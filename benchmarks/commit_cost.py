@@ -51,8 +51,11 @@ def import_cost(runs: int = 7) -> dict[str, Any]:
     """Milliseconds that ``import acc`` adds to an interpreter's start, and what it loads."""
     bare = statistics.median(_started("pass") for _ in range(runs))
     with_acc = statistics.median(_started("import acc") for _ in range(runs))
-    vendors = "import sys, acc; print(sorted({m.split('.')[0] for m in sys.modules} & set('chromadb openai langgraph pydantic numpy rich'.split())))"
-    loaded = subprocess.run([sys.executable, "-c", vendors], capture_output=True, text=True, check=True)
+    names = ("chromadb", "openai", "langgraph", "pydantic", "numpy", "rich")
+    vendors = f"import sys, acc; print([n for n in {names} if n in sys.modules])"
+    loaded = subprocess.run(
+        [sys.executable, "-c", vendors], capture_output=True, text=True, check=True
+    )
     return {
         "bare_ms": round(bare), "with_acc_ms": round(with_acc), "import_ms": round(with_acc - bare),
         "vendors_loaded": loaded.stdout.strip(),
@@ -67,7 +70,9 @@ def _started(code: str) -> float:
 
 def main() -> None:
     """Print both, as JSON if asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = {"commit_on_full_state": commit_cost(), "import_acc": import_cost()}

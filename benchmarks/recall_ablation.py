@@ -21,8 +21,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from acc.conversations import read_conversation
 from acc.controller import MemoryController
+from acc.conversations import read_conversation
 from acc.gate import Context, qualify
 from acc.recall import Recall
 from acc.state import CompressedCognitiveState
@@ -98,7 +98,9 @@ def probe(
 
 def main() -> None:
     """Print a table over all conversations, or JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("conversations", nargs="+", metavar="FILE[:TRUTH]")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

@@ -31,9 +31,10 @@ from acc.stores.chroma_rows import to_rows
 from acc.turn import Channel, Evidence, Observation, Turn
 
 _WORDS = (
-    "gateway timeout pool certificate rollback replica latency queue invoice region node deploy "
-    "config ledger ticket shard cache retry backlog tunnel payment broker index volume quota"
-).split()
+    *("gateway", "timeout", "pool", "certificate", "rollback", "replica", "latency", "queue"),
+    *("invoice", "region", "node", "deploy", "config", "ledger", "ticket", "shard", "cache"),
+    *("retry", "backlog", "tunnel", "payment", "broker", "index", "volume", "quota"),
+)
 
 
 def observed(number: int, rng: random.Random) -> Turn:
@@ -42,14 +43,18 @@ def observed(number: int, rng: random.Random) -> Turn:
     def text(size: int) -> str:
         words: list[str] = []
         while sum(map(len, words)) + len(words) < size:
-            words.append(rng.choice(_WORDS) + (str(rng.randrange(9999)) if rng.random() < 0.3 else ""))
+            words.append(
+                rng.choice(_WORDS) + (str(rng.randrange(9999)) if rng.random() < 0.3 else "")
+            )
         return " ".join(words)
 
     return Turn(
         observations=(
             Observation(channel=Channel.USER, text=f"turn {number}: {text(300)}"),
             Observation(channel=Channel.TOOL, name="logs", call_id=f"c{number}", text=text(1500)),
-            Observation(channel=Channel.TOOL, name="metrics", call_id=f"m{number}", text=text(1500)),
+            Observation(
+                channel=Channel.TOOL, name="metrics", call_id=f"m{number}", text=text(1500)
+            ),
             Observation(channel=Channel.AGENT, text=text(600)),
         )
     )
@@ -103,12 +108,17 @@ def against_bare_add(artifacts: int, turns: int, measured: int) -> dict[str, Any
         filled(store, artifacts - 4 * turns, rng)
         written: list[Artifact] = []
         plain_add = store.add
+
+        def noting(tenant: str, rows: Sequence[Artifact]) -> None:
+            written.extend(rows)
+            plain_add(tenant, rows)
+
         state: CompressedCognitiveState | None = None
         ours, bare, parts = [], [], []
         for number in range(1, turns + measured + 1):
             turn = observed(number, rng)
             written.clear()
-            store.add = lambda tenant, rows: (written.extend(rows), plain_add(tenant, rows))[1]
+            store.add = noting
             step = memory.step(state, turn, thread="bench")
             store.add = plain_add
             state = step.state
@@ -145,9 +155,10 @@ def late_against_early(long: int) -> dict[str, Any]:
     """Median overhead around the last turn over that around turn 50."""
     rng = random.Random(11)
     by_turn, stages, tokens = [], [], []
-    with tempfile.TemporaryDirectory() as folder, MemoryController.open(
-        folder, compressor=scripted
-    ) as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        MemoryController.open(folder, compressor=scripted) as memory,
+    ):
         state: CompressedCognitiveState | None = None
         for number in range(1, long + 26):
             step = memory.step(state, observed(number, rng), thread="bench")
@@ -171,7 +182,9 @@ def medians(stages: Sequence[dict[str, float]]) -> dict[str, float]:
 
 def main() -> None:
     """Run both and print a table, or JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("--artifacts", type=int, default=100_000)
     parser.add_argument("--turns", type=int, default=1_000)
     parser.add_argument("--measured", type=int, default=200)

@@ -13,7 +13,9 @@ def main() -> None:
     print(done.state.render(), "\n")
 
     log = Observation(
-        channel=Channel.TOOL, name="logs", text="upstream closed early: node-7, keepalive_timeout=5s"
+        channel=Channel.TOOL,
+        name="logs",
+        text="upstream closed early: node-7, keepalive_timeout=5s",
     )
     second = Turn(
         observations=(*Turn.said("You can restart nginx now, traffic is gone.").observations, log)

@@ -22,7 +22,7 @@ def main() -> None:
             admitted = ", ".join(e.ref for e in done.evidence) or "nothing"
             print(f"turn {state.turn}: {done.commit.tokens} tokens; recalled {admitted}")
         print(done.explain())
-        print(memory.open_evidence("u1", state, thread="inc-7731"))
+        print(memory.open_evidence("u1", done.state, thread="inc-7731"))
 
 
 if __name__ == "__main__":

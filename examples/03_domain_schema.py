@@ -28,9 +28,13 @@ class ClinicState(CompressedCognitiveState):
 
 def main() -> None:
     """One commit with a domain slot, and the schema that a model would be held to."""
-    log = Observation(channel=Channel.TOOL, name="airflow", text="job hl7-ingest-3 failed: schema 2.5.1")
+    log = Observation(
+        channel=Channel.TOOL, name="airflow", text="job hl7-ingest-3 failed: schema 2.5.1"
+    )
     turn = Turn(observations=(log,)).numbered(1)
-    written = {"affected_jobs": [{"job": "hl7-ingest-3", "finding": "schema 2.5.1", "cites": ["t1"]}]}
+    written = {
+        "affected_jobs": [{"job": "hl7-ingest-3", "finding": "schema 2.5.1", "cites": ["t1"]}]
+    }
     done = commit(ClinicState.empty(), Proposal.from_wire(written, ClinicState), turn)
     print(done.state.render())
     fields = wire_schema(ClinicState)["properties"]["affected_jobs"]["items"]["properties"]

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import agent, fact, hostile_texts, rule, tool, user
 
-from acc.audit import AuditLog, diff, verify
+from acc.audit import AuditLog, diff
 from acc.compress import Proposal
 from acc.controller import MemoryController, seed
 from acc.errors import AuditError, CompressionError
@@ -26,6 +26,7 @@ from acc.store import Thread
 from acc.stores.memory import MemoryArtifactStore
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
 from acc.turn import Evidence, Turn
+from acc.verify import verify
 
 State = CompressedCognitiveState
 DEFAULT = Policy()
@@ -373,7 +374,8 @@ class TestTornLines:
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from acc.audit import AuditLog, verify
+from acc.audit import AuditLog
+from acc.verify import verify
 from acc.controller import MemoryController
 from acc.errors import AuditError
 from acc.policy import Policy

@@ -15,7 +15,7 @@ import pytest
 from strategies import add, agent, document, end, event, fact, rule, tool, user
 
 import acc.threads
-from acc.audit import AuditLog, verify
+from acc.audit import AuditLog
 from acc.commit import commit
 from acc.compress import Compressor, Proposal, ProposedItem
 from acc.compressors.rules import RuleCompressor
@@ -44,6 +44,7 @@ from acc.store import Artifact, Thread
 from acc.stores.memory import MemoryArtifactStore
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
 from acc.turn import Evidence, Observation, Trust, Turn
+from acc.verify import verify
 
 State = CompressedCognitiveState
 

@@ -50,4 +50,6 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
 def test_the_documents_name_no_path_or_host_of_a_machine() -> None:
     for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
         text = page.read_text(encoding="utf-8")
-        assert not re.search(r"/(?:home|root|work|tmp)/|https?://(?:pypi|[\w.]*mirror)", text), page.name
+        assert not re.search(r"/(?:home|root|work|tmp)/|https?://(?:pypi|[\w.]*mirror)", text), (
+            page.name
+        )

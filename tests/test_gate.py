@@ -383,7 +383,7 @@ class Always(Gate):
     def __init__(self, answer: bool) -> None:
         self.answer = answer
 
-    def __call__(self, candidate: Candidate, context: Context) -> Verdict:  # noqa: ARG002
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         return self.verdict(self.answer, candidate, "always" if self.answer else "never", "counted")
 
 

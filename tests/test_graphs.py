@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acc_graphs.react import build
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from acc import MemoryArtifactStore, MemoryController
+from acc_graphs.react import build
 
 
 @tool
@@ -31,7 +31,9 @@ def test_the_prompt_stays_a_turn_long_and_holds_the_first_rule(tmp_path: Path) -
     memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
     graph = build(model, [read_logs], memory, role="You are on call.", checkpointer=InMemorySaver())
     config = {"configurable": {"thread_id": "inc-1"}}
-    graph.invoke({"messages": [HumanMessage("Never restart the database. Why is checkout slow?")]}, config)
+    graph.invoke(
+        {"messages": [HumanMessage("Never restart the database. Why is checkout slow?")]}, config
+    )
     for n in range(5):
         graph.invoke({"messages": [HumanMessage(f"And what of shard {n}?")]}, config)
 

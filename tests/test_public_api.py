@@ -11,7 +11,16 @@ import pytest
 
 import acc
 
-VENDORS = ("chromadb", "openai", "langgraph", "langchain_core", "pydantic", "numpy", "rich", "typer")
+VENDORS = (
+    "chromadb",
+    "openai",
+    "langgraph",
+    "langchain_core",
+    "pydantic",
+    "numpy",
+    "rich",
+    "typer",
+)
 
 
 def test_the_public_names_are_this_list() -> None:
@@ -45,7 +54,19 @@ def test_importing_the_library_loads_no_vendor() -> None:
     assert done.stdout.strip() == "[]"
 
 
-PIPELINE = ("turn", "state", "items", "slots", "recall", "gate", "gates", "compress", "commit", "store", "log")
+PIPELINE = (
+    "turn",
+    "state",
+    "items",
+    "slots",
+    "recall",
+    "gate",
+    "gates",
+    "compress",
+    "commit",
+    "store",
+    "log",
+)
 
 
 def test_the_pipeline_imports_no_vendor_but_pydantic_and_numpy() -> None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from acc_schemas.it_operations import ITOperationsState
-
 from acc import Channel, Observation, Proposal, Turn, wire_schema
 from acc.commit import commit
+from acc_schemas.it_operations import ITOperationsState
 
 
 def _told(state: ITOperationsState, number: int, health: str) -> ITOperationsState:
-    seen = Observation(channel=Channel.TOOL, name="probe", text=f"checkout is {health}: 502 on 3 of 4")
+    seen = Observation(
+        channel=Channel.TOOL, name="probe", text=f"checkout is {health}: 502 on 3 of 4"
+    )
     written = {
         "affected_services": [
-            {"service": "checkout", "health": health, "symptom": "502 on 3 of 4", "cites": [f"t{number}"]}
+            {
+                "service": "checkout",
+                "health": health,
+                "symptom": "502 on 3 of 4",
+                "cites": [f"t{number}"],
+            }
         ],
-        "changes": [{"change": "CHG-1", "window": "Wed 02:00", "stage": "no such", "cites": [f"t{number}"]}],
+        "changes": [
+            {"change": "CHG-1", "window": "Wed 02:00", "stage": "no such", "cites": [f"t{number}"]}
+        ],
     }
     proposal = Proposal.from_wire(written, ITOperationsState)
     done = commit(state, proposal, Turn(observations=(seen,)).numbered(number))

@@ -24,10 +24,11 @@ import pytest
 import tenacity
 from strategies import event, tool, user
 
+from acc.claims import LEASE
+from acc.log import ThreadLog
 from acc.compress import Compressor, Proposal
 from acc.controller import MemoryController
 from acc.errors import ConflictError, StoreError
-from acc.log import LEASE, ThreadLog
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread
 from acc.stores.chroma import ChromaArtifactStore

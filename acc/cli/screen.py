@@ -130,6 +130,8 @@ class _Bar:
 class JsonLines:
     """A file of one JSON value a line; ``-`` is stdout.
 
+    What the file held before is gone with the first value, not sooner.
+
     Raises:
         AccError: It cannot be opened or written.
     """
@@ -137,15 +139,19 @@ class JsonLines:
     def __init__(self, out: str) -> None:
         self._where = "stdout" if out == "-" else out
         self._file: IO[str] = sys.stdout
+        self._is_old = out != "-" and Path(out).is_file()
         if out != "-":
             try:
-                self._file = Path(out).open("w", encoding="utf-8", newline="\n")  # noqa: SIM115
+                self._file = Path(out).open("a", encoding="utf-8", newline="\n")  # noqa: SIM115
             except OSError as error:
                 raise self._failed(error) from error
 
     def write(self, value: Any) -> None:
         """Write ``value`` on a line, at once."""
         try:
+            if self._is_old:
+                self._file.truncate(0)
+                self._is_old = False
             self._file.write(json.dumps(value, ensure_ascii=False) + "\n")
             self._file.flush()
         except BrokenPipeError:

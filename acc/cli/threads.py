@@ -87,10 +87,7 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
         InputError: None, or several.
     """
     threads = logged_threads(memory)
-    if name is not None:
-        matching = [t for t in threads if name in (t.thread.thread, t.log.path.stem)]
-    else:
-        matching = threads
+    matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
     if len(matching) == 1:
         return matching[0]
     known = ", ".join(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from acc.audit import verify
 from acc.cli.opening import policy_of
 from acc.cli.screen import told_json
 from acc.cli.threads import LoggedThread, logged_thread, logged_threads
 from acc.errors import AuditError, InputError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
+from acc.verify import verify
 
 
 def verify_logs(

@@ -117,7 +117,8 @@ PROHIBITIONS: dict[str, str] = {
 
 PREFERENCES: dict[str, str] = {
     "I'd rather nobody flew":
-        r"\bI(?:'d| would) (?:rather|prefer)\b(?! (?:not|wait|go|do|see|make|ask|show|keep|stay)\b)",
+        r"\bI(?:'d| would) (?:rather|prefer)\b"
+        r"(?! (?:not|wait|go|do|see|make|ask|show|keep|stay)\b)",
     "we prefer trains": r"\b(?:I|we) (?:strongly |always |usually )?prefer\b|\bpreferably\b",
     "I like my reports short": r"\bI like (?:my|it when you|them|things)\b",
     "I want Thursdays kept clear": r"\bI (?:want|need|like) (?:[\w']+ ){1,4}?" + one_of(

@@ -63,7 +63,8 @@ _NO_NOUN = re.compile(
         also, both, all, any, new, old, still, just, after, before, about, against, between, via,
         per, plus, until, till, since, like, does, did, can, will, would, should, could, may, might,
         must, get, got, put, one, two, three, which, what, where, who, how, why, there, here, out,
-        off, down, very, more, most, less, too, yes, found, among, \\w+ly, \\w+ing"""
+        off, down, very, more, most, less, too, yes, found, among, \\w+ly, \\w+ing, \\w+ed,
+        \\w+[^s]s"""
     )
     + r"\Z"
 )
@@ -151,9 +152,10 @@ def _noun_before(before: str, name: str) -> str:
     """The noun that an identifier stands behind ("ticket 4711"), or empty."""
     noun = _NOUN.search(before)
     word = noun["noun"].lower() if noun else ""
-    if not word or _NO_NOUN.match(word):
-        return ""
-    return "" if name.isdigit() and len(name) < 5 and not _NUMBERED.match(word) else word
+    if not word or _NUMBERED.match(word):
+        return word
+    short = name.isdigit() and len(name) < 5
+    return "" if short or _NO_NOUN.match(word) else word
 
 
 def _names(text: str) -> Iterator[Named]:

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from acc.compressors.cues import RULES
 from acc.compressors.entities import PROPER, named_in
 from acc.compressors.listings import listed
-from acc.compressors.lookalikes import is_hearsay, is_question, is_told
+from acc.compressors.lookalikes import is_fancy, is_hearsay, is_question, is_told
 from acc.compressors.reading import Reading, Said
 from acc.compressors.replies import REFUSED, agreed
+from acc.compressors.roles import causes_in, roles_in
 from acc.compressors.sentences import fit, tidy
 from acc.compressors.values import Value, phrase_before, subject_of, values_in
 from acc.compressors.words import one_of
@@ -31,7 +32,7 @@ _VERB = re.compile(
     r"\s(?P<verb>" + one_of(
         """is, are, was, were, has, have, ran, runs, owns, leads, joined, joins, moved, left,
         leaves, starts, started, takes, uses, depends on, belongs to, reports to, points to,
-        caused, causes, broke, failed, signed, agreed, declined, accepted, resigned, replaces,
+        caused, causes, broke, failed, lost, signed, agreed, declined, accepted, resigned, replaces,
         replaced, posted, costs, covers, expires, closed, opened, needs, stays, lives, works,
         became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
     ) + r")\s"
@@ -40,7 +41,7 @@ _COLON = re.compile(r"[:,]\s")
 _COUNTED = re.compile(
     r" (?P<noun>(?!" + one_of(
         """of, or, and, to, in, per, a, lines?, words?, sentences?, paragraphs?, bullets?, pages?,
-        times, things, options, points"""
+        times, things, options, points, minutes, hours, days, weeks, months, years, seconds, ones"""
     ) + r")(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b"
 )  # fmt: skip
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
@@ -85,8 +86,8 @@ def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     yield from _endorsed(reading)
     asked = stems(" ".join(said.words for said in reading.user))
     own = [said for said in reading.user if said not in ruling and _states(said)]
-    agents = [s for s in reading.agent if _states(s) and not REFUSED.search(s.words)]
-    for find in (_linked, _stated, _valued, _chosen):
+    agents = [s for s in reading.agent if _tells(s)]
+    for find in (roles_in, causes_in, _linked, _stated, _valued, _chosen):
         yield from _found(find, own, agents, reading.tools)
     yield from _found(_dated, own, (), ())
     for fact in _found(_counted, own, agents, reading.tools):
@@ -121,6 +122,12 @@ def _states(said: Said) -> bool:
     if not is_hearsay(said.words, len(said.words)):
         return True
     return not any(cue.pattern.search(said.words) for cue in RULES)
+
+
+def _tells(said: Said) -> bool:
+    """Whether the agent reports something; of the past too, but not what a text wanted."""
+    told = is_question(said.words, said.asks) or is_fancy(said.words)
+    return not told and not REFUSED.search(said.words)
 
 
 def _endorsed(reading: Reading) -> Iterator[Fact]:
@@ -191,6 +198,8 @@ def _is_full_name(words: str) -> bool:
     """Whether ``words`` are an identifier, with or without its noun, or a name of several words."""
     named = named_in(f"The {words}")
     if not named or len(words.split()) > 5 or named[-1].end != len(words) + 4:
+        return False
+    if re.match(r"(?:on|in|at|for|from|with|as|by)\b", words, re.I):
         return False
     return named[-1].type not in PROPER or " " in named[-1].name
 

@@ -19,7 +19,7 @@ _UNIT = re.compile(
         """euros?, pounds?, dollars?, eur, gbp, usd, chf, %, percent, words?, pages?, lines?,
         minutes?, hours?, days?, weeks?, months?, nights?, people, persons, am, pm, kb, mb, gb, tb,
         kg, ms, january, february, march, april, may, june, july, august, september, october,
-        november, december, (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
+        november, december, at a time, at once, (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
     ) + ")",
     re.I,
 )  # fmt: skip

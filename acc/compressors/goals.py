@@ -11,11 +11,14 @@ from acc.compressors.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
 
-_DEADLINE = r"\bby (?:the )?" + one_of(
-    """end of, close of, start of, next, this, noon, tonight, tomorrow, \\w+day, january, february,
+_DEADLINE = (
+    r"\b(?:by (?:the )?"
+    + one_of(
+        """end of, close of, start of, next, this, noon, tonight, tomorrow, \\w+day, january, february,
     march, april, may, june, july, august, september, october, november, december, \\d+"""
+    )
+    + r"|before (?:he|she|they|we|I|the|noon|lunch|tomorrow|\w+day)\b)"
 )
-_DEADLINE += r"|\bbefore (?:he|she|they|we|I|the|noon|lunch|tomorrow|\w+day)\b"
 _LARGE = one_of(
     """organi[sz]e, plan, arrange, migrate, build, set up, put together, prepare, roll out, launch,
     coordinate, reconcile, translate, onboard, negotiate, work out, draw up, sort out"""
@@ -33,7 +36,8 @@ GOALS = any_of(
     r"(?:you to|to (?:have|get|see)|an? |the |that |this |all )",
     r"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )",
     rf"\b(?:I|we) need (?:you )?(?:to )?{_WORK}|\bI want to know why\b",
-    r"\bI want (?:the|this|that|our|my) .{3,}|\bI(?:'ll| will) (?:want|need|expect) (?:an?|the|your)\b",
+    r"\bI want (?:the|this|that|our|my) .{3,}",
+    r"\bI(?:'ll| will) (?:want|need|expect) (?:an?|the|your)\b",
     r"\b(?:I|we) need (?:an?|the|this|that|all|our|my|one|two|three|some|every)\b.{3,}",
     r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)"
     r"(?: here| now| today)? (?:is|will be|would be)\b(?! (?:fine|ok|done|clear))",
@@ -42,7 +46,7 @@ GOALS = any_of(
     rf"\bplease (?:\w+ )?{_WORK}.{{0,120}}?(?:{_DEADLINE}|\btogether\b|\bready\b|\bunder way\b)",
     rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?"
     r"\b(?:together|ready|done|sorted|finished|cleared)\b",
-    rf"^(?:please )?(?:\w+ )?{_WORK}.{{3,120}}?{_DEADLINE}",
+    rf"^\W*(?:(?:and|then|please|also|now) )*{_WORK}.{{3,120}}?{_DEADLINE}",
     r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|"
     r"\bby the end of\b.{0,60}\bwe\b",
 )
@@ -135,7 +139,7 @@ def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> It
         by_user: Whether the user says it; the agent has to name the goal, or call it a task.
     """
     loose = by_user or _TASK.search(words) is not None
-    said = stems(around if loose else words)
+    said = stems(_DONE.sub(" ", around if loose else words))
     ranked: list[tuple[int, Item | None]] = [(0, None), (0, None)]
     for goal in goals:
         about = stems(str(getattr(goal, "text", "")))

@@ -89,8 +89,8 @@ _TIED = re.compile(
 """The rule itself names what it is tied to."""
 
 _GENERIC = stems(
-    "fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say "
-    "get go make use tell please thing want also here board let idea may"
+    """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
+    say get go make use tell please thing want also here let idea may"""
 )
 """Stems that say nothing on which rule is meant."""
 
@@ -124,8 +124,9 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     found = clearest(around, _with_figure(new, items, times=10), least=1)
     if found is not None:
         return found
-    near = _with_figure(new, items, times=3)
-    if len(near) == 1 and any(figure.unit or figure.value > DAYS for figure in new):
+    alike = _with_figure([figure for figure in new if figure.unit], items, times=10)
+    near = alike or _with_figure([f for f in new if f.value > DAYS], items, times=3)
+    if len(near) == 1:
         return near[0]
     return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
 

@@ -25,7 +25,8 @@ _SAYING_THAT = one_of("states?, claims?, demands?, asks?, mentions?, jokes?, hin
 _NOT_OTHERS = one_of(
     """i, we, you, please, who, to, no, any, all, every, each, the, these, our, my, of, for, a,
     just, and, or, not, don't, never, always, nobody, then, only, first, before, without, it's, can,
-    could, may, might, should, must, shall, will, would, let, be, been, being"""
+    could, may, might, should, must, shall, will, would, let, be, been, being, whatever, whoever,
+    whichever, what, that, this, which, it"""
 )
 HEARSAY = any_of(
     rf"(?<![\w'])(?!{_NOT_OTHERS})[\w'.-]+"

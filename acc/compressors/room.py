@@ -111,15 +111,15 @@ class Room:
         )
 
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+        """Whether there is a place, made if need be; what is replaced leaves its own."""
         if slot.rules.lifetime == "turn":
             return self._new[slot.name] < slot.rules.places
-        own = _about(slot, fields)
-        held = self.held(slot.name)
-        if any(item.about == own for item in held):
+        new = {_about(slot, fields)}
+        new |= {_about(slot, i.fields) for i in self._items if i.slot == slot.name and not i.id}
+        staying = [item for item in self.held(slot.name) if item.about not in new]
+        if len(staying) + len(new) <= slot.rules.places:
             return True
-        if len(held) + self._new[slot.name] < slot.rules.places:
-            return True
-        loose = [i for i in held if not (slot.rules.pinned and i.is_open)]
+        loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
         if loose:
             self.retire(min(loose, key=lambda item: (item.touched, _number(item))))
         return bool(loose)

@@ -13,7 +13,7 @@ pure, linear in its input. Each slot has one function below, and its cues stand 
     goals.py        what is to be achieved, and when it is done
     entities.py     things and people
     values.py       amounts, dates, numbers, and what they are the value of
-    facts.py        subject, predicate, object; listings.py for what tools list
+    facts.py        subject, predicate, object; roles.py, and listings.py for what tools list
     replies.py      what agents offer, and what they only tell of
     trace.py        what happened, what is next, what is open, what to open
     room.py         places, lengths, no repeats
@@ -75,7 +75,7 @@ class RuleCompressor:
         _trace(reading, room)
         _relations(reading, ruled, room)
         _entities(reading, room)
-        _what_next(reading, room)
+        _what_next(reading, ruled, room)
         return room.proposal(self.name)
 
 
@@ -176,7 +176,7 @@ def _trace(reading: Reading, room: Room) -> None:
 def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
     held = [item for item in room.held("relational_map") if isinstance(item, Relation)]
     seen: list[Fact] = []
-    for fact in facts_in(reading, {said for said, rules in ruled.items() if rules}):
+    for fact in facts_in(reading, _ruling(ruled)):
         fact = canonical(fact, held)
         if any(_covers(other, fact) for other in seen):
             continue
@@ -186,6 +186,10 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
         )  # fmt: skip
         if added:
             seen.append(fact)
+
+
+def _ruling(ruled: Ruled) -> set[Said]:
+    return {said for said, rules in ruled.items() if rules}
 
 
 def _covers(one: Fact, other: Fact) -> bool:
@@ -204,12 +208,12 @@ def _entities(reading: Reading, room: Room) -> None:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
 
 
-def _what_next(reading: Reading, room: Room) -> None:
+def _what_next(reading: Reading, ruled: Ruled, room: Room) -> None:
     """The announced next step, and what is open; gaps that were settled go."""
     step = coming(reading)
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
-    new = list(gaps(reading))
+    new = list(gaps(reading, _ruling(ruled)))
     open_texts = {gap.text for gap in new}
     telling = [
         stems(s.words)

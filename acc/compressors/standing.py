@@ -72,7 +72,8 @@ def is_no_rule(said: Said) -> bool:
 
 def with_name(text: str, said: Said) -> str:
     """``text`` with the name that its pronoun stands for, where the sentence before has one."""
-    if not _PERSON.search(text) or named_in(f"so {text}"):
+    opening = " ".join(text.split()[:8])
+    if not _PERSON.search(opening) or named_in(f"so {text}"):
         return text
     people = (n for n in named_in(f"so {said.before}") if n.type in PROPER)
     names = {n.name for n in people if not _PLACE.search(said.before[: max(0, n.start - 3)])}

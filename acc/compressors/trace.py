@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from acc.compressors.lookalikes import is_told
+from acc.compressors.lookalikes import is_hearsay, is_told
 from acc.compressors.reading import MOST_SENTENCES, Reading, Said
 from acc.compressors.replies import REFUSED, agreed
 from acc.compressors.sentences import fit, plain, sentences, tidy
@@ -37,7 +37,7 @@ OPEN = any_of(
     r"\b" + one_of(
         """not sure, unsure, unclear, unknown, unconfirmed, undecided, uncertain, tbc, tbd,
         to be (?:confirmed|decided|determined), no idea, hard to say, awaiting, pending, still open,
-        (?:waiting|wait) (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
+        waiting (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
         I (?:believe|suspect|guess|assume), no (?:answer|reply|word) (?:yet|so far|from)"""
     ),
     r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b",
@@ -167,10 +167,12 @@ def coming(reading: Reading) -> Line | None:
     return None
 
 
-def gaps(reading: Reading) -> Iterator[Gap]:
-    """What is said to be open, and what the agent asks the user."""
+def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
+    """What is said to be open, and what the agent asks the user; rules leave nothing open."""
     for said in reading.user:
-        if OPEN.search(said.words) and not said.asks and not is_told(said.words):
+        if said in ruling or said.asks or is_told(said.words):
+            continue
+        if OPEN.search(said.words) and not is_hearsay(said.words, len(said.words)):
             yield Gap(tidy(said.text), _level(said.words), said.ref)
     for said in reading.agent:
         asks = said.asks and len(said.words.split()) >= 4

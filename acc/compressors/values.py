@@ -61,7 +61,7 @@ _LINK = re.compile(
     ) + r"|[:=])(?:\s" + one_of(
         """now, only, about, around, roughly, still, already, just, currently, again, up, down, out,
         at, to, by, on, for, from, due, set, under, an?, the, total, is, of, over, almost, nearly,
-        exactly, and, held"""
+        exactly, and, held, \\w+day"""
     ) + r"){0,4}\s*(?:[(\"'“]\s?)?$",
     re.I,
 )  # fmt: skip
@@ -75,8 +75,9 @@ _BREAK = re.compile(
         and, or, but, so, because, if, when, while, as, than, then, now, still, also, just, only,
         not, no, yes, again, already, without, into, onto, through, during, before, after, until,
         till, since, about, out, up, down, whatever, leaving, giving, making, bringing, puts?,
-        brings?, leaves?, gives?, makes?, starts?, stands?, comes?, there, here, some, any, each,
-        every, all, both, one, ok, okay, right, done, good, great, sure, sorry"""
+        someone, somebody, anyone, anybody, everyone, everybody, nobody, runs, ran, stayed, stays,
+        says, said, holds, failed, brings?, leaves?, gives?, makes?, starts?, stands?, comes?,
+        there, here, some, any, each, every, all, both, one, ok, okay, right, done, good, great, sure, sorry"""
     )
     + r"(?:'|\Z)",
     re.I,
@@ -150,7 +151,7 @@ def phrase_before(words: str) -> str:
     if named:
         return named.group()
     kept = _noun_phrase([match.group() for match in _WORD.finditer(tail, edge)])
-    while kept and _DULL.match(kept[0]):
+    while kept and (_DULL.match(kept[0]) or not any(c.isalpha() for c in kept[0])):
         kept = kept[1:]
     phrase = " ".join(kept[-5:]).removesuffix("'s")
     participle = len(kept) == 1 and phrase.endswith(("ed", "ing"))

@@ -46,7 +46,9 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
     loose = sorted(_loose(draft, [slot]), key=lambda found: _order(draft, *found))
     if len(loose) < excess:
         bound = [i for i in draft.items[slot.name] if i.is_open]
-        raise _overflow(bound, f"{len(bound)} items need a place in {slot.name}, which has {slot.rules.places}")
+        raise _overflow(
+            bound, f"{len(bound)} items need a place in {slot.name}, which has {slot.rules.places}"
+        )
     for _, item in loose[:excess]:
         draft.remove(slot, item, Reason.EVICTED_PLACES)
 
@@ -68,7 +70,9 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
     if tokens > policy.max_tokens:
         pinned = [item for items in draft.items.values() for item in items]
         excess = tokens - policy.max_tokens
-        raise _overflow(pinned, f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}")
+        raise _overflow(
+            pinned, f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}"
+        )
     return tokens
 
 

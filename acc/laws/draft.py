@@ -33,9 +33,12 @@ class Draft:
         text = said.get("text") or (item.words if item is not None else "")
         self.notes.append(
             Note(
-                reason=reason, slot=slot, item=item.id if item is not None else "",
-                text=text[:400], detail=said.get("detail", ""),
-            )  # fmt: skip
+                reason=reason,
+                slot=slot,
+                item=item.id if item is not None else "",
+                text=text[:400],
+                detail=said.get("detail", ""),
+            )
         )
 
     def find(self, item_id: str) -> tuple[SlotField, Item] | None:
@@ -46,7 +49,9 @@ class Draft:
                     return self.slots[name], item
         return None
 
-    def add(self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = "") -> Item:
+    def add(
+        self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = ""
+    ) -> Item:
         """Give ``item`` an id and put it in its slot."""
         self.counter += 1
         fresh = item.model_copy(

@@ -14,7 +14,6 @@ from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
 from acc.wording import borne_out, find_quote, is_assent, marks, repeated, repeats, stems, taken
 
-
 MOSTLY = 0.6
 """Share of an item's content words that make it somebody else's words."""
 

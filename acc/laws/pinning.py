@@ -101,7 +101,9 @@ def carry(
         draft.note(Reason.DONE, slot.name, done, detail=workers[0].ref)
         return
     if finishes:
-        draft.note(Reason.UNTRUSTED, slot.name, item, detail="done needs the agent's or user's word")
+        draft.note(
+            Reason.UNTRUSTED, slot.name, item, detail="done needs the agent's or user's word"
+        )
     draft.change(slot, item)
     draft.note(Reason.CARRIED, slot.name, item)
 
@@ -114,26 +116,36 @@ def rule(
     Where the wording is not borne out by the quoted observation, the source's own words
     take its place: a rule is never refused for its wording.
     """
+
+    def refused(reason: Reason, detail: str = "") -> None:
+        draft.note(reason, slot.name, text=_text(proposed, slot.item.head)[:400], detail=detail)
+
     makers = [c for c in cited if c.fresh and c.trust >= slot.rules.write]
     if not makers:
         old = any(c.trust >= slot.rules.write for c in cited)
-        return _refuse(draft, slot, proposed, Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
+        refused(Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
+        return None
     quote = _text(proposed, "quote")
     if not quote:
-        return _refuse(draft, slot, proposed, Reason.QUOTE_MISSING)
+        refused(Reason.QUOTE_MISSING)
+        return None
     reply = sources.endorsed(cited)
     replies = [reply] if reply is not None else []
     quoted = find_quoted(quote, [*makers, *replies])
     if quoted is None:
-        return _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, quote[:200])
+        refused(Reason.QUOTE_NOT_FOUND, quote[:200])
+        return None
     said = _text(proposed, slot.item.head) or quote
     if any(sources.weigh(words, replies).trust < Trust.AGENT for words in (said, quote) if replies):
-        return _refuse(draft, slot, proposed, Reason.ENDORSES_LOWER)
+        refused(Reason.ENDORSES_LOWER)
+        return None
     text = _worded(draft, slot, said, quoted, replies, sources)
     if text is None:
-        return _refuse(draft, slot, proposed, Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
+        refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
+        return None
     if _made_enough(draft, slot, quoted.source):
-        return _refuse(draft, slot, proposed, Reason.FLOOD, f"more rules than clauses in {quoted.source.ref}")
+        refused(Reason.FLOOD, f"more rules than clauses in {quoted.source.ref}")
+        return None
     kept = [quoted.source, *replies, *(makers if replies else ())]
     refs = tuple(dict.fromkeys(c.ref for c in kept))
     if len(refs) < len(cited):
@@ -150,7 +162,12 @@ def _text(proposed: ProposedItem, name: str) -> str:
 
 
 def _worded(
-    draft: Draft, slot: SlotField, said: str, quoted: Quoted, replies: Sequence[Cited], sources: Sources
+    draft: Draft,
+    slot: SlotField,
+    said: str,
+    quoted: Quoted,
+    replies: Sequence[Cited],
+    sources: Sources,
 ) -> str | None:
     observed = [c.observation.text for c in (quoted.source, *replies) if c.observation]
     faithful = borne_out(said, [*observed, *sources.privileged_texts], sources.lower_texts)
@@ -178,9 +195,3 @@ def same_rule(items: Sequence[Item], text: str) -> Item | None:
         if alike and same_polarity(held, text):
             return item
     return None
-
-
-def _refuse(
-    draft: Draft, slot: SlotField, proposed: ProposedItem, reason: Reason, detail: str = ""
-) -> None:
-    draft.note(reason, slot.name, text=str(proposed.fields.get(slot.item.head, ""))[:400], detail=detail)

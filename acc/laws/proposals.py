@@ -9,10 +9,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from acc.compress import ProposedItem
-from acc.items import Item, Uncertainty
+from acc.items import Item
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Sources, Weight, may_replace
 from acc.laws.pinning import carry, rule, same_rule
+from acc.laws.placing import beside, is_guess, place
 from acc.laws.reasons import Reason
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
@@ -43,7 +44,12 @@ def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: S
     cited, unknown = sources.resolve(proposed.cites)
     prior = _prior(draft, slot, proposed, cited)
     if unknown:
-        draft.note(Reason.CITE_UNKNOWN, slot.name, text=_said(slot, proposed), detail=" ".join(unknown)[:200])
+        draft.note(
+            Reason.CITE_UNKNOWN,
+            slot.name,
+            text=_said(slot, proposed),
+            detail=" ".join(unknown)[:200],
+        )
     if prior is not None and slot.rules.quote and not prior.is_open:
         prior = None if _says_more(prior, proposed) else prior
     if prior is not None and slot.rules.quote:
@@ -112,11 +118,13 @@ def _add(
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
         if not borne_out(said, [c.item.words for c in cited if c.item], ()):
-            draft.note(Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites")
+            draft.note(
+                Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites"
+            )
             return
         source = Observation(channel=Channel.DOCUMENT, text="", ref=weight.sources[0])
     for item in _built(draft, slot, proposed.fields, source, weight):
-        _place(draft, slot, item)
+        place(draft, slot, item)
 
 
 def _weighed(
@@ -145,7 +153,9 @@ def _proposers(
         draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
         return ()
     if len(able) < len(cited):
-        draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able))
+        draft.note(
+            Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able)
+        )
     return able
 
 
@@ -180,12 +190,12 @@ def _update(
     built = _built(draft, slot, fields, held, weight._replace(trust=min(weight.trust, prior.trust)))
     if not built:
         return
-    settles = _is_guess(prior) and not _is_guess(built[0])
+    settles = is_guess(prior) and not is_guess(built[0])
     if settles or (not shortens and built[0].about != prior.about):
-        _place(draft, slot, built[0].model_copy(update={"trust": weight.trust}))
+        place(draft, slot, built[0].model_copy(update={"trust": weight.trust}))
         return
     if not shortens and not may_replace(weight.trust, prior.trust):
-        _beside(draft, slot, built[0], prior)
+        beside(draft, slot, built[0], prior)
         return
     weight = weight._replace(trust=min(weight.trust, prior.trust))
     says = {name: getattr(built[0], name) for name in slot.item.own_fields()}
@@ -193,77 +203,10 @@ def _update(
     draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
 
 
-def _is_guess(item: Item) -> bool:
-    return getattr(item, "status", "") == "hypothesis"
-
-
 def _shortens(said: str, prior: Item) -> bool:
     """Whether ``said`` says nothing that ``prior`` does not say."""
     fewer = stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words)
     return fewer and same_polarity(said, prior.words)
-
-
-def _place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``, over or beside what is held on the same subject.
-
-    What this very proposal set aside counts as held: retiring is no way round who may replace whom.
-    """
-    held = next((i for i in draft.items[slot.name] if i.about == item.about), None)
-    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
-    retired = next((i for i in gone if i.about == item.about), None)
-    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
-        _beside(draft, slot, item, retired)
-    elif held is None:
-        _settle(draft, slot, item)
-        draft.add(slot, item)
-    elif held.words == item.words and item.trust <= held.trust:
-        draft.change(slot, held)
-        draft.note(Reason.DUPLICATE, slot.name, held)
-    elif slot.rules.pinned and held.is_open:
-        draft.change(slot, held)
-        draft.note(Reason.DUPLICATE, slot.name, held)
-    elif may_replace(item.trust, held.trust):
-        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
-        _settle(draft, slot, item)
-        draft.add(slot, item)
-    else:
-        _beside(draft, slot, item, held)
-
-
-def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
-    """A settled fact ends the hypotheses on the same subject that it may replace."""
-    if getattr(item, "status", "hypothesis") == "hypothesis":
-        return
-    for other in list(draft.items[slot.name]):
-        same = _is_guess(other) and other.about[: len(item.about)] == item.about
-        if same and may_replace(item.trust, other.trust):
-            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
-
-
-def _beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
-    """What may not replace stands beside, as a hypothesis, and the gap is noted."""
-    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
-    if "status" in slot.item.own_fields():
-        guess = item.model_copy(update={"status": "hypothesis"})
-        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
-        if known is None:
-            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
-        else:
-            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
-    else:
-        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
-    pieces = split_line(doubt, 320)
-    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
-    if gaps is None or not pieces:
-        return
-    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
-    try:
-        gap = gaps.item.model_validate(asked)
-    except ValidationError:  # a domain's gap that needs more than a question
-        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
-        return
-    if not any(i.about == gap.about for i in draft.items[gaps.name]):
-        draft.add(gaps, gap)
 
 
 def _built(
@@ -295,7 +238,11 @@ def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> l
 
     Not for quoted slots: the second half of a prohibition is a permission.
     """
-    long = {e["loc"][0]: e["ctx"]["max_length"] for e in error.errors() if e["type"] == "string_too_long"}
+    long = {
+        e["loc"][0]: e["ctx"]["max_length"]
+        for e in error.errors()
+        if e["type"] == "string_too_long"
+    }
     name, limit = next(iter(long.items()), ("", 0))
     if len(long) != 1 or len(error.errors()) != 1 or name not in slot.item.key:
         return []

@@ -91,7 +91,13 @@ class Note(BaseModel):
     detail: str = ""
 
     def __str__(self) -> str:
-        parts = (self.reason.value, self.slot, self.item, self.text, self.detail and f"({self.detail})")
+        parts = (
+            self.reason.value,
+            self.slot,
+            self.item,
+            self.text,
+            self.detail and f"({self.detail})",
+        )
         return " ".join(part for part in parts if part)
 
 

@@ -111,9 +111,9 @@ class FailingCompressor:
 
     def __call__(
         self,
-        turn: Turn,  # noqa: ARG002
-        state: CompressedCognitiveState,  # noqa: ARG002
-        evidence: Sequence[Evidence],  # noqa: ARG002
+        turn: Turn,
+        state: CompressedCognitiveState,
+        evidence: Sequence[Evidence],
     ) -> Proposal:
         """Fail.
 

@@ -9,7 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, TypedDict
 
-from langchain_core.messages import AnyMessage, RemoveMessage, SystemMessage, convert_to_openai_messages
+from langchain_core.messages import (
+    AnyMessage,
+    RemoveMessage,
+    SystemMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool
 from langgraph.graph import END, START, StateGraph

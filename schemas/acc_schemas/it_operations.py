@@ -36,7 +36,9 @@ class ITOperationsState(CompressedCognitiveState):
 
     affected_services: Annotated[
         tuple[AffectedService, ...],
-        Slot(places=8, evict=55, letter="v", guidance="services known to be affected, by their name"),
+        Slot(
+            places=8, evict=55, letter="v", guidance="services known to be affected, by their name"
+        ),
     ]
     changes: Annotated[
         tuple[Change, ...],

@@ -50,9 +50,13 @@ def test_json_on_stdout_is_all_there_is(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_the_screen_tells_rows_state_chart_and_summary(
-    conversation: Path, capsys: pytest.CaptureFixture[str]
+    conversation: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = set(Path(os.environ.get("TMPDIR", "/tmp")).glob("acc-*"))
+    (temporary := tmp_path / "temporary").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
     assert run(["replay", str(conversation), "--turns", "3", "--style", "predicates"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert COLUMNS in [line.split() for line in lines]
@@ -66,7 +70,7 @@ def test_the_screen_tells_rows_state_chart_and_summary(
         lines[-1],
     )
     assert all(len(line) <= 80 for line in lines if line.startswith(" "))
-    assert set(Path(os.environ.get("TMPDIR", "/tmp")).glob("acc-*")) <= before
+    assert list(temporary.iterdir()) == []
 
 
 def test_quiet_tells_the_last_line_alone(
@@ -81,9 +85,14 @@ def test_another_conversation_is_not_mixed_in(
 ) -> None:
     arguments = ["--memory", str(tmp_path / "memory"), "--thread", "one", "--quiet"]
     assert run(["replay", str(conversation), "--turns", "2", *arguments]) == 0
+    capsys.readouterr()
     other = as_lines(tmp_path / "other.jsonl", [user("hello"), agent("hi")])
-    assert run(["replay", str(other), *arguments]) == 1
+    (out := tmp_path / "out.jsonl").write_text("what was there\n")
+    assert run(["replay", str(other), *arguments, "--json", str(out)]) == 1
     assert "holds another conversation" in one_line(capsys.readouterr().err)
+    assert out.read_text() == "what was there\n"
+    assert run(["replay", str(conversation), "--turns", "3", *arguments, "--json", str(out)]) == 0
+    assert [json.loads(line)["turn"] for line in out.read_text().splitlines()] == [1, 2, 3]
 
 
 def test_a_second_process_on_the_path_is_refused(conversation: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from acc.controller import MemoryController
 from acc.conversations import read_conversation
 from acc.stores.chroma import ChromaArtifactStore
 
-TURNS = 60
+TURNS = 40
 """Enough that a signal arrives long before the last turn."""
 
 

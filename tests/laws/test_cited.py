@@ -38,7 +38,7 @@ def test_the_sources_of_every_item_exist(talk: Conversation) -> None:
     known = {ref for _, item in talk.steps[0].before.items() for ref in item.sources}
     for step in talk.steps:
         known |= {o.ref for o in (*step.turn.readable, *step.evidence)}
-        for _, item in step.state.items():  # noqa: PERF102
+        for _, item in step.state.items():
             assert item.sources
             assert set(item.sources) <= known, item
 

@@ -63,7 +63,7 @@ def relation(talk: Conversation, item_id: str) -> Item:
 def test_no_item_is_ever_more_trusted_than_its_least_trusted_source(talk: Conversation) -> None:
     known = trusts(talk)
     for step in talk.steps:
-        for _, item in step.state.items():  # noqa: PERF102
+        for _, item in step.state.items():
             if not item.endorsed:
                 assert item.trust <= min(known[ref] for ref in item.sources), item
 
@@ -71,7 +71,7 @@ def test_no_item_is_ever_more_trusted_than_its_least_trusted_source(talk: Conver
 @given(conversations())
 def test_trust_of_an_item_never_rises(talk: Conversation) -> None:
     for step in talk.steps:
-        for _, item in step.state.items():  # noqa: PERF102
+        for _, item in step.state.items():
             if found := step.before.find(item.id):
                 assert item.trust <= found[1].trust
 

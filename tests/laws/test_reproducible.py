@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from strategies import Conversation, conversations, fact, rule, tool, user
 
-from acc.audit import AuditLog, verify
+from acc.audit import AuditLog
 from acc.commit import commit
 from acc.compress import Proposal
 from acc.controller import MemoryController
@@ -23,6 +23,7 @@ from acc.state import CompressedCognitiveState, canonical_json
 from acc.stores.memory import MemoryArtifactStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 from acc.turn import Evidence, Trust, Turn
+from acc.verify import verify
 
 
 @given(conversations(hostile=True))
@@ -109,9 +110,7 @@ def test_verify_recomputes_every_commit(tmp_path: Path) -> None:
     assert _verified(path, state.hash) == 3
 
 
-@pytest.mark.parametrize(
-    "needle", [b"restart", b"down", b"user", b'"tokens"', b"slow"]
-)
+@pytest.mark.parametrize("needle", [b"restart", b"down", b"user", b'"tokens"', b"slow"])
 def test_verify_finds_a_changed_byte(tmp_path: Path, needle: bytes) -> None:
     path, state = _run(tmp_path)
     whole = path.read_bytes()

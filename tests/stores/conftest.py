@@ -10,14 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from store_processes import ROOT, Record, Spawn
 
-import acc.store
 from acc.store import Artifact
-
-ROOT = str(Path(acc.store.__file__).parents[1])
-
-Spawn = Callable[..., subprocess.Popen[str]]
-Record = Callable[..., Artifact]
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import httpx
 import pytest
 import tenacity
 from chromadb.errors import ChromaAuthError, InternalError, NotFoundError, RateLimitError
-from conftest import Record
+from store_processes import Record
 
 from acc.errors import StoreError
 from acc.stores.chroma import ChromaArtifactStore

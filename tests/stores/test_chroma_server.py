@@ -19,7 +19,7 @@ import chromadb
 import pytest
 import tenacity
 from chromadb.config import Settings
-from conftest import Record
+from store_processes import Record
 
 from acc.errors import StoreError, StoreMismatchError
 from acc.store import RECORD_BYTES

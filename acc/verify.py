@@ -1,0 +1,90 @@
+"""Recomputing an audit log: every commit, from all that it was made from (law 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.audit import AuditLog, changed, digest_of
+from acc.commit import commit
+from acc.compress import Proposal
+from acc.errors import AccError, AuditError
+from acc.policy import Policy
+from acc.state import CompressedCognitiveState
+from acc.turn import Evidence, Turn
+
+
+def verify(
+    log: AuditLog,
+    policies: Mapping[str, Policy],
+    *,
+    head: str = "",
+) -> int:
+    """Recompute every commit of ``log``.
+
+    Args:
+        log: The log.
+        policies: Policy by fingerprint: those the thread was ever run under.
+        head: Hash of the state that should be the newest; found by the caller elsewhere.
+
+    Returns:
+        Number of commits, all of which came out the same, to the byte.
+
+    Raises:
+        AuditError: The first record that does not hold; says which line, and what.
+    """
+    state: CompressedCognitiveState | None = None
+    digest = ""
+    count = 0
+    for count, entry in enumerate(log.records(), 1):
+        where = f"{log.path}, line {count}"
+        if entry.get("previous") != digest:
+            raise AuditError("a record is missing or out of place", where=where)
+        body = {key: value for key, value in entry.items() if key != "digest"}
+        digest = str(entry.get("digest"))
+        if digest != digest_of(body):
+            raise changed(where)
+        state = _recomputed(entry, policies, state, where)
+    if head and (state is None or head != state.hash):
+        end = state.hash[:12] if state else "none"
+        raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=str(log.path))
+    return count
+
+
+def _recomputed(
+    entry: Mapping[str, Any],
+    policies: Mapping[str, Policy],
+    before: CompressedCognitiveState | None,
+    where: str,
+) -> CompressedCognitiveState:
+    fingerprint = entry["policy"]["fingerprint"]
+    policy = policies.get(fingerprint)
+    if policy is None:
+        raise AuditError(
+            f"made under policy {fingerprint}: {entry['policy']['schema']}, "
+            f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
+            where=where,
+            mend="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
+        )
+    try:
+        prior = before
+        if prior is None or "prior_state" in entry:
+            prior = policy.schema.load(entry["prior_state"])
+        again = commit(
+            prior,
+            Proposal.model_validate(entry["proposal"]) if entry["proposal"] else None,
+            Turn.model_validate(entry["turn"]),
+            [Evidence.model_validate(e) for e in entry["evidence"]],
+            policy,
+        )
+    except (AccError, ValidationError, KeyError, TypeError) as error:
+        raise AuditError(f"the commit does not recompute: {error}", where=where) from error
+    said = {
+        "state": again.state.canonical(),
+        "notes": [n.model_dump(mode="json") for n in again.notes],
+    }
+    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
+        raise AuditError("the commit recomputes to another state", where=where)
+    return again.state
