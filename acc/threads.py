@@ -25,6 +25,7 @@ class OpenThreads:
     def __init__(self, store: ArtifactStore) -> None:
         self.store = store
         self.lock = threading.RLock()
+        self._guard = threading.Lock()  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._under_way: set[str] = set()
 
@@ -35,7 +36,7 @@ class OpenThreads:
         Raises:
             ConflictError: One is.
         """
-        with self.lock:
+        with self._guard:
             if thread.key in self._under_way:
                 raise ConflictError(
                     "another step of this thread is under way",
@@ -46,7 +47,7 @@ class OpenThreads:
         try:
             yield
         finally:
-            with self.lock:
+            with self._guard:
                 self._under_way.discard(thread.key)
 
     def log(

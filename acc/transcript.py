@@ -77,7 +77,7 @@ def check_messages(messages: Sequence[Any]) -> None:
         for called, name, arguments in _calls(message, index):
             calls.add(called)
             _check_text(f"{name}({arguments})", index)
-        call_id = message.get("tool_call_id")
+        call_id = str(message.get("tool_call_id"))
         if message.get("role") == "tool" and call_id not in calls:
             raise InputError(
                 f"a tool result without its call: {call_id!r}",

@@ -16,6 +16,9 @@ from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
 
 
+_NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
+
+
 def verify(
     log: AuditLog,
     policies: Mapping[str, Policy],
@@ -46,6 +49,9 @@ def verify(
         digest = str(entry.get("digest"))
         if digest != digest_of(body):
             raise changed(where)
+        missing = [key for key in _NEEDED if key not in entry]
+        if missing:
+            raise AuditError(f"the record has no {missing[0]!r}", where=where)
         state = _recomputed(entry, policies, state, where)
     if head and (state is None or head != state.hash):
         end = state.hash[:12] if state else "none"

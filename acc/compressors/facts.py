@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from acc.compressors.counts import counted, dated
 from acc.compressors.cues import RULES
 from acc.compressors.entities import PROPER, named_in
 from acc.compressors.listings import listed
@@ -37,27 +38,14 @@ _VERB = re.compile(
         became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
     ) + r")\s"
 )  # fmt: skip
+_PART = re.compile(r" of (?:the |our |all |these |those )?(?P<whole>[a-z][\w-]+)\b")
 _COLON = re.compile(r"[:,]\s")
-_COUNTED = re.compile(
-    r" (?P<noun>(?!" + one_of(
-        """of, or, and, to, in, per, a, lines?, words?, sentences?, paragraphs?, bullets?, pages?,
-        times, things, options, points, minutes, hours, days, weeks, months, years, seconds, ones"""
-    ) + r")(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b"
-)  # fmt: skip
-_WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _CHOSEN = re.compile(
     r"\b(?:go|going|went|stick|proceed) (?:for|with)\s|\b" + one_of(
         """decided (?:on|for), settled on, opted for, chose, picked, take,
         I'm (?:using|taking|booking|reserving|keeping), we(?:'ll| will) (?:use|take),
         I've (?:booked|reserved|chosen|picked|ordered), let's (?:use|take)"""
     ) + r"\s",
-    re.I,
-)  # fmt: skip
-_APPOINTMENT = re.compile(
-    r"\b(?:(?!the |a |our |my |your )[\w-]{2,20} )?" + one_of(
-        """deadline, due date, launch, go-live, meeting, appointment, delivery, review, exam,
-        hearing, release, cut-off, kick-off"""
-    ),
     re.I,
 )  # fmt: skip
 
@@ -89,8 +77,8 @@ def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     agents = [s for s in reading.agent if _tells(s)]
     for find in (roles_in, causes_in, _linked, _stated, _valued, _chosen):
         yield from _found(find, own, agents, reading.tools)
-    yield from _found(_dated, own, (), ())
-    for fact in _found(_counted, own, agents, reading.tools):
+    yield from _found(dated, own, (), ())
+    for fact in _found(counted, own, agents, reading.tools):
         if fact.status in ("stated", "reported") or stems(fact.subject) & asked:
             yield fact
     named = (n for said in reading.user for n in named_in(said.text) if n.type not in PROPER)
@@ -205,9 +193,16 @@ def _is_full_name(words: str) -> bool:
 
 
 def _valued(words: str) -> Iterator[Triple]:
-    """ "£1,200.00 for Acme Ltd": a value, and after it by name what it is for."""
+    """ "£1,200.00 for Acme Ltd", "6% of checkouts": a value, and after it what it is for or of."""
     for value in values_in(words):
         ahead = words[value.end : value.end + 60]
+        part = _PART.match(ahead) if value.kind == "share" else None
+        if part:
+            yield (
+                part["whole"],
+                value.kind,
+                _rest(words, value.start, value.end + part.end("whole")),
+            )
         named = next(iter(named_in(f"so{ahead}")), None) if ahead.startswith(" for ") else None
         if named is not None and value.kind != "number" and named.start <= 11:
             yield named.name, _predicate(value), value.text
@@ -221,28 +216,6 @@ def _chosen(words: str) -> Iterator[Triple]:
         if named is not None and named.start <= 8:
             after = rest[named.end - 3 :].lstrip(" ,:;.–—")
             yield named.name, "chosen", _rest(after, 0) or "yes"
-
-
-def _dated(words: str) -> Iterator[Triple]:
-    """A date that nothing is linked to: of the appointment in the sentence, or of the whole."""
-    for value in values_in(words):
-        if value.kind not in ("dates", "date") or subject_of(words, value) is not None:
-            continue
-        named = _APPOINTMENT.search(words)
-        if named or value.kind == "dates":
-            yield named.group() if named else "dates", value.kind, value.text
-
-
-def _counted(words: str) -> Iterator[Triple]:
-    """ "We're 9 people", "twelve nodes"."""
-    for value in values_in(words):
-        if value.kind != "number" or "." in value.text:
-            continue
-        noun = _COUNTED.match(words, value.end)
-        if noun:
-            yield noun["noun"], "count", value.text
-        elif _WE_ARE.search(words[: value.start]) and not words[value.end :][:2].strip().isalnum():
-            yield "people", "count", value.text
 
 
 def _rest(words: str, start: int, least: int = 0) -> str:

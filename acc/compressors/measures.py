@@ -23,7 +23,7 @@ _UNWANTED = one_of(
     """emojis?, smileys, abbreviations, jargon, bullets?, tables?, attachments?, exclamation marks,
     acronyms, markdown, headings, slang, small talk, footnotes, screenshots"""
 )
-_WRITE = r"^(?:please )?" + one_of(
+_WRITE = START + one_of(
     """use, give, write, put, round, quote, cite, state, express, report, list, label, name, mark,
     file, save, store, format, spell"""
 )
@@ -35,6 +35,10 @@ LIMITS: dict[str, str] = {
     ),
     "at most five attempts": rf"{_AT_MOST}.{{0,25}}{NUMBER}",
     "replays go 25 at a time": rf"{NUMBER}(?: \w+)? (?:at a time|at once)\b",
+    "fifty samples a day is what it takes":
+        rf"{NUMBER}.{{0,40}}\bis (?:all|what|the most) (?:we|you|they|it|the \w+) (?:have|has|gets?|takes?)\b",
+    "reports arrive by Thursday noon, every week":
+        rf"\bby (?:\w+day )?{CLOCK}.{{0,20}}\bevery \w+",
     "max two meetings": rf"\b(?:maximum|minimum|max|min)\.?(?: of|:| is)?\s{{0,2}}{NUMBER}",
     "15% tops": rf"{NUMBER}.{{0,40}}(?:{_AT_MOST}|\b(?:maximum|minimum|max|tops)\b)",
     "the budget for taxis is 300 euros":
@@ -64,6 +68,7 @@ FORMATS: dict[str, str] = {
         rf"(?:{EVER}|\b(?:under|below|max|no more than|has to|must)\b).{{0,60}}?"
         rf"{NUMBER}[ -]?{SIZE}",
     "two decimals wherever you give a number": rf"{NUMBER}[ -]?{SIZE}.{{0,100}}?{EVER}",
+    "half a page per site": rf"{NUMBER}(?: an?)?[ -]{SIZE} (?:per|a) \w+",
     "notes for the sponsor: half a page": rf"^[^:?]{{3,50}}: (?:[\w-]+ ){{0,3}}{SIZE}",
     "all dates in ISO": rf"{EACH}.{{0,50}}?\b(?:in|as|with|use) {FORM}",
     "in UTC whenever you name a time": rf"\b(?:in|as|with|use) {FORM}.{{0,40}}?{EVER}",

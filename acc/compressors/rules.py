@@ -6,14 +6,14 @@ pure, linear in its input. Each slot has one function below, and its cues stand 
     sentences.py    splitting speech into verbatim sentences and clauses
     reading.py      a turn taken apart by channel; language.py
     words.py        words that the tables share
-    cues.py         what announces a standing rule: measures.py, duties.py
+    cues.py         what announces a standing rule: measures.py, prohibitions.py, requirements.py
     lookalikes.py   what only sounds like one
     standing.py     the rules in a sentence
     lifting.py      which rule is lifted or changed; figures.py
     goals.py        what is to be achieved, and when it is done
     entities.py     things and people
     values.py       amounts, dates, numbers, and what they are the value of
-    facts.py        subject, predicate, object; roles.py, and listings.py for what tools list
+    facts.py        subject, predicate, object; roles.py, counts.py; listings.py for tools
     replies.py      what agents offer, and what they only tell of
     trace.py        what happened, what is next, what is open, what to open
     room.py         places, lengths, no repeats

@@ -1,4 +1,4 @@
-"""Cues for what must not be, what must be, and what is preferred.
+"""Cues for what must be, and what is preferred.
 
 Each table maps an example to the pattern that finds it; the tests hold every pattern to its
 example.
@@ -6,120 +6,24 @@ example.
 
 from __future__ import annotations
 
-from acc.compressors.words import IT, MY, NUMBER, SECRET, START, YES, one_of
+from acc.compressors.words import IT, MY, NUMBER, START, YES, one_of
 
-_IDIOMS = one_of(
-    """worry, mind, know, think, forget, hesitate, ask me, get me, you, believe, remember, care,
-    understand, see, seem, want, like, have, need, say, feel, mean, even, really, ever, heard, seen,
-    had, give up, let (?:it|that|this|them), stop, lose, been, used, better, got, a, an, the, saw,
-    tried, knew, thought, happened, ending, quite, yet, again\\s*$"""
-)
-_YOU_NOT = r"\byou " + one_of(
-    """do not, don't, never, must not, mustn't, may not, cannot, can't, shouldn't, should not,
-    are not to, aren't to, are not allowed, aren't allowed"""
-)
-_YOU_TOLD = one_of(
-    """have, need, know, think, seem, look, see, want, mind, say, said, care, believe, told,
-    usually, get, got, understand, like, mean, sound, \\w+ed"""
-)
-_TELLING = one_of(
-    """is, was, has, seems, works, happens, helps, matters, knows, cares, answers, looks, comes,
-    makes, beats, replies, responds, stands, needs, likes, remembers, wants, thinks, says,
-    understands, changes"""
-)
-_NOTHING_NEW = one_of(
-    """news, luck, idea, problem, issue, worries, rush, hurry, doubt, answer, reply, sign, trace,
-    response, one, need, errors?, results?, change, wonder, matter, reason, way, point, longer,
-    hard, big, such"""
-)
-_WHERE = one_of(
-    """please, on, in, for, at, before, after, during, until, unless, without, anywhere, at all,
-    outside, between, from, to, with, of any"""
-)
-_ABROAD = one_of(
-    "anywhere, any, anyone, outside, before, until, without, above, over, beyond, below, public"
-)
 _EVER_DONE = one_of("had, got, saw, been, knew, met, heard, found, made, did, went, \\w+ed")
 _SAYS = one_of(
     "says?, tells?, asks?, agrees?, approves?, confirms?, signs?, clears?, has, have, 've, gives?"
 )
-
-PROHIBITIONS: dict[str, str] = {
-    "please don't call the tenants": rf"{START}(?:do not|don'?t|never)\s(?!{_IDIOMS})\w",
-    "you can't send from it": rf"{_YOU_NOT}(?! {_YOU_TOLD})",
-    "we're not to name the buyer": r"\b(?:you|we)'re not to\b",
-    "that must never leave the lab": r"\b" + one_of(
-        """must not, mustn't, must never, should never, are not to, is not to, isn't to, aren't to,
-        not to be, is never to, are never to, (?:shouldn't|should not) (?:be )?\\w+,
-        (?:is not|isn't|are not|aren't) (?:to be )?(?:allowed|permitted|acceptable),
-        may (?:not|never) be, off[- ]limits, out of bounds, forbidden, prohibited, taboo,
-        is out of the question, not an option"""
-    ),
-    "it can't be sold": r"\b(?:cannot|can't) be (?!" + one_of(
-        "right, true, serious, sure, the, that, bothered, happy, good, far"
-    ) + r")\w",
-    "nobody but me talks to the press":
-        r"\b(?:nobody|no[ -]one|nothing|none of \w+)"
-        r"(?: (?:but|except|other than|outside|else)(?: \w+){0,3}?)? "
-        r"(?:is to|are to|may|can|should|must|shall|will|gets? \w+(?:ed|t|n)|"
-        rf"(?!{_TELLING})\w+[^s\W]s)\b(?! it\b)",
-    "nothing with gelatine":
-        rf"{START}nothing (?:with|containing|over|above|after|before|outside)\b(?! the)",
-    "nothing is sent before I've read it":
-        r"\bnothing (?:is|gets?|goes)\b.{0,60}?\b(?:until|till|before|without|unless)\b",
-    "until they answer, nobody is enrolled": r"\buntil\b.*\b(?:nobody|nothing|no one)\b",
-    "not a word to the press": r"\bnot (?:a|one|any) (?:single )?" + one_of(
-        "word, hint, peep, penny, cent, soul"
-    ),
-    "not a single line of it goes out":
-        r"\bnot a single \w+\b.{0,30}\b(?:goes|leaves|gets|to|before|until|without)\b",
-    "no netting of balances": rf"{START}no (?!\w*thing\b)\w+ing\b",
-    "no changes on Fridays":
-        rf"{START}no (?:more )?(?!{_NOTHING_NEW})(?:[\w-]+ ){{1,3}}?{_WHERE}"
-        r"(?! (?:the (?:logs?|list|file|inbox|system|table|folder)|sight|it|there|here|far)\b)",
-    "no shop names on it, ever": r"\bno \w+.{0,40}, (?:ever|period|full stop)\b",
-    "avoid the ring road": START + one_of(
-        """avoid, refrain from, steer clear, stay (?:away|clear|off|out), hands off, hold off,
-        keep (?:away|off|out|clear), keep your hands"""
-    ),
-    "leave the cron jobs as they are":
-        rf"(?:{START}|\b(?:should|must|to) )(?:leave|keep)\b.{{1,40}}?\b" + one_of(
-            """alone, out of, out, off, untouched, unchanged, closed, away from,
-            as (?:it|they) (?:is|are), where (?:it|they) (?:is|are)"""
-        ),
-    "nothing goes without Petra's signature": rf"\bwithout (?:{MY} ){{1,3}}{YES}",
-    "no orders without asking": r"\bwithout (?:asking|checking|telling|consulting)\b",
-    "under no circumstances": r"\b" + one_of(
-        """under no circumstances, in no case, on no account, no exceptions, or not at all,
-        whatever you do"""
-    ),
-    "the name doesn't appear anywhere":
-        r"\b(?:does|do)(?:n't| not) (?:leave|appear|go|enter|cross|reach|show up|belong)\b.{0,50}?"
-        rf"\b(?:{_ABROAD}|writing\b)",
-    "photos aren't posted anywhere":
-        rf"\b(?:isn't|aren't|is not|are not) \w+(?:ed|en|nt)\b.{{0,20}}?\b{_ABROAD}",
-    "surnames never appear in the calendar":
-        r"\bnever (?:appears?|leaves?|goes|enters?|shows?)\b|\b\w+s' \w+ never \w+",
-    "we never promise dates": rf"\bwe never (?!{_EVER_DONE})\w",
-    "I don't want any photos in it": r"\bI (?:do not|don't|won't) " + one_of(
-        "want, wish, accept, tolerate"
-    ) + " " + one_of(
-        """any, anyone, anybody, you, them, him, her, us, it, this, that, the, to see, to find,
-        to read, to be (?:paged|called|copied|bothered|woken)"""
-    ),
-    "keep the name under wraps": rf"{START}keep\b.{{0,50}}?\b{SECRET}",
-    "keep her name to yourself": rf"{START}keep (?:[\w']+ ){{1,4}}to yourself",
-    "it's strictly confidential":
-        rf"(?:\b(?:stays?|remains?|is|are)|'s) (?:strictly )?{SECRET}",
-    "treat the folder as private": rf"\btreat\b.{{1,50}}? as {SECRET}",
-}  # fmt: skip
-"""What must not be."""
+_SAYS = one_of(
+    "says?, tells?, asks?, agrees?, approves?, confirms?, signs?, clears?, has, have, 've, gives?"
+)
 
 PREFERENCES: dict[str, str] = {
     "I'd rather nobody flew":
         r"\bI(?:'d| would) (?:rather|prefer)\b"
         r"(?! (?:not|wait|go|do|see|make|ask|show|keep|stay)\b)",
     "we prefer trains": r"\b(?:I|we) (?:strongly |always |usually )?prefer\b|\bpreferably\b",
+    "I can't stand footnotes":
+        r"\bI (?:hate (?:it when|when|seeing|reading)|can't stand|loathe)\b|\bI'm allergic to\b|"
+        r"\bpet hate\b",
     "I like my reports short": r"\bI like (?:my|it when you|them|things)\b",
     "I want Thursdays kept clear": r"\bI (?:want|need|like) (?:[\w']+ ){1,4}?" + one_of(
         "kept, left, shown, treated, written, handled, signed, checked"
@@ -172,8 +76,11 @@ REQUIREMENTS: dict[str, str] = {
     "deployments only between ten and four":
         rf"^{IT}(?:[\w'-]+ ){{1,4}}only "
         r"(?:between|after|from|in|on|at|during|via|with|by|to|for)\b",
-    "no meat for me, so vegan dishes only":
-        rf"(?:^|[,:]\s(?:so )?){IT}(?!so\b)[^,:]{{3,70}}?(?<![-\w])only(?:,? please)?[.!]?$",
+    "guests of the house only, and by the side door":
+        rf"(?:^|[,:]\s(?:so )?){IT}(?!so\b)[^,:]{{3,70}}?(?<![-\w])only(?:,? please)?(?=[,.!]|$)",
+    "by me alone": r"\b(?:by|to|through|with) (?:me|\w+)(?: and \w+)? (?:alone|only)\b",
+    "I'm the only one who unblinds anybody": r"\bI(?:'m| am) the only (?:one|person) (?:who|to)\b",
+    "you only prepare them": r"\byou only (?!have|need|had|get|got|saw|live|want)\w+",
     "we only use licensed images": rf"\bwe only (?!have|need|know|want|{_EVER_DONE})\w+",
     "mails go past Ruth first":
         r"\b(?:go|goes|runs?|pass(?:es)?|comes?|routed?)\b(?: \w+){0,2} "
@@ -199,7 +106,7 @@ REQUIREMENTS: dict[str, str] = {
     "Dana has the last word": r"\b(?:has|have|gets) (?:the )?(?:last word|final say|veto)\b",
     "Mondays stay free": r"\b(?:stays?|remains?) " + one_of(
         """free, put, there, as is, frozen, blocked, reserved, locked, untouched, unchanged, where,
-        fixed, closed, inside, within, in (?:the|our|my), out of, off limits, away"""
+        \\w+ed, closed, inside, within, in (?:the|our|my), out of, off limits, away"""
     ),
     "whatever writes to the ledger gets a second look":
         rf"{START}(?:whatever|whoever|whichever) (?:\w+s|is \w+ed)\b",
@@ -218,6 +125,8 @@ REQUIREMENTS: dict[str, str] = {
     "stick to the replica": rf"{START}stick (?:to|with)\b",
     "treat anything from there with care":
         rf"{START}treat (?:all|any|every|anything|everything)\b",
+    "two names on every entry":
+        rf"^{NUMBER} [\w -]{{2,30}}? (?:on|per|for|in|with) (?:every|each|any)\b",
     "make sure no door is left open":
         r"\b(?:make sure|ensure|see to it|be sure)\b.{0,80}?"
         r"\b(?:always|never|every|each|all|no|nobody|only|any|before)\b",
@@ -251,8 +160,10 @@ REQUIREMENTS: dict[str, str] = {
     "if it costs more than 300, ring me":
         rf"^if .{{3,60}}?\b(?:over|above|under|below|more than|less than|beyond|past) {NUMBER}"
         r".{0,40}, ",
+    "where we quote a guideline, give the year":
+        r"^where(?:ver)? (?:you|we|it|the)\b.{3,60}?, (?!(?:i|we|it|he|she|they|you)\b)\w",
     "if a parent calls, put them through":
-        r"^if (?:an?|any\w*|some(?:one|body|thing))\b.{3,80}?, "
+        r"^(?:if|when) (?:an?|any\w*|some(?:one|body|thing))\b.{3,80}?, "
         r"(?!(?:i|we|it|he|she|they|you|that|there|what|the|i'm)\b)\w",
 }  # fmt: skip
 """What must be."""
