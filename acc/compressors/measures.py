@@ -34,7 +34,7 @@ LIMITS: dict[str, str] = {
         earlier than, older than, exceed\\w*"""
     ),
     "at most five attempts": rf"{_AT_MOST}.{{0,25}}{NUMBER}",
-    "replays go 25 at a time": rf"{NUMBER}(?: \w+)? (?:at a time|at once)\b",
+    "replays go 25 at a time": rf"(?!\b(?:one|a)\b){NUMBER}(?: \w+)? (?:at a time|at once)\b",
     "fifty samples a day is what it takes":
         rf"{NUMBER}.{{0,40}}\bis (?:all|what|the most) (?:we|you|they|it|the \w+) (?:have|has|gets?|takes?)\b",
     "reports arrive by Thursday noon, every week":

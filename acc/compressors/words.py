@@ -46,7 +46,8 @@ SIZE = one_of(
 )
 FORM = one_of(
     """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
-    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals, writing, pdf, word, excel,
+    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
+    writing, pdf, word, excel,
     (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
     italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
     danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
