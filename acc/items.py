@@ -114,8 +114,8 @@ class Item(BaseModel):
     @property
     def words(self) -> str:
         """All that the item says, on one line."""
-        values = (getattr(self, name) for name in self.own_fields() if name not in self.unseen)
-        return " ".join(str(value) for value in values)
+        shown = [(n, getattr(self, n)) for n in self.own_fields() if n not in self.unseen]
+        return " ".join(n if value is True else str(value) for n, value in shown if value is not False)
 
     @property
     def is_open(self) -> bool:

@@ -97,12 +97,12 @@ def _constrain(said: Said, clause: str, rule: Rule | None, room: Room) -> None:
     around = f"{said.before} {words}" if _BACKWARD.search(words) else words
     held = room.open("constraints")
     told = is_hearsay(words, len(words)) or (rule is None and is_past(words, len(words)))
-    lifted = None if told else lifted_by(words, around, held)
+    changed = None if told and rule is None else changed_by(words, around, held)
+    lifted = None if told or changed is not None else lifted_by(words, around, held)
     if lifted is not None:
         room.retire(lifted, said.ref, clause)
-    if is_lifting(words) and (rule is None or lifted is not None):
+    if lifted is not None or (is_lifting(words) and rule is None and changed is None):
         return
-    changed = None if told and rule is None else changed_by(words, around, held)
     if changed is None and rule is not None:
         changed = next((item for item in held if restates(rule.text, item)), None)
     if changed is not None:

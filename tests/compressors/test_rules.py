@@ -287,6 +287,7 @@ HELD = [
 ]
 LIFTS = [
     ("The production freeze is over, you can deploy again.", "deployments"),
+    ("Deployments are fine from here.", "deployments"),
     ("You can talk to the supplier yourself again, Nora is away.", "supplier"),
     ("The audit is finished, db-7 is fair game.", "db-7"),
     ("db-7 is back in scope, the audit is through.", "db-7"),
@@ -301,6 +302,7 @@ CHANGES = [
     ("Make that 150 words for the updates.", "update"),
     ("Raise the refund limit to 400 dollars.", "Refunds"),
     ("We got more budget, go up to 20 nodes.", "nodes"),
+    ("The limit is up, refunds to 900 dollars are fine from now on.", "Refunds"),
 ]
 LEAVES_ALL = [
     "The meeting is cancelled.",
@@ -321,6 +323,8 @@ LEAVES_ALL = [
     "Scrap the second paragraph.",
     "Kim is back now.",
     "You can now ask Nora.",
+    "The badges are fine now.",
+    "Last week you could still go up to 20 nodes.",
 ]
 
 
@@ -471,6 +475,14 @@ def test_what_is_not_done_stays_open(said: str) -> None:
         ("Checkout runs 4.2.1.", ("Checkout", "version", "4.2.1")),
         ("Dana is on leave.", ("Dana", "is", "on leave")),
         ("We're 14 people.", ("people", "count", "14")),
+        ("Dana Okoye is incident lead now.", ("incident lead", "is", "Dana Okoye")),
+        ("From noon Marek takes over as deputy.", ("deputy", "is", "Marek")),
+        ("The root cause is a lost setting.", ("root cause", "is", "lost setting")),
+        ("Pool exhaustion is the suspected cause.", ("suspected cause", "is", "Pool exhaustion")),
+        (
+            "Since noon 6.2% of checkouts failed.",
+            ("checkouts", "share", "6.2% of checkouts failed"),
+        ),
         ("The kick-off moved, 3 May 2027.", ("kick-off", "date", "3 May 2027")),
         (
             "INC-4211 was caused by the certificate.",
@@ -498,6 +510,15 @@ def test_a_later_value_comes_under_the_same_key() -> None:
         "relational_map", turn("And now?", "The open difference is £31,906.12.", number=2), state
     )
     assert (fact.fields["subject"], fact.fields["predicate"]) == ("open difference", "amount")
+
+
+def test_a_role_passes_on() -> None:
+    state = after(
+        turn("Dana Okoye is incident lead."), turn("Marek Lind takes over as incident lead.")
+    )
+    assert [fact.words for fact in state.relational_map if fact.subject == "incident lead"] == [
+        "incident lead is Marek Lind stated"
+    ]
 
 
 def test_a_fact_that_is_held_is_not_repeated() -> None:
