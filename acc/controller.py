@@ -15,7 +15,7 @@ from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem, Retirement
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
-from acc.fallback import compressed
+from acc.fallback import Asked, compressed
 from acc.laws.reasons import Reason
 from acc.memory import Memory
 from acc.policy import Policy
@@ -144,7 +144,7 @@ def update_state(
     whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
     about = (*(item.words for _, item in prior.items()), whole.user_words)
     cut = cut_turn(whole, about, input_chars)
-    proposal, _ = compressed(compressor, cut, prior, evidence, policy, fallback=None)
+    proposal, _ = compressed(Asked(compressor, cut, prior, evidence, policy))
     return commit(prior, proposal, cut, evidence, policy)
 
 

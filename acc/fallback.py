@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from acc.compress import Compressor, Proposal
 from acc.errors import CompressionError
@@ -14,59 +14,58 @@ from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn, storable
 
 
-def compressed(
-    compressor: Compressor | None,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    *,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
-    """A proposal and why it is not the compressor's own, if it is not (law 9).
+class Asked(NamedTuple):
+    """A compressor, what it is asked to read, and whom to turn to if it fails.
+
+    Attributes:
+        compressor: None for the keyless rules.
+        turn: x_t.
+        state: CCS_t-1.
+        evidence: A_t+.
+        policy: Schema and bounds.
+        fallback: Asked where the first fails; None holds the last good items.
+    """
+
+    compressor: Compressor | None
+    turn: Turn
+    state: CompressedCognitiveState
+    evidence: Sequence[Evidence]
+    policy: Policy
+    fallback: Compressor | None = None
+
+
+def compressed(asked: Asked) -> tuple[Proposal | None, str]:
+    """A proposal, and why it is not the compressor's own, if it is not (law 9).
 
     None as proposal: nothing usable came out, and the last good items stand.
     """
-    first = compressor or _rules()
+    first = asked.compressor or _rules()
     try:
-        return _checked(first(turn, state, evidence)), ""
+        return _checked(first(asked.turn, asked.state, asked.evidence)), ""
     except Exception as error:
-        return _fallen_back(error, turn, state, evidence, policy, fallback)
+        return _fallen_back(asked, error)
 
 
-async def acompressed(
-    compressor: Compressor | None,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    *,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
+async def acompressed(asked: Asked) -> tuple[Proposal | None, str]:
     """As `compressed`, awaiting what is to be awaited."""
-    first = compressor or _rules()
+    first = asked.compressor or _rules()
     try:
-        proposal = getattr(first, "acompress", first)(turn, state, evidence)
+        ask = getattr(first, "acompress", first)
+        proposal = ask(asked.turn, asked.state, asked.evidence)
         return _checked(await proposal if inspect.isawaitable(proposal) else proposal), ""
     except Exception as error:
-        return _fallen_back(error, turn, state, evidence, policy, fallback)
+        return _fallen_back(asked, error)
 
 
-def _fallen_back(
-    error: Exception,
-    turn: Turn,
-    state: CompressedCognitiveState,
-    evidence: Sequence[Evidence],
-    policy: Policy,
-    fallback: Compressor | None,
-) -> tuple[Proposal | None, str]:
+def _fallen_back(asked: Asked, error: Exception) -> tuple[Proposal | None, str]:
     failure = _told(error)
-    if fallback is None and pending_is_full(turn, policy):
+    fallback = asked.fallback
+    if fallback is None and pending_is_full(asked.turn, asked.policy):
         fallback = _rules()
     if fallback is None:
         return None, failure
     try:
-        return _checked(fallback(turn, state, evidence)), failure
+        return _checked(fallback(asked.turn, asked.state, asked.evidence)), failure
     except Exception as second:
         return None, f"{failure}; fallback: {_told(second)}"
 

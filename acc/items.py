@@ -115,7 +115,9 @@ class Item(BaseModel):
     def words(self) -> str:
         """All that the item says, on one line."""
         shown = [(n, getattr(self, n)) for n in self.own_fields() if n not in self.unseen]
-        return " ".join(n if value is True else str(value) for n, value in shown if value is not False)
+        return " ".join(
+            n if value is True else str(value) for n, value in shown if value is not False
+        )
 
     @property
     def is_open(self) -> bool:

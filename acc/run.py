@@ -12,7 +12,7 @@ from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compress import Proposal
 from acc.excerpt import cut_turn
-from acc.fallback import acompressed, compressed
+from acc.fallback import Asked, acompressed, compressed
 from acc.gate import Context, Verdict, qualify
 from acc.log import is_reply
 from acc.recall import Candidate
@@ -111,16 +111,12 @@ class Run:
     def compress(self) -> None:
         """A proposal, or the declared fallback; a failing compressor stops nothing (law 9)."""
         with self._timed("compress"):
-            self._proposal, self._failure = compressed(
-                *self._to_read(), fallback=self._settings.fallback
-            )
+            self._proposal, self._failure = compressed(self._asked())
 
     async def acompress(self) -> None:
         """As `compress`, awaiting a compressor that offers ``acompress``."""
         with self._timed("compress"):
-            self._proposal, self._failure = await acompressed(
-                *self._to_read(), fallback=self._settings.fallback
-            )
+            self._proposal, self._failure = await acompressed(self._asked())
 
     def commit(self) -> None:
         """The next state: checked, bounded, chained."""
@@ -149,13 +145,14 @@ class Run:
             turn=self._turn, failure=self._failure, ms=dict(self._ms),
         )  # fmt: skip
 
-    def _to_read(self) -> tuple[Any, ...]:
-        return (
+    def _asked(self) -> Asked:
+        return Asked(
             self._memory.compressor,
             self._turn,
             self._state,
             self._evidence,
             self._settings.policy,
+            self._settings.fallback,
         )
 
     def _with_reply(self, turn: Turn) -> Turn:

@@ -25,7 +25,9 @@ class OpenThreads:
     def __init__(self, store: ArtifactStore) -> None:
         self.store = store
         self.lock = threading.RLock()
-        self._guard = threading.Lock()  # never held during I/O: a cancelled step must not wait for it
+        self._guard = (
+            threading.Lock()
+        )  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._under_way: set[str] = set()
 

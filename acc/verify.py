@@ -15,7 +15,6 @@ from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
 
-
 _NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
 
 
