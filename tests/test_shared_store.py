@@ -25,10 +25,10 @@ import tenacity
 from strategies import event, tool, user
 
 from acc.claims import LEASE
-from acc.log import ThreadLog
 from acc.compress import Compressor, Proposal
 from acc.controller import MemoryController
 from acc.errors import ConflictError, StoreError
+from acc.log import ThreadLog
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread
 from acc.stores.chroma import ChromaArtifactStore

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 
 from acc.commit import commit
 from acc.compress import Compressor, Proposal, ProposedItem
-from acc.compressors.cues import RULES, Cue
-from acc.compressors.entities import named_in
-from acc.compressors.reading import MOST_SENTENCES
 from acc.compressors.rules import RuleCompressor
-from acc.compressors.sentences import LONGEST, clauses, fit, sentences, tidy
+from acc.compressors.rules.cues import RULES, Cue
+from acc.compressors.rules.entities import named_in
+from acc.compressors.rules.reading import MOST_SENTENCES
+from acc.compressors.rules.sentences import LONGEST, clauses, fit, sentences, tidy
 from acc.items import Constraint, Item, Relation
 from acc.laws.reasons import Reason
 from acc.slots import Slot, SlotField

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from acc.compressors.language import HEAD, is_foreign
-from acc.compressors.sentences import plain, sentences
+from acc.compressors.rules.language import HEAD, is_foreign
+from acc.compressors.rules.sentences import plain, sentences
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn

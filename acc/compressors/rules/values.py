@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from acc.compressors.words import NUMBER_WORD, one_of
+from acc.compressors.rules.words import NUMBER_WORD, one_of
 
 _MONTH = one_of(
     """jan(?:uary)?, feb(?:ruary)?, mar(?:ch)?, apr(?:il)?, may, june?, july?, aug(?:ust)?,

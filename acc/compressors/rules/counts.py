@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.compressors.values import subject_of, values_in
-from acc.compressors.words import one_of
+from acc.compressors.rules.values import subject_of, values_in
+from acc.compressors.rules.words import one_of
 
 _COUNTED = re.compile(
     r" (?P<noun>(?!" + one_of(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from acc.compressors.measures import FORMATS, LIMITS
-from acc.compressors.prohibitions import PROHIBITIONS
-from acc.compressors.requirements import PREFERENCES, REQUIREMENTS
+from acc.compressors.rules.measures import FORMATS, LIMITS
+from acc.compressors.rules.prohibitions import PROHIBITIONS
+from acc.compressors.rules.requirements import PREFERENCES, REQUIREMENTS
 from acc.items import Kind
 
 

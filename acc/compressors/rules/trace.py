@@ -6,11 +6,11 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from acc.compressors.lookalikes import is_hearsay, is_told
-from acc.compressors.reading import MOST_SENTENCES, Reading, Said
-from acc.compressors.replies import REFUSED, agreed
-from acc.compressors.sentences import fit, plain, sentences, tidy
-from acc.compressors.words import any_of, one_of
+from acc.compressors.rules.lookalikes import is_hearsay, is_told
+from acc.compressors.rules.reading import MOST_SENTENCES, Reading, Said
+from acc.compressors.rules.replies import REFUSED, agreed
+from acc.compressors.rules.sentences import fit, plain, sentences, tidy
+from acc.compressors.rules.words import any_of, one_of
 from acc.turn import Channel, Evidence
 from acc.wording import stems
 

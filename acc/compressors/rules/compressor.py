@@ -25,17 +25,17 @@ import re
 from collections.abc import Mapping, Sequence
 
 from acc.compress import Proposal
-from acc.compressors.entities import entities_in
-from acc.compressors.facts import Fact, canonical, facts_in
-from acc.compressors.goals import NEW_TOPIC, done_by, is_cancelling, is_done, is_goal
-from acc.compressors.lifting import changed_by, clearest, is_lifting, lifted_by
-from acc.compressors.lookalikes import is_hearsay, is_past
-from acc.compressors.reading import Reading, Said, read
-from acc.compressors.replies import REFUSED
-from acc.compressors.room import Room
-from acc.compressors.sentences import clauses, fit, plain, tidy
-from acc.compressors.standing import Rule, is_no_rule, is_same, restates, rules_in, with_name
-from acc.compressors.trace import coming, gaps, recalled, told, worth_opening
+from acc.compressors.rules.entities import entities_in
+from acc.compressors.rules.facts import Fact, canonical, facts_in
+from acc.compressors.rules.goals import NEW_TOPIC, done_by, is_cancelling, is_done, is_goal
+from acc.compressors.rules.lifting import changed_by, clearest, is_lifting, lifted_by
+from acc.compressors.rules.lookalikes import is_hearsay, is_past
+from acc.compressors.rules.reading import Reading, Said, read
+from acc.compressors.rules.replies import REFUSED
+from acc.compressors.rules.room import Room
+from acc.compressors.rules.sentences import clauses, fit, plain, tidy
+from acc.compressors.rules.standing import Rule, is_no_rule, is_same, restates, rules_in, with_name
+from acc.compressors.rules.trace import coming, gaps, recalled, told, worth_opening
 from acc.items import Relation
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn

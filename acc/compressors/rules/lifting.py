@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from acc.compressors.figures import DAYS, Figure, figures, is_near
-from acc.compressors.words import any_of, one_of
+from acc.compressors.rules.figures import DAYS, Figure, figures, is_near
+from acc.compressors.rules.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
-from acc.compressors.words import one_of
+from acc.compressors.rules.words import one_of
 
 T = TypeVar("T")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.reading import Reading, Said
-from acc.compressors.words import one_of
+from acc.compressors.rules.reading import Reading, Said
+from acc.compressors.rules.words import one_of
 from acc.wording import is_assent
 
 REFUSED = re.compile(

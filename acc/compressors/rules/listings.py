@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from acc.compressors.words import one_of
+from acc.compressors.rules.words import one_of
 from acc.turn import Observation
 from acc.wording import stems
 

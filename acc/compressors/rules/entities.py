@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from acc.compressors.reading import Said
-from acc.compressors.words import one_of
+from acc.compressors.rules.reading import Said
+from acc.compressors.rules.words import one_of
 
 
 class Named(NamedTuple):

@@ -6,7 +6,7 @@ example.
 
 from __future__ import annotations
 
-from acc.compressors.words import IT, MY, NUMBER, START, YES, one_of
+from acc.compressors.rules.words import IT, MY, NUMBER, START, YES, one_of
 
 _EVER_DONE = one_of("had, got, saw, been, knew, met, heard, found, made, did, went, \\w+ed")
 _SAYS = one_of(

@@ -6,17 +6,17 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from acc.compressors.counts import counted, dated
-from acc.compressors.cues import RULES
-from acc.compressors.entities import PROPER, named_in
-from acc.compressors.listings import listed
-from acc.compressors.lookalikes import is_fancy, is_hearsay, is_question, is_told
-from acc.compressors.reading import Reading, Said
-from acc.compressors.replies import REFUSED, agreed
-from acc.compressors.roles import causes_in, roles_in
-from acc.compressors.sentences import fit, tidy
-from acc.compressors.values import Value, phrase_before, subject_of, values_in
-from acc.compressors.words import one_of
+from acc.compressors.rules.counts import counted, dated
+from acc.compressors.rules.cues import RULES
+from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.listings import listed
+from acc.compressors.rules.lookalikes import is_fancy, is_hearsay, is_question, is_told
+from acc.compressors.rules.reading import Reading, Said
+from acc.compressors.rules.replies import REFUSED, agreed
+from acc.compressors.rules.roles import causes_in, roles_in
+from acc.compressors.rules.sentences import fit, tidy
+from acc.compressors.rules.values import Value, phrase_before, subject_of, values_in
+from acc.compressors.rules.words import one_of
 from acc.items import Relation, Status
 from acc.turn import Observation
 from acc.wording import stems

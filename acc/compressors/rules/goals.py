@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from acc.compressors.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question, is_told
-from acc.compressors.reading import Said
-from acc.compressors.words import any_of, one_of
+from acc.compressors.rules.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question, is_told
+from acc.compressors.rules.reading import Said
+from acc.compressors.rules.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
 

@@ -6,7 +6,7 @@ example.
 
 from __future__ import annotations
 
-from acc.compressors.words import CLOCK, EACH, EVER, FORM, NUMBER, SIZE, START, one_of
+from acc.compressors.rules.words import CLOCK, EACH, EVER, FORM, NUMBER, SIZE, START, one_of
 
 _BEYOND = one_of("above, over, beyond, more than, past")
 _BELOW = one_of("under, below, within, above, over, at, to")

@@ -1,13 +1,13 @@
 """What sounds like a standing rule and is none: questions, hearsay, the past, fancy, jokes.
 
-Sentences are matched with straight apostrophes (`acc.compressors.sentences.plain`).
+Sentences are matched with straight apostrophes (`acc.compressors.rules.sentences.plain`).
 """
 
 from __future__ import annotations
 
 import re
 
-from acc.compressors.words import any_of, one_of
+from acc.compressors.rules.words import any_of, one_of
 
 _SAYING = one_of(
     """says?, said, saying, stated, claimed, insists?, insisted, writes, wrote, tells?, told,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from acc.compressors.words import NUMBER_WORD, one_of
+from acc.compressors.rules.words import NUMBER_WORD, one_of
 
 DAYS = 31
 """Bare figures up to here are as often a day or an hour as a limit."""

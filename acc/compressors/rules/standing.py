@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from acc.compressors.cues import RULES
-from acc.compressors.entities import PROPER, named_in
-from acc.compressors.lookalikes import (
+from acc.compressors.rules.cues import RULES
+from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.lookalikes import (
     DISCLAIMER,
     HAPPENED,
     JOKE,
@@ -18,8 +18,8 @@ from acc.compressors.lookalikes import (
     is_question,
     tells_of_self,
 )
-from acc.compressors.reading import Said
-from acc.compressors.sentences import clauses, plain, tidy
+from acc.compressors.rules.reading import Said
+from acc.compressors.rules.sentences import clauses, plain, tidy
 from acc.items import Item, Kind
 from acc.wording import marks, overlap, stems
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.words import one_of
+from acc.compressors.rules.words import one_of
 
 HEAD = 2_000
 """Characters that are looked at."""

@@ -6,7 +6,7 @@ example.
 
 from __future__ import annotations
 
-from acc.compressors.words import MY, SECRET, START, YES, one_of
+from acc.compressors.rules.words import MY, SECRET, START, YES, one_of
 
 _IDIOMS = one_of(
     """I, we, they, worry, mind, know, think, forget, hesitate, ask me, get me, you, believe, remember, care,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.compressors.entities import PROPER, named_in
-from acc.compressors.words import one_of
+from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.words import one_of
 
 _ROLE = r"(?P<role>(?:(?!the |our |my |now )[\w-]{2,20} )?" + one_of(
     """commander, owner, lead, leader, manager, contact, chair, reviewer, approver, director, head,
