@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import NamedTuple
 
 from acc.ranking import terms
 
@@ -83,10 +84,15 @@ def marks(text: str) -> frozenset[str]:
     return frozenset(mark for mark in folded if mark)
 
 
+@lru_cache(maxsize=512)
+def _sequence(text: str) -> tuple[str, ...]:
+    return tuple(terms(text))
+
+
 @lru_cache(maxsize=2048)
 def stems(text: str) -> frozenset[str]:
     """The content words of ``text``, stemmed."""
-    return frozenset(terms(text))
+    return frozenset(_sequence(text))
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -162,26 +168,41 @@ RUN = 5
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
-    size = min(RUN, len(terms(text)))
+    size = min(RUN, len(_sequence(text)))
     return size >= 3 and not _runs(text, size).isdisjoint(_runs(other, size))
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
     """The content words of ``text`` that stand in a run which ``other`` has too."""
-    size = min(RUN, len(terms(text)), len(terms(other)))
+    size = min(RUN, len(_sequence(text)), len(_sequence(other)))
     if size < 3:
         return frozenset()
     return frozenset(word for run in _runs(text, size) & _runs(other, size) for word in run)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=512)
 def _runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
-    words = terms(text)
+    words = _sequence(text)
     return frozenset(zip(*(words[i:] for i in range(size)), strict=False))
 
 
 LEAST_OWN = 1 / 3
 MOST_FOREIGN = 0.4
+
+
+class Vocabulary(NamedTuple):
+    """The content words and the marks of some texts together."""
+
+    stems: frozenset[str]
+    marks: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def vocabulary(texts: tuple[str, ...]) -> Vocabulary:
+    """The vocabulary of ``texts``."""
+    return Vocabulary(
+        frozenset().union(*(stems(t) for t in texts)), frozenset().union(*(marks(t) for t in texts))
+    )
 
 
 def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
@@ -190,28 +211,23 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     Rule (law 6): every identifier, address and number stands in ``own``; at least a third
     of the content words do; under 40 % come only from ``foreign``.
     """
-    own_words: frozenset[str] = frozenset().union(*(stems(t) for t in own))
-    own_marks: frozenset[str] = frozenset().union(*(marks(t) for t in own))
+    mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
     words = stems(text)
-    if marks(text) - own_marks or not words:
+    if marks(text) - mine.marks or not words:
         return False
-    missing = words - own_words
-    taken = missing & frozenset().union(*(stems(t) for t in foreign))
-    return len(words & own_words) >= LEAST_OWN * len(words) and len(taken) < MOST_FOREIGN * len(
-        words
-    )
+    there = (words - mine.stems) & theirs.stems
+    enough = len(words & mine.stems) >= LEAST_OWN * len(words)
+    return enough and len(there) < MOST_FOREIGN * len(words)
 
 
 def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     """Whether ``text`` takes a mark, or `MOST_FOREIGN` of its words, from ``foreign`` texts alone."""
-    own, foreign = tuple(own), tuple(foreign)
-    own_marks: frozenset[str] = frozenset().union(*(marks(t) for t in own))
-    foreign_marks: frozenset[str] = frozenset().union(*(marks(t) for t in foreign))
-    if (marks(text) - own_marks) & foreign_marks:
+    mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
+    if (marks(text) - mine.marks) & theirs.marks:
         return True
-    words = stems(text) - frozenset().union(*(stems(t) for t in own))
-    there = words & frozenset().union(*(stems(t) for t in foreign))
-    return bool(there) and len(there) >= MOST_FOREIGN * len(stems(text))
+    words = stems(text)
+    there = (words - mine.stems) & theirs.stems
+    return bool(there) and len(there) >= MOST_FOREIGN * len(words)
 
 
 _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")

@@ -12,7 +12,17 @@ from typing import NamedTuple
 from acc.items import Item
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
-from acc.wording import borne_out, find_quote, is_assent, marks, repeated, repeats, stems, taken
+from acc.wording import (
+    borne_out,
+    find_quote,
+    is_assent,
+    marks,
+    repeated,
+    repeats,
+    stems,
+    taken,
+    vocabulary,
+)
 
 MOSTLY = 0.6
 """Share of an item's content words that make it somebody else's words."""
@@ -105,14 +115,6 @@ class Sources:
         quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
         return (*self.spoken, *(quote for quote in quotes if quote))
 
-    @cached_property
-    def _known_marks(self) -> frozenset[str]:
-        return frozenset().union(*(marks(text) for text in self.privileged_texts))
-
-    @cached_property
-    def _known_stems(self) -> frozenset[str]:
-        return frozenset().union(*(stems(text) for text in self.privileged_texts))
-
     def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
         """Trust of an item that says ``words`` and cites ``cited`` (at least one).
 
@@ -168,8 +170,9 @@ class Sources:
 
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
         """The lowest observation whose words the agent repeats in saying ``words``."""
-        foreign = marks(words) - self._known_marks
-        own = stems(words) - self._known_stems
+        known = vocabulary(self.privileged_texts)
+        foreign = marks(words) - known.marks
+        own = stems(words) - known.stems
         speeches = [c.observation.text for c in cited if c.observation and c.trust is Trust.AGENT]
         echoed = []
         for o in self.lower:
