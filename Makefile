@@ -14,7 +14,7 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/.dev
-	ACC_TESTS=thorough $(BIN)/python -m pytest -n 2
+	ACC_HYPOTHESIS=thorough $(BIN)/python -m pytest -n 2
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

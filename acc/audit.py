@@ -16,6 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from acc.commit import Commit
 from acc.compress import Proposal
 from acc.errors import AuditError
@@ -25,6 +27,9 @@ from acc.store import Thread
 from acc.turn import Evidence, Turn
 
 FORMAT = 1
+
+LOCK_SECONDS = 30
+"""How long a writer waits for another process's record."""
 
 
 class AuditLog:
@@ -42,32 +47,43 @@ class AuditLog:
         readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
         return cls(folder / f"{readable}-{thread.key[:12]}.jsonl")
 
-    def append(self, record: Mapping[str, Any]) -> None:
+    def append(
+        self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
+    ) -> None:
         """Write ``record`` at the end, chained to the one before.
+
+        ``prior`` goes with it unless it is the state that the record before ends with.
 
         Raises:
             AuditError: The file cannot be written; the commit it tells of is not acknowledged.
         """
         try:
-            if self._digest is None or self.path.stat().st_size != self._size:
-                self._digest = self._opened()
-            body = {**record, "format": FORMAT, "previous": self._digest}
-            if self._head and record["prior"] == self._head:
-                del body["prior_state"]  # it stands in the record before
-            digest = digest_of(body)
-            line = canonical_json({**body, "digest": digest}) + "\n"
-            with self.path.open("ab") as file:
-                file.write(line.encode("utf-8", "surrogatepass"))
-                file.flush()
-                self._size = file.tell()
-            self._digest, self._head = digest, str(record["state"]["hash"])
-        except OSError as error:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Several processes may keep one folder: who appends has read the newest line before.
+            with FileLock(self.path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+                self._append(record, prior)
+        except (OSError, Timeout) as error:
             self._digest = None  # what was half written is dropped before the next record
             raise AuditError(
-                f"the audit record cannot be written: {error.strerror or error}",
+                f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
                 where=str(self.path),
                 mend="free space, or give a folder that can be written",
             ) from error
+
+    def _append(self, record: Mapping[str, Any], prior: CompressedCognitiveState | None) -> None:
+        if self._digest is None or self.path.stat().st_size != self._size:
+            self._digest = self._opened()
+        body = {**record, "format": FORMAT, "previous": self._digest}
+        if prior is not None and (not self._head or prior.hash != self._head):
+            body["prior_state"] = prior.canonical()
+        written = canonical_json({**body, "digest": _UNDIGESTED})
+        digest = hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
+        line = written.replace(_DIGEST_FIELD, f'"digest":"{digest}"', 1) + "\n"
+        with self.path.open("ab") as file:
+            file.write(line.encode("utf-8", "surrogatepass"))
+            file.flush()
+            self._size = file.tell()
+        self._digest, self._head = digest, str(record["state"]["hash"])
 
     def last(self) -> dict[str, Any] | None:
         """The newest whole record, or None."""
@@ -98,7 +114,6 @@ class AuditLog:
                         raise changed(f"{self.path}, line {number}")
 
     def _opened(self) -> str:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         if not self.path.exists():
             return ""
         last = self.last()
@@ -130,7 +145,6 @@ def record(
             "style": policy.style,
         },
         "prior": prior.hash,
-        "prior_state": prior.canonical(),
         "turn": turn.model_dump(mode="json"),
         "evidence": [e.model_dump(mode="json") for e in evidence],
         "proposal": proposal.model_dump(mode="json") if proposal else None,
@@ -163,8 +177,14 @@ def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[d
     return changes
 
 
-def digest_of(body: Mapping[str, Any]) -> str:
-    return hashlib.sha256(canonical_json(body).encode("utf-8", "surrogatepass")).hexdigest()
+_UNDIGESTED = "0" * 64
+_DIGEST_FIELD = f'"digest":"{_UNDIGESTED}"'
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """SHA-256 over the record's canonical JSON with 64 zeros in the place of its digest."""
+    body = canonical_json({**record, "digest": _UNDIGESTED})
+    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def commit(
         hold(draft, policy)
     elif not _applied(draft, proposal, Sources(state, turn, evidence)):
         draft = _drafted(state, turn, policy)
-        draft.note(Reason.MALFORMED, detail="nothing usable in the rewrite")
+        draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
         hold(draft, policy)
     tokens = fit(draft, policy)
     return Commit(
@@ -112,12 +112,17 @@ def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> Dra
 
 
 def _applied(draft: Draft, proposal: Proposal, sources: Sources) -> bool:
-    """Apply ``proposal``; False where it is a rewrite of which nothing could be written (law 9)."""
+    """Apply ``proposal``; False where nothing of it is usable (law 9).
+
+    That is a rewrite of which nothing could be written, or items for slots that do not exist.
+    """
     draft.lapse()
     if draft.before.pending:
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     retire(draft, proposal.retire, sources)
     write(draft, proposal.items, sources)
+    if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
+        return False
     return proposal.mode == "revise" or _left_out(draft)
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict
 
+from acc.errors import ConfigurationError
 from acc.excerpt import excerpt
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
@@ -159,7 +160,17 @@ class Plain(Gate):
 
 
 def as_gate(gate: GateLike) -> Gate:
-    """``gate`` itself, or a plain callable made one."""
+    """``gate`` itself, or a plain callable made one.
+
+    Raises:
+        ConfigurationError: Not callable.
+    """
+    if not callable(gate):
+        raise ConfigurationError(
+            f"a gate is a callable, not {type(gate).__name__}",
+            where="gate",
+            mend="pass a Gate, or a function of (candidate, context)",
+        )
     return gate if isinstance(gate, Gate) else Plain(gate)
 
 
@@ -241,7 +252,15 @@ def qualify(
 
 
 def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
-    verdict = judge(candidate, context)
+    try:
+        verdict = judge(candidate, context)
+    except Exception as error:  # a broken gate admits nothing, and stops no turn
+        verdict = Verdict(
+            admitted=False,
+            score=candidate.score,
+            reason=f"the gate failed: {type(error).__name__}: {error}"[:400],
+            gate=judge.name,
+        )
     if verdict.admitted:
         context.admitted.append(context.read(candidate))
     signs = (*verdict.telemetry, *_signs(candidate))

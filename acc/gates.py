@@ -37,15 +37,28 @@ class Relevance(Gate):
         needed = self.relaxed if context.relaxed else self.threshold
         if _trust(candidate) is Trust.DOCUMENT:
             needed *= 1.5
-        shared = len(stems(candidate.artifact.text) & context.about)
         if candidate.score < needed:
             return self.verdict(False, candidate, f"score {candidate.score:.2f} under {needed:.2f}")
-        if shared < min(self.words, len(context.about)) and not context.relaxed:
-            return self.verdict(False, candidate, f"{shared} of the turn's words in it")
+        if not context.relaxed and not self._shares(candidate, context):
+            return self.verdict(False, candidate, f"under {self.words} of the turn's words in it")
         floor = "; floor: threshold lowered" if context.relaxed else ""
-        return self.verdict(
-            True, candidate, f"score {candidate.score:.2f}, {shared} shared words{floor}"
-        )
+        return self.verdict(True, candidate, f"score {candidate.score:.2f}{floor}")
+
+    def _shares(self, candidate: Candidate, context: Context) -> bool:
+        if self.words <= 1:
+            return candidate.by_turn > 0 or not context.about
+        shared = len(stems(candidate.artifact.text) & context.about)
+        return shared >= min(self.words, len(context.about))
+
+
+LEAST_LEFT = 20
+"""Tokens under which what is left of a budget is not worth reading for."""
+
+SHORT = 400
+"""Characters of a candidate that is about one fact; a longer one says more than that fact."""
+
+LONGEST_ITEM = 1_000
+"""Characters that no item of a state reaches."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,8 @@ class Novelty(Gate):
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare with each item of the state."""
+        if len(candidate.artifact.text) > LONGEST_ITEM:
+            return self.verdict(True, candidate, "says more than an item can")
         words = stems(candidate.artifact.text)
         for (_, item), held in zip(context.state.items(), context.held, strict=True):
             if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
@@ -93,7 +108,7 @@ class Fresh(Gate):
             again = other.artifact
             same_tool = artifact.channel is Channel.TOOL and again.name == artifact.name
             if again.turn > artifact.turn and same_tool and again.channel is artifact.channel:
-                near = overlap(_plain_stems(artifact.text), _plain_stems(again.text)) >= self.alike
+                near = overlap(_plain_words(artifact.text), _plain_words(again.text)) >= self.alike
                 if near and marks(again.text) != marks(artifact.text):
                     return again.ref
         return next((item.id for item in _replaced_facts(candidate, context)), "")
@@ -173,6 +188,8 @@ class Budget(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Count."""
         used = sum(context.counter(e.text) for e in context.admitted)
+        if used and used >= self.tokens - LEAST_LEFT:
+            return self.verdict(False, candidate, f"{used} of {self.tokens} tokens used")
         cost = context.counter(context.read(candidate).text)
         return self.verdict(
             used + cost <= self.tokens, candidate, f"{used} + {cost} of {self.tokens} tokens"
@@ -180,20 +197,13 @@ class Budget(Gate):
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
-    """Trust, relevance, staleness, contradiction, novelty, near-duplicates, and a budget.
+    """Trust, relevance, a budget, staleness, contradiction, novelty, near-duplicates.
 
     The cheap ones come first. Whom the floor admits at a lower relevance, all the others
     are asked about too.
     """
-    return (
-        Trusted()
-        & Relevance()
-        & Fresh()
-        & Contradiction()
-        & Novelty()
-        & Distinct()
-        & Budget(tokens)
-    )
+    cheap = Trusted() & Relevance() & Budget(tokens)
+    return cheap & Fresh() & Contradiction() & Novelty() & Distinct()
 
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
@@ -219,17 +229,20 @@ def _trust(candidate: Candidate) -> Trust:
     return candidate.artifact.trust or candidate.artifact.channel.trust
 
 
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
 @lru_cache(maxsize=512)
-def _plain_stems(text: str) -> frozenset[str]:
-    return frozenset(stem for stem in stems(text) if not any(c.isdigit() for c in stem))
+def _plain_words(text: str) -> frozenset[str]:
+    return frozenset(_LETTERS.findall(text.lower()))
 
 
 def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation]:
     """Later facts of the state whose subject and predicate a short candidate gives another value."""
     artifact = candidate.artifact
-    words = stems(artifact.text)
-    if len(words) > 40:
+    if len(artifact.text) > SHORT:
         return
+    words = stems(artifact.text)
     for _, item in context.state.items():
         if (
             not isinstance(item, Relation)

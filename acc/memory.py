@@ -5,17 +5,17 @@ Base of both controllers: everything but the loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
 from acc.audit import AuditLog
 from acc.clock import Clock, SystemClock, stamp
 from acc.compress import Compressor
-from acc.errors import InputError
-from acc.gate import GateLike
+from acc.errors import ConfigurationError, InputError
+from acc.gate import GateLike, as_gate
 from acc.gates import default_gate
 from acc.laws.reasons import SetAside
 from acc.log import ThreadLog
@@ -63,9 +63,16 @@ class Memory:
         settings: Settings | None = None,
         **changed: Any,
     ) -> None:
+        if compressor is not None and not callable(compressor):
+            raise ConfigurationError(
+                f"a compressor is a callable, not {type(compressor).__name__}",
+                where="compressor",
+                mend="pass a function of (turn, state, evidence) that returns a Proposal",
+            )
         self.artifacts = store
         self.compressor = compressor
-        self.settings = settings or Settings(**changed)
+        self.settings = settings or _settings(changed)
+        as_gate(self.settings.gate)
         self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
 
@@ -91,7 +98,7 @@ class Memory:
         from acc.stores.chroma import ChromaArtifactStore
 
         compressor = changed.pop("compressor", None)
-        settings = changed.pop("settings", None) or Settings(**changed)
+        settings = changed.pop("settings", None) or _settings(changed)
         if settings.audit is None and "audit" not in changed:
             settings = replace(settings, audit=Path(path) / "audit")
         return cls(ChromaArtifactStore.embedded(path), compressor, settings)
@@ -150,6 +157,12 @@ class Memory:
             StateError: ``state`` is edited, or of another schema.
         """
         who = whose(thread)
+        if not isinstance(turn, Turn):
+            raise InputError(
+                f"the turn is {type(turn).__name__}",
+                where=f"thread {who.thread!r}",
+                mend="make one: Turn.said(text) or Turn.from_messages(messages)",
+            )
         with self._threads.stepping(who):
             yield Run(self, who, self.load(state), turn)
 
@@ -186,6 +199,24 @@ class Memory:
         return self._audits.setdefault(thread.key, AuditLog.of(self.settings.audit, thread))
 
 
+def _settings(changed: Mapping[str, Any]) -> Settings:
+    known = [f.name for f in fields(Settings)]
+    if unknown := [name for name in changed if name not in known]:
+        raise ConfigurationError(
+            f"no setting {unknown[0]!r}",
+            where=f"settings are {', '.join(known)}",
+            mend="the bound and the schema are the policy's: policy=Policy(max_tokens=...)",
+        )
+    return Settings(**changed)
+
+
 def whose(thread: str | Thread) -> Thread:
-    """A thread given by name alone belongs to the default user, agent and tenant."""
-    return thread if isinstance(thread, Thread) else Thread(thread=thread)
+    """A thread given by name alone belongs to the default user, agent and tenant.
+
+    Raises:
+        InputError: No name.
+    """
+    named = thread if isinstance(thread, Thread) else Thread(thread=str(thread or ""))
+    if not named.thread:
+        raise InputError("a thread without a name", where="thread", mend="name the conversation")
+    return named

@@ -132,7 +132,7 @@ class Run:
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
             if audit is not None:
-                audit.append(self._record())
+                audit.append(self._record(), self._state)
             # With an audit record to recover them from, set-aside items ride with the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)

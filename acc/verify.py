@@ -43,10 +43,13 @@ def verify(
     for count, entry in enumerate(log.records(), 1):
         where = f"{log.path}, line {count}"
         if entry.get("previous") != digest:
-            raise AuditError("a record is missing or out of place", where=where)
-        body = {key: value for key, value in entry.items() if key != "digest"}
+            raise AuditError(
+                "a record is missing or out of place",
+                where=where,
+                mend="restore the log from a backup",
+            )
         digest = str(entry.get("digest"))
-        if digest != digest_of(body):
+        if digest != digest_of(entry):
             raise changed(where)
         missing = [key for key in _NEEDED if key not in entry]
         if missing:

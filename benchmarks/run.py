@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import re
 import subprocess
@@ -123,10 +124,9 @@ def main() -> None:
     options = parser.parse_args()
     rows = [*overhead(options.quick), *costs(), *demo(), *recall(options.locomo)]
     print("# Figures\n")
+    machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
     print("All from one run of `python benchmarks/run.py --locomo locomo10.json > docs/figures.md`")
-    print(
-        f"(Python {platform.python_version()}, {platform.machine()}, 2 cores). Read ratios, not absolutes.\n"
-    )
+    print(f"({machine}). Read ratios, not absolutes.\n")
     print("| what | measured | target | command |\n| --- | --- | --- | --- |")
     for row in rows:
         print("| " + " | ".join(row[:3]) + f" | `{row[3]}` |")

@@ -25,5 +25,5 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.generate],
     **_COMMON,
 )
-settings.register_profile("thorough", max_examples=500, **_COMMON)
+settings.register_profile("thorough", max_examples=100, **_COMMON)
 settings.load_profile(os.environ.get("ACC_HYPOTHESIS", "fast"))

@@ -47,7 +47,9 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
     if len(loose) < excess:
         bound = [i for i in draft.items[slot.name] if i.is_open]
         raise _overflow(
-            bound, f"{len(bound)} items need a place in {slot.name}, which has {slot.rules.places}"
+            draft,
+            bound,
+            f"{len(bound)} items need a place in {slot.name}, which has {slot.rules.places}",
         )
     for _, item in loose[:excess]:
         draft.remove(slot, item, Reason.EVICTED_PLACES)
@@ -71,7 +73,7 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         pinned = [item for items in draft.items.values() for item in items]
         excess = tokens - policy.max_tokens
         raise _overflow(
-            pinned, f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}"
+            draft, pinned, f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}"
         )
     return tokens
 
@@ -92,8 +94,9 @@ def _order(draft: Draft, slot: SlotField, item: Item) -> Order:
     return (fresh, slot.rules.evict, strong, item.touched, int(number.group()) if number else 0)
 
 
-def _overflow(items: list[Item], what: str) -> PinnedOverflow:
-    ids = tuple(item.id for item in items)
+def _overflow(draft: Draft, items: list[Item], what: str) -> PinnedOverflow:
+    held = {item.id for _, item in draft.before.items()}
+    ids = tuple(item.id for item in items if item.id in held)
     return PinnedOverflow(
         what,
         items=ids,

@@ -174,13 +174,14 @@ class Sources:
         foreign = marks(words) - known.marks
         own = stems(words) - known.stems
         speeches = [c.observation.text for c in cited if c.observation and c.trust is Trust.AGENT]
-        echoed = []
-        for o in self.lower:
+
+        def echoes(o: Observation) -> bool:
+            if foreign & marks(o.text) or repeats(words, o.text):
+                return True
             through = frozenset().union(*(repeated(speech, o.text) for speech in speeches))
-            mostly = own and len(own & through) >= MOSTLY * len(own)
-            if mostly or foreign & marks(o.text) or repeats(words, o.text):
-                echoed.append(o)
-        return min(echoed, key=lambda o: o.trust, default=None)
+            return bool(own) and len(own & through) >= MOSTLY * len(own)
+
+        return min(filter(echoes, self.lower), key=lambda o: o.trust, default=None)
 
     def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:
         refs: list[str] = []

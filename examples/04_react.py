@@ -1,0 +1,57 @@
+"""A LangGraph ReAct agent with the memory in front; the model is scripted, so it runs offline.
+
+The scripted model decides from the prompt it is given: it refuses to restart the database
+because the rule of turn 1 still stands in its prompt, although it never sees that turn.
+"""
+
+import tempfile
+
+from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import tool
+from langgraph.checkpoint.memory import InMemorySaver
+
+from acc import MemoryController
+from acc_graphs.react import build
+
+ASKED = (
+    "Never restart the database without my word. Why is checkout slow?",
+    "And what does the pool say?",
+    "Would restarting the database help?",
+)
+
+
+@tool
+def read_logs(service: str) -> str:
+    """The last lines of a service's log."""
+    return f"{service}: pool exhausted at 12:04, 60 of 60 connections in use"
+
+
+def model(messages: list[AnyMessage]) -> AnyMessage:
+    """A stand-in for a chat model: calls a tool, then answers from what its prompt says."""
+    system, last = str(messages[0].content), messages[-1]
+    if "restarting" in str(last.content):
+        forbidden = "Never restart the database" in system
+        return AIMessage(
+            "Not without your word, as you said." if forbidden else "Restarting it now."
+        )
+    if isinstance(last, ToolMessage):
+        return AIMessage(f"The log says: {last.content}")
+    call = {"name": "read_logs", "args": {"service": "checkout"}, "id": f"call-{len(system)}"}
+    return AIMessage("", tool_calls=[{**call, "type": "tool_call"}])
+
+
+def main() -> None:
+    """Three turns on one thread."""
+    with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
+        role = "You are the on-call agent."
+        graph = build(model, [read_logs], memory, role=role, checkpointer=InMemorySaver())
+        config: RunnableConfig = {"configurable": {"thread_id": "inc-4211"}}
+        for said in ASKED:
+            out = graph.invoke({"messages": [("user", said)]}, config)
+            print(f"user:  {said}\nagent: {out['messages'][-1].content}\n")
+        print(memory.load(out["ccs"]).render())
+
+
+if __name__ == "__main__":
+    main()
