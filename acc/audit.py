@@ -60,7 +60,8 @@ class AuditLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Several processes may keep one folder: who appends has read the newest line before.
-            with FileLock(self.path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+            folder = self.path.parent
+            with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS):
                 self._append(record, prior)
         except (OSError, Timeout) as error:
             self._digest = None  # what was half written is dropped before the next record

@@ -216,7 +216,8 @@ def whose(thread: str | Thread) -> Thread:
     Raises:
         InputError: No name.
     """
-    named = thread if isinstance(thread, Thread) else Thread(thread=str(thread or ""))
-    if not named.thread:
+    if isinstance(thread, Thread):
+        return thread
+    if not (thread and isinstance(thread, str)):
         raise InputError("a thread without a name", where="thread", mend="name the conversation")
-    return named
+    return Thread(thread=thread)

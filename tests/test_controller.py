@@ -29,6 +29,7 @@ from acc.controller import (
 from acc.errors import (
     AccError,
     CompressionError,
+    ConfigurationError,
     ConflictError,
     InputError,
     PinnedOverflow,
@@ -723,7 +724,7 @@ class TestClosing:
             MemoryController.open(tmp_path)
 
     def test_an_opening_that_fails_lets_go_of_the_path(self, tmp_path: Path) -> None:
-        with pytest.raises(TypeError) as kept:
+        with pytest.raises(ConfigurationError) as kept:
             MemoryController.open(tmp_path, no_such_setting=1)
         assert kept.value.__traceback__ is not None
         MemoryController.open(tmp_path).close()
@@ -856,3 +857,36 @@ class TestStep:
             None, Turn.said("x"), thread="t"
         )
         assert proposal.model_dump_json() == before
+
+
+# --- settings -----------------------------------------------------------------------------
+
+
+class TestSettings:
+    @pytest.mark.parametrize("wrong", [{"max_tokens": 100}, {"compresor": quiet}, {"gate": 5}])
+    def test_a_wrong_setting_says_how_to_mend_it(self, wrong: dict[str, object]) -> None:
+        with pytest.raises(ConfigurationError, match="To mend"):
+            MemoryController(MemoryArtifactStore(), **wrong)
+
+    def test_a_compressor_is_a_callable(self) -> None:
+        with pytest.raises(ConfigurationError, match="To mend"):
+            MemoryController(MemoryArtifactStore(), "gpt-4o")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("thread", ["", None])
+    def test_a_thread_has_a_name(self, thread: str) -> None:
+        with pytest.raises(InputError, match="To mend"):
+            MemoryController(MemoryArtifactStore()).step(None, Turn.said("Hello."), thread=thread)
+
+    def test_a_turn_is_a_turn(self) -> None:
+        with pytest.raises(InputError, match=r"Turn\.said"):
+            MemoryController(MemoryArtifactStore()).step(None, "Hello.", thread="t")  # type: ignore[arg-type]
+
+    def test_a_gate_that_raises_refuses_and_stops_nothing(self) -> None:
+        def broken(_candidate: object, _context: object) -> bool:
+            raise ZeroDivisionError
+
+        memory = MemoryController(MemoryArtifactStore(), quiet, gate=broken)
+        state = memory.step(None, Turn.said("The port is 443."), thread="t").state
+        done = memory.step(state, Turn.said("Which port?"), thread="t")
+        assert [v.admitted for v in done.verdicts] == [False]
+        assert "ZeroDivisionError" in done.verdicts[0].reason
