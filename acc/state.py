@@ -12,9 +12,8 @@ import json
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from acc.errors import StateError
 from acc.items import (
     ArtifactReference,
     Constraint,
@@ -29,7 +28,7 @@ from acc.items import (
     Uncertainty,
 )
 from acc.slots import Slot, SlotField, check_slots, read_slots
-from acc.turn import Channel, Observation, Trust
+from acc.turn import Observation, Trust
 
 ROOT = "main"
 """The branch of a thread that was never forked."""
@@ -202,64 +201,9 @@ class CompressedCognitiveState(BaseModel):
         Raises:
             StateError: Not a state, one of another schema, or an edited one.
         """
-        if raw is None:
-            return cls.empty()
-        state = cls._validated(raw)
-        if state.schema_name != cls.__name__:
-            raise StateError(
-                f"a state of schema {state.schema_name!r}",
-                where=f"loading {cls.__name__}",
-                mend=f"load it with that class, or start from {cls.__name__}.empty()",
-            )
-        if state.hash == state.digest():
-            return state
-        if adopt is None:
-            raise StateError(
-                "the state was changed after it was committed",
-                where=f"version {state.version}, hash {state.hash[:12]}",
-                mend="restore the committed state, or load it with adopt=Trust.USER or lower",
-            )
-        return state._adopted(adopt)
+        from acc.loading import load_state
 
-    @classmethod
-    def _validated(cls, raw: Any) -> Self:
-        try:
-            if isinstance(raw, BaseModel):
-                raw = raw.model_dump(mode="json")
-            if isinstance(raw, str | bytes):
-                return cls.model_validate_json(raw)
-            return cls.model_validate(raw)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(part) for part in first["loc"]) or "the whole"
-            raise StateError(
-                f"not a state of {cls.__name__}: {first['msg']}",
-                where=place,
-                mend="pass what canonical() returned, unchanged",
-            ) from error
-
-    def _adopted(self, trust: Trust) -> Self:
-        lowered = {
-            name: tuple(
-                i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(self, name)
-            )
-            for name in self.slots()
-        }
-        pending = tuple(
-            o if o.trust <= trust else o.model_copy(update={"channel": Channel[trust.name]})
-            for o in self.pending
-        )
-        last = max(
-            (int(item.id[1:]) for _, item in self.items() if item.id[1:].isdigit()), default=0
-        )
-        changed = {
-            **lowered,
-            "pending": pending,
-            "lifted": (),
-            "parent": self.hash,
-            "counter": max(self.counter, last),
-        }
-        return self.model_copy(update=changed).sealed()
+        return load_state(cls, raw, adopt)
 
     def on_branch(self, name: str) -> Self:
         """The same state as the first of a fork; a sealed child, so that the chain shows it."""
