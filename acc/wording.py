@@ -168,16 +168,20 @@ RUN = 5
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
-    size = min(RUN, len(_sequence(text)))
-    return size >= 3 and not _runs(text, size).isdisjoint(_runs(other, size))
+    return bool(_shared_runs(text, other, min(RUN, len(_sequence(text)))))
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
     """The content words of ``text`` that stand in a run which ``other`` has too."""
     size = min(RUN, len(_sequence(text)), len(_sequence(other)))
-    if size < 3:
+    return frozenset(word for run in _shared_runs(text, other, size) for word in run)
+
+
+def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
+    there = stems(other)
+    if size < 3 or sum(word in there for word in _sequence(text)) < size:
         return frozenset()
-    return frozenset(word for run in _runs(text, size) & _runs(other, size) for word in run)
+    return _runs(text, size) & _runs(other, size)
 
 
 @lru_cache(maxsize=512)

@@ -115,6 +115,11 @@ class Sources:
         quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
         return (*self.spoken, *(quote for quote in quotes if quote))
 
+    @cached_property
+    def agent_texts(self) -> tuple[str, ...]:
+        """What stands in items at the agent's trust or above."""
+        return tuple(i.words for i in self._items.values() if i.trust >= Trust.AGENT)
+
     def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
         """Trust of an item that says ``words`` and cites ``cited`` (at least one).
 

@@ -17,7 +17,16 @@ from acc.laws.placing import beside, is_guess, place
 from acc.laws.reasons import Reason
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
-from acc.wording import borne_out, marks, repeats, same_polarity, split_line, stems, taken
+from acc.wording import (
+    borne_out,
+    marks,
+    repeats,
+    same_polarity,
+    split_line,
+    stems,
+    taken,
+    vocabulary,
+)
 
 FLOOD = 4
 """Times a slot's places that a proposal may name items for it; the rest is refused unread."""
@@ -151,6 +160,10 @@ def _proposers(
     own = [c.observation.text for c in able if c.observation] + list(sources.privileged_texts)
     if taken(said, own, sources.lower_texts) or any(repeats(said, t) for t in sources.lower_texts):
         draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
+        return ()
+    known = vocabulary((*own, *sources.agent_texts))
+    if marks(said) - known.marks or (stems(said) and not stems(said) & known.stems):
+        draft.note(Reason.UNCITED, slot.name, text=said, detail="says what no cited source says")
         return ()
     if len(able) < len(cited):
         draft.note(

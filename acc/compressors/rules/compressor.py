@@ -10,7 +10,9 @@ pure, linear in its input. Each slot has one function below, and its cues stand 
     lookalikes.py   what only sounds like one
     standing.py     the rules in a sentence
     lifting.py      which rule is lifted or changed; figures.py
+    contrary.py     what speaks against that; objects.py
     goals.py        what is to be achieved, and when it is done
+    topics.py       what the talk is about
     entities.py     things and people
     values.py       amounts, dates, numbers, and what they are the value of
     facts.py        subject, predicate, object; roles.py, counts.py; listings.py for tools
@@ -22,19 +24,35 @@ pure, linear in its input. Each slot has one function below, and its cues stand 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from acc.compress import Proposal
 from acc.compressors.rules.entities import entities_in
-from acc.compressors.rules.facts import Fact, canonical, facts_in
-from acc.compressors.rules.goals import NEW_TOPIC, done_by, is_cancelling, is_done, is_goal
+from acc.compressors.rules.facts import Fact, canonical, facts_in, is_bare
+from acc.compressors.rules.goals import (
+    LONGEST_GOAL,
+    done_by,
+    is_cancelling,
+    is_done,
+    is_goal,
+)
 from acc.compressors.rules.lifting import changed_by, clearest, is_lifting, lifted_by
 from acc.compressors.rules.lookalikes import is_hearsay, is_past
 from acc.compressors.rules.reading import Reading, Said, read
 from acc.compressors.rules.replies import REFUSED
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import clauses, fit, plain, tidy
-from acc.compressors.rules.standing import Rule, is_no_rule, is_same, restates, rules_in, with_name
+from acc.compressors.rules.standing import (
+    MEASURES,
+    Rule,
+    is_no_rule,
+    is_same,
+    makes_rule,
+    restates,
+    rules_in,
+    with_name,
+)
+from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import coming, gaps, recalled, told, worth_opening
 from acc.items import Relation
 from acc.state import CompressedCognitiveState
@@ -44,16 +62,13 @@ from acc.wording import is_assent, stems
 _BACKWARD = re.compile(
     r"\b(?:its?|them|they|their|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
 )
-_MEASURES = ("format", "limit", "preference")
-LONGEST_GOAL = 160
-"""Characters of a goal, of a topic and of a step; the words in full stand in a goal's quote."""
-
-Ruled = Mapping[Said, Sequence[Rule]]
-"""The user's sentences, each with the rules in it."""
 
 
 class RuleCompressor:
-    """Proposes by cues alone.
+    """Proposes by cues alone, offline, from English.
+
+    Of other languages it gives the gist at the most, and it leaves a domain's own slots alone:
+    for both a compressor with a model is needed.
 
     Attributes:
         name: Author of its proposals.
@@ -71,7 +86,7 @@ class RuleCompressor:
         _constraints(reading, ruled, room)
         _goals_over(reading, room)
         _goals(reading, ruled, room)
-        _gist(reading, room)
+        revise_topic(reading, ruled, room)
         _trace(reading, room)
         _relations(reading, ruled, room)
         _entities(reading, room)
@@ -87,8 +102,8 @@ def _constraints(reading: Reading, ruled: Ruled, room: Room) -> None:
         rules = {rule.quote: rule for rule in ruled[said]}
         for clause in clauses(said.text):
             rule = rules.get(clause)
-            if rule is not None and rule.kind in _MEASURES and is_goal(said):
-                rule = None  # "I'd like a summary of two pages": the measure of a goal
+            if rule is not None and not makes_rule(said, [rule]):
+                rule = None
             _constrain(said, clause, rule, room)
 
 
@@ -142,23 +157,11 @@ def _goals_over(reading: Reading, room: Room) -> None:
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
     """What the user wants achieved, unless it is a rule or stands already."""
     for said in reading.user:
-        if not is_goal(said) or any(rule.kind not in _MEASURES for rule in ruled[said]):
+        if not is_goal(said) or any(rule.kind not in MEASURES for rule in ruled[said]):
             continue
         if not any(is_same(said.text, goal) for goal in room.open("goal_orientation")):
             text = fit(with_name(tidy(said.text), said), LONGEST_GOAL)
             room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
-
-
-def _gist(reading: Reading, room: Room) -> None:
-    """The topic of the first message, then of one in which the user turns to something else."""
-    if room.held("semantic_gist"):
-        found = [said for said in reading.user if NEW_TOPIC.search(said.words) and not said.asks]
-    else:
-        full = [said for said in (*reading.user, *reading.foreign) if len(said.text) >= 16]
-        found = [said for said in reading.user if is_goal(said)] or full
-    if found:
-        text = fit(tidy(found[0].text), LONGEST_GOAL)
-        room.add("semantic_gist", [found[0].ref], text=text)
 
 
 def _trace(reading: Reading, room: Room) -> None:
@@ -178,7 +181,7 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
     seen: list[Fact] = []
     for fact in facts_in(reading, _ruling(ruled)):
         fact = canonical(fact, held)
-        if any(_covers(other, fact) for other in seen):
+        if is_bare(fact) or any(_covers(other, fact) for other in seen):
             continue
         added = room.add(
             "relational_map", fact.cites, subject=fact.subject, predicate=fact.predicate,

@@ -103,6 +103,14 @@ def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
     return fact
 
 
+def is_bare(fact: Fact) -> bool:
+    """Whether it says of a common noun alone neither a figure nor a name: "retry is built"."""
+    if not (fact.subject.isalpha() and fact.subject.islower()):
+        return False
+    figure = fact.predicate != "time" and any(c.isdigit() for c in fact.object)
+    return not figure and not named_in(f"so {fact.object}")
+
+
 def _states(said: Said) -> bool:
     """Whether a sentence states something; what others say must or must not be, states nothing."""
     if is_question(said.words, said.asks) or is_told(said.words):

@@ -23,6 +23,15 @@ _UNIT = re.compile(
     ) + ")",
     re.I,
 )  # fmt: skip
+_COMPARED = re.compile(
+    r"\b" + one_of(
+        """at (?:the )?(?:very )?(?:most|least), under, over, up to, above, below, beyond, within,
+        max(?:imum)?, min(?:imum)?, (?:more|less|fewer|later|longer) than, make (?:that|it), not,
+        to, about, around, limit(?: is| of)?, budget(?: is| of)?, cap(?: is| of)?, is, exceed"""
+    ) + r"\W*(?:an? |of |only |now )?\Z",
+    re.I,
+)  # fmt: skip
+"""Before a bare number: it is a quantity, not the number of a thing ("server 2")."""
 _MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf"))
 _WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
@@ -33,10 +42,19 @@ _WORDS = {
 
 
 class Figure(NamedTuple):
-    """A number in a text: its value, and its unit (``money`` for any currency) or empty."""
+    """A number in a text.
+
+    Attributes:
+        value: What it is.
+        unit: Its unit, ``money`` for any currency, or empty.
+        measures: Whether it is a quantity: it has a unit, or is compared with something.
+        text: As it stands there.
+    """
 
     value: float
     unit: str
+    measures: bool
+    text: str
 
 
 def figures(words: str) -> list[Figure]:
@@ -49,8 +67,16 @@ def figures(words: str) -> list[Figure]:
             continue
         named = _UNIT.match(words, match.end())
         unit = named["unit"].lower().removesuffix("s") if named else ""
-        found.append(Figure(value, "money" if match["money"] or unit in _MONEY else unit))
+        unit = "money" if match["money"] or unit in _MONEY else unit
+        compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])
+        measures = bool(unit or match["k"] or compared)
+        found.append(Figure(value, unit, measures, match.group()))
     return found
+
+
+def quantities(words: str) -> list[Figure]:
+    """Those of the `figures` that measure something, and do not only name it."""
+    return [figure for figure in figures(words) if figure.measures]
 
 
 def is_near(new: Figure, old: Figure, times: float) -> bool:

@@ -11,6 +11,9 @@ from acc.compressors.rules.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
 
+LONGEST_GOAL = 160
+"""Characters of a goal, of a topic and of a step; the words in full stand in a goal's quote."""
+
 _DEADLINE = (
     r"\b(?:by (?:the )?"
     + one_of(
@@ -29,6 +32,14 @@ _WORK = one_of(
     assess"""
 )
 _WORK = rf"(?:{_LARGE}|{_WORK})"
+_FIX = one_of(
+    """fix, repair, resolve, solve, investigate, diagnose, debug, troubleshoot, refactor, implement,
+    track down, get to the bottom of"""
+)
+_FATHOM = one_of("find out, figure out, work out, establish, investigate, determine")
+_THING = one_of("the, this, that, these, those, our, my, why, a, an, \\w+'s") + (
+    r" \w(?!.*\b(?:within|every|each|always|never|at most)\b)"
+)
 _COULD_YOU = rf"^\W*(?:can|could|would|will) you (?:please )?{_LARGE}"
 
 GOALS = any_of(
@@ -47,6 +58,7 @@ GOALS = any_of(
     rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?"
     r"\b(?:together|ready|done|sorted|finished|cleared)\b",
     rf"^\W*(?:(?:and|then|please|also|now) )*{_WORK}.{{3,120}}?{_DEADLINE}",
+    rf"^\W*(?:(?:and|then|please|also|now) )*(?:{_FIX} {_THING}|{_FATHOM} (?:why|how|what|where|who)\b)",
     r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|"
     r"\bby the end of\b.{0,60}\bwe\b",
 )
@@ -101,6 +113,21 @@ NEW_TOPIC = any_of(
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
 """Announces that the talk turns to something else."""
+
+
+_BESIDE = re.compile(r"[,;:.!–—]\s*|\b(?:and|but|so)\s+(?=(?:I|we|it|you|this|that|sorry)\b)", re.I)
+_ABOUT_SELF = re.compile(
+    r"^\W*(?:and |but |so )*(?:I|I'm|I am|we|it|it's|this|that|that's|sorry|now|ok|okay)\b", re.I
+)
+
+
+def is_bare_turn(words: str) -> bool:
+    """Whether a sentence only announces another topic, and does not name it."""
+    found = NEW_TOPIC.search(words)
+    if found is None:
+        return False
+    rest = words[: found.start()] + ", " + words[found.end() :]
+    return not any(stems(p) for p in _BESIDE.split(rest) if not _ABOUT_SELF.match(p))
 
 
 def is_goal(said: Said) -> bool:

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from acc.compressors.rules.figures import DAYS, Figure, figures, is_near
+from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
+from acc.compressors.rules.figures import DAYS, Figure, figures, is_near, quantities
+from acc.compressors.rules.objects import concerns, object_stems
 from acc.compressors.rules.words import any_of, one_of
 from acc.items import Item
 from acc.wording import stems
@@ -105,22 +107,31 @@ def is_lifting(words: str) -> bool:
 def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     """The one among ``items`` that ``words`` lift, or None.
 
+    What is denied, doubted or only reported lifts nothing, nor does what is for a time, or
+    about another thing than the rule.
+
     Args:
         words: The clause with the cue.
         around: The clause with what it refers back to.
         items: Open rules.
     """
-    if not is_lifting(words):
+    cue = LIFTED.search(words) or ENDED.search(words)
+    if cue is None or is_denied(words) or is_doubted(words, cue):
         return None
     found = clearest(around, items)
-    if found is None or LIFTED.search(words) or _TIED.search(_text(found)):
-        return found
-    return None
+    if found is None or is_limited(words, _text(found)):
+        return None
+    if not stems(around) & object_stems(_text(found)) or not concerns(words, _text(found), cue):
+        return None
+    return found if LIFTED.search(words) or _TIED.search(_text(found)) else None
 
 
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     """The one among ``items`` that ``words`` put another figure, or another thing, in place of."""
-    new = figures(words) if CHANGED.search(words) else []
+    cue = CHANGED.search(words)
+    if cue is not None and is_doubted(words, cue):
+        return None
+    new = figures(words) if cue else []
     found = clearest(around, _with_figure(new, items, times=10), least=1)
     if found is not None:
         return found
@@ -136,7 +147,7 @@ def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> 
     return [
         item
         for item in items
-        if any(is_near(one, other, times) for one in new for other in figures(_text(item)))
+        if any(is_near(one, other, times) for one in new for other in quantities(_text(item)))
     ]
 
 

@@ -76,6 +76,9 @@ PROHIBITIONS: dict[str, str] = {
     "no initials, no birth dates": r"\bno \w+(?: \w+)?, (?:and )?no \w+",
     "nothing fancy in the slides please":
         rf"{START}nothing \w+ (?:in|on|with|for)\b.{{0,30}}\bplease\b",
+    "code freeze until Monday":
+        r"\b(?:\w+ )?(?:freeze|blackout|moratorium|embargo) (?:on |in |for )?(?:\w+ ){0,3}?"
+        r"(?:until|till|through)\b",
     "let the sequencer be": r"\blet (?:\w+ ){1,3}be\b(?=[,.!]|$)",
     "Tuesdays are out": r"\b\w+days? (?:is|are) (?:out|off|taken|blocked|sacred|no good)\b",
     "no netting of balances": rf"{START}no (?!\w*thing\b)\w+ing\b",

@@ -104,6 +104,7 @@ REQUIREMENTS: dict[str, str] = {
         r"\b(?:is|are|stays?|remains?) (?:\w+'s|the \w+'s|my|her|his|their) "
         r"(?:job|call|decision|business|responsibility)\b",
     "Dana has the last word": r"\b(?:has|have|gets) (?:the )?(?:last word|final say|veto)\b",
+    "keep Monday morning free": rf"{START}keep (?:[\w'-]+ ){{1,4}}?(?:free|clear|open)\b(?! of)",
     "Mondays stay free": r"\bstays (?!motivated|focused|connected|tuned)\w+ed\b|"
     r"\b(?:stays?|remains?) " + one_of(
         """free, put, there, as is, frozen, blocked, reserved, locked, untouched, unchanged, where,

@@ -46,6 +46,11 @@ class Room:
             return []
         return [item for item in getattr(self._state, slot) if item.id not in self._retire]
 
+    def retired(self, slot: str) -> list[Item]:
+        """The prior items of a slot that this proposal retires."""
+        prior = getattr(self._state, slot) if slot in self._slots else ()
+        return [item for item in prior if item.id in self._retire]
+
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
         found = self._slots.get(slot)

@@ -15,6 +15,11 @@ LONGEST = 300
 what a cue has to search. Longer ones are split at white space."""
 
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|\Z)|[\n\r]+|;(?=\s)")
+_SIGNS = re.compile(
+    r"(?:[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufe0e\ufe0f\u2190-\u27bf"
+    r"\u2b00-\u2bff\U0001f000-\U0001faff\s](?<![😂🤣😜😉🙄]))+"
+)
+"""Emoji and invisible marks in front of a sentence; those of a jest stay."""
 _TITLE = re.compile(r"(?:^|[\s(])(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|approx|ca|cf)\Z", re.I)
 _SHORTENED = re.compile(
     r"(?:^|[\s(])" + one_of(
@@ -103,6 +108,8 @@ def _abbreviates(text: str, dot: int) -> bool:
 def _short(piece: str) -> Iterator[str]:
     bullet = _BULLET.match(piece)
     piece = (piece[bullet.end() :] if bullet else piece).strip()
+    signs = _SIGNS.match(piece)
+    piece = piece[signs.end() :] if signs else piece
     if len(piece) <= LONGEST:
         yield piece
         return

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from acc.compressors.rules.cues import RULES
 from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.figures import quantities
+from acc.compressors.rules.goals import is_goal
 from acc.compressors.rules.lookalikes import (
     DISCLAIMER,
     HAPPENED,
@@ -23,7 +26,15 @@ from acc.compressors.rules.sentences import clauses, plain, tidy
 from acc.items import Item, Kind
 from acc.wording import marks, overlap, stems
 
+MEASURES = ("format", "limit", "preference")
+"""Kinds that a goal may bring along, as its measure."""
+
 _PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
+_NEEDLESS = re.compile(
+    r"(?:\bno longer|\bnot|n't) (?:need|have) to\b|\bno need to\b|\bneed(?:n't| not)\b",
+    re.I,
+)
+"""Before a cue: what is not needed is no rule."""
 _PERSON = re.compile(r"\b(?:him|his|her|he|she|them|they)\b", re.I)
 
 
@@ -55,7 +66,7 @@ def kind_of(words: str, sentence: str = "") -> Kind | None:
         match = pattern.search(words)
         if match is None or (kind == "limit" and HAPPENED.search(words)):
             continue
-        if tells_of_self(words, match.start()):
+        if tells_of_self(words, match.start()) or _NEEDLESS.search(words[: match.end()]):
             continue
         whole = sentence or words
         place = max(whole.find(words), 0) + match.end()
@@ -68,6 +79,11 @@ def is_no_rule(said: Said) -> bool:
     if is_question(said.words, said.asks) or is_fancy(said.words):
         return True
     return bool(DISCLAIMER.search(said.after) or JOKE.match(said.after))
+
+
+def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
+    """Whether a sentence makes a rule: "I'd like two pages on it" is the measure of a goal."""
+    return any(rule.kind not in MEASURES for rule in rules) or bool(rules and not is_goal(said))
 
 
 def with_name(text: str, said: Said) -> str:
@@ -92,4 +108,7 @@ def restates(text: str, item: Item) -> bool:
     figures, new = marks(held), marks(text)
     if not figures or not new or figures == new:
         return False
+    measured = marks("; ".join(f.text for f in (*quantities(held), *quantities(text))))
+    if not figures ^ new <= measured:
+        return False  # "server 2" is another thing than "server 1"
     return overlap(stems(held) - figures, stems(text) - new) >= 0.75
