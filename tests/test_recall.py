@@ -273,8 +273,9 @@ class TestConditioning:
         memory, state = remembering("The visa costs 60.", "Umbrellas are sold out.")
         gap = noting(memory, state, "ok", add("uncertainty_signal", "u3", gap="price of the visa"))
         assert recalled(memory, gap, "And?")[0].artifact.ref == "u1"
-        cued = noting(memory, state, "ok then", add("predictive_cue", "u3", text="book the visa"))
-        assert recalled(memory, cued, "And?")[0].artifact.ref == "u1"
+        cue = add("predictive_cue", "u3", text="book the visa")
+        cued = noting(memory, state, "ok then, book the visa", cue)
+        assert "u1" in [c.artifact.ref for c in recalled(memory, cued, "And?")]
         known = noting(memory, state, "all right", fact("visa", "costs", "60", "u3"))
         assert recalled(memory, known, "And?") == []
 
