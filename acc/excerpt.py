@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from acc.ranking import terms
 from acc.turn import Channel, Observation, Turn
 from acc.wording import stems
 
@@ -36,7 +35,7 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     if len(text) <= limit:
         return text
     lines = [piece for line in _ends(text) if line.strip() for piece in _pieces(line)]
-    scores = [len(about.intersection(terms(line))) for line in lines]
+    scores = [_bearing(line, about) for line in lines]
     last = len(lines) - 1
     order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
     kept: set[int] = set()
@@ -47,6 +46,12 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
             kept.add(index)
             room -= cost
     return "\n".join(_with_gaps(lines, kept))
+
+
+def _bearing(line: str, about: frozenset[str]) -> int:
+    # A stem is nearly always a part of its words as they stand, and looking for it is cheap.
+    lowered = line.lower()
+    return sum(stem in lowered for stem in about)
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from acc.gate import RELEVANCE, Context, Gate, Verdict
+from acc.gate import READ_CHARS, RELEVANCE, Context, Gate, Verdict
 from acc.items import Item, Relation
 from acc.recall import Candidate
 from acc.turn import Channel, Trust
@@ -51,8 +51,8 @@ class Relevance(Gate):
         return shared >= min(self.words, len(context.about))
 
 
-LEAST_LEFT = 20
-"""Tokens under which what is left of a budget is not worth reading for."""
+LEAST_LEFT = 100
+"""Tokens under which what is left of a budget is not worth cutting a long text for."""
 
 SHORT = 400
 """Characters of a candidate that is about one fact; a longer one says more than that fact."""
@@ -188,7 +188,8 @@ class Budget(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Count."""
         used = sum(context.counter(e.text) for e in context.admitted)
-        if used and used >= self.tokens - LEAST_LEFT:
+        left = self.tokens - used
+        if used and left < LEAST_LEFT and len(candidate.artifact.text) >= READ_CHARS:
             return self.verdict(False, candidate, f"{used} of {self.tokens} tokens used")
         cost = context.counter(context.read(candidate).text)
         return self.verdict(

@@ -17,6 +17,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy
@@ -30,11 +31,10 @@ from acc.stores.chroma import ChromaArtifactStore
 from acc.stores.chroma_rows import to_rows
 from acc.turn import Channel, Evidence, Observation, Turn
 
-_WORDS = (
-    *("gateway", "timeout", "pool", "certificate", "rollback", "replica", "latency", "queue"),
-    *("invoice", "region", "node", "deploy", "config", "ledger", "ticket", "shard", "cache"),
-    *("retry", "backlog", "tunnel", "payment", "broker", "index", "volume", "quota"),
-)
+_SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
+_VOCABULARY = [a + b + c for a in _SYLLABLES for b in _SYLLABLES[::5] for c in _SYLLABLES[::14]]
+_WEIGHTS = list(accumulate(1 / rank for rank in range(1, len(_VOCABULARY) + 1)))
+"""Zipf's law, as in natural text: a few words everywhere, most words rare."""
 
 
 def observed(number: int, rng: random.Random) -> Turn:
@@ -43,9 +43,8 @@ def observed(number: int, rng: random.Random) -> Turn:
     def text(size: int) -> str:
         words: list[str] = []
         while sum(map(len, words)) + len(words) < size:
-            words.append(
-                rng.choice(_WORDS) + (str(rng.randrange(9999)) if rng.random() < 0.3 else "")
-            )
+            word = rng.choices(_VOCABULARY, cum_weights=_WEIGHTS)[0]
+            words.append(f"{word}-{rng.randrange(9999)}" if rng.random() < 0.1 else word)
         return " ".join(words)
 
     return Turn(
