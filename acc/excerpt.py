@@ -116,23 +116,29 @@ def _ends(text: str) -> list[str]:
 
 def _pieces(line: str) -> Iterator[str]:
     """``line`` in pieces of at most `LONGEST_LINE`; what cannot be cut between tokens is left out."""
-    if len(line) <= LONGEST_LINE:
-        yield line
-        return
-    piece = ""
-    for token in _BETWEEN.split(line):
-        if len(piece) + len(token) > LONGEST_LINE and piece:
-            yield piece.strip()
-            piece = ""
-        if len(token) > LONGEST_LINE:
-            yield GAP
+    start = 0
+    while len(line) - start > LONGEST_LINE:
+        end = _last_cut(line, start, start + LONGEST_LINE)
+        if end > start:
+            yield line[start:end].strip()
         else:
-            piece += token
-    if piece.strip():
-        yield piece.strip()
+            yield GAP
+            beyond = _BETWEEN.search(line, start + LONGEST_LINE)
+            end = beyond.start() if beyond else len(line)
+        start = end
+    if rest := line[start:].strip():
+        yield rest
 
 
 _BETWEEN = re.compile(r"(?<=\s)(?=\S)|(?<=,)(?=[\"{\[])")
+
+
+def _last_cut(line: str, start: int, end: int) -> int:
+    """The last place up to ``end`` that is between two tokens, or ``start``."""
+    space = max(line.rfind(" ", start, end), line.rfind("\t", start, end))
+    if space < 0:
+        space = max(line.rfind(mark, start, end) for mark in (',"', ",{", ",["))
+    return space + 1 if space >= start else start
 
 
 def _with_gaps(lines: Sequence[str], kept: set[int]) -> Iterator[str]:

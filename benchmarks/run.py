@@ -125,7 +125,9 @@ def main() -> None:
     rows = [*overhead(options.quick), *costs(), *demo(), *recall(options.locomo)]
     print("# Figures\n")
     machine = f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores"
-    print("All from one run of `python benchmarks/run.py --locomo locomo10.json > docs/figures.md`")
+    quick = " --quick" if options.quick else ""
+    command = f"python benchmarks/run.py --locomo locomo10.json{quick} > docs/figures.md"
+    print(f"All from one run of `{command}`")
     print(f"({machine}). Read ratios, not absolutes.\n")
     print("| what | measured | target | command |\n| --- | --- | --- | --- |")
     for row in rows:
