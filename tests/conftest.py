@@ -1,4 +1,4 @@
-"""Hypothesis profiles: ``fast`` for make test, ``thorough`` for make test-all.
+"""Hypothesis profiles: ``fast`` for make test and test-all, ``thorough`` for make test-thorough.
 
     ACC_HYPOTHESIS=thorough pytest
 
