@@ -11,6 +11,9 @@ from acc.ranking import LexicalIndex
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id
 from acc.turn import Channel
 
+OVERTAKEN = ("replaced", "settled", "retired")
+"""Reasons for which an item was set aside that a later word overtook."""
+
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 
@@ -150,7 +153,9 @@ class Branch:
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
         self.turns.append(artifact.turn)
-        self.index.add(artifact.text, before.text if before is not None and together else "")
+        # What was overtaken is never admitted, so its words only make the index longer.
+        text = "" if artifact.reason in OVERTAKEN else artifact.text
+        self.index.add(text, before.text if before is not None and together else "")
         if artifact.kind == "set_aside" and artifact.reason == "retired":
             for ref in artifact.sources:
                 self.retired[ref] = artifact.turn

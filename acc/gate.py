@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from pydantic import BaseModel, ConfigDict
 
@@ -279,5 +279,11 @@ _INSTRUCTION = re.compile(
 
 def _signs(candidate: Candidate) -> Iterable[str]:
     trust = candidate.artifact.trust or candidate.artifact.channel.trust
-    if trust < Trust.AGENT and (found := _INSTRUCTION.search(candidate.artifact.text)):
-        yield f"instruction_like: {' '.join(found.group(0).split())[:80]}"
+    if trust < Trust.AGENT and (found := _instruction(candidate.artifact.text)):
+        yield f"instruction_like: {found}"
+
+
+@lru_cache(maxsize=2048)
+def _instruction(text: str) -> str:
+    found = _INSTRUCTION.search(text)
+    return " ".join(found.group(0).split())[:80] if found else ""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from acc.branch import OVERTAKEN
 from acc.gate import READ_CHARS, RELEVANCE, Context, Gate, Verdict
 from acc.items import Item, Relation
 from acc.recall import Candidate
@@ -90,7 +91,7 @@ class Fresh(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Look for what overtook it."""
         artifact = candidate.artifact
-        if artifact.kind == "set_aside" and artifact.reason in ("retired", "replaced", "settled"):
+        if artifact.kind == "set_aside" and artifact.reason in OVERTAKEN:
             return self.verdict(False, candidate, f"{artifact.reason} in turn {artifact.turn}")
         retired = context.retired.get(artifact.ref, 0)
         overtaken = artifact.turn < retired <= context.state.turn
