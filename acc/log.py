@@ -117,7 +117,6 @@ class ThreadLog:
                     return None
                 origin = json.loads(found[0].text)
                 branch.inherit(self.branch(origin["parent"]), origin["turn"])
-            branch.refresh()
             self._branches[name] = branch
         branch.refresh()
         return branch

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
@@ -199,11 +199,6 @@ def user_observations(text: str) -> tuple[Observation, ...]:
     own, pasted = split_pasted(text)
     documents = (Observation(channel=Channel.DOCUMENT, text=p, name="pasted") for p in pasted)
     return (*documents, Observation(channel=Channel.USER, text=own))
-
-
-def refs(observations: Iterable[Observation]) -> dict[str, Observation]:
-    """Observations by the ref that cites them."""
-    return {observation.ref: observation for observation in observations if observation.ref}
 
 
 class Evidence(Observation):
