@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
@@ -125,16 +127,16 @@ class Gate:
         )  # fmt: skip
 
     def __and__(self, other: GateLike) -> Gate:
-        return All((self, as_gate(other)))
+        return All.of(self, as_gate(other))
 
     def __or__(self, other: GateLike) -> Gate:
-        return Any((self, as_gate(other)))
+        return Any.of(self, as_gate(other))
 
     def __rand__(self, other: GateLike) -> Gate:
-        return All((as_gate(other), self))
+        return All.of(as_gate(other), self)
 
     def __ror__(self, other: GateLike) -> Gate:
-        return Any((as_gate(other), self))
+        return Any.of(as_gate(other), self)
 
     def __invert__(self) -> Gate:
         return Not(self)
@@ -175,10 +177,20 @@ def as_gate(gate: GateLike) -> Gate:
 
 
 @dataclass(frozen=True)
-class All(Gate):
-    """Admits what all admit; the first refusal stands."""
+class Several(Gate):
+    """Gates asked in order."""
 
     gates: tuple[Gate, ...]
+
+    @classmethod
+    def of(cls, *gates: Gate) -> Self:
+        """``gates`` in one row: those that are such a row themselves give their members."""
+        rows = (gate.gates if isinstance(gate, cls) else (gate,) for gate in gates)
+        return cls(tuple(chain.from_iterable(rows)))
+
+
+class All(Several):
+    """Admits what all admit; the first refusal stands."""
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Ask one after the other."""
@@ -195,11 +207,8 @@ class All(Gate):
         return said.model_copy(update={"telemetry": telemetry}) if telemetry else said
 
 
-@dataclass(frozen=True)
-class Any(Gate):
+class Any(Several):
     """Admits what one admits; the last refusal stands."""
-
-    gates: tuple[Gate, ...]
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Ask until one admits."""
@@ -283,7 +292,17 @@ def _signs(candidate: Candidate) -> Iterable[str]:
         yield f"instruction_like: {found}"
 
 
+_INSTRUCTING = (
+    "ignore", "disregard", "forget", "overrid", "system", "assistant", "agent", "you ",
+    "approved", "lifted", "waived",
+)  # fmt: skip
+"""One of these is in whatever the pattern matches, and looking for them is cheap."""
+
+
 @lru_cache(maxsize=2048)
 def _instruction(text: str) -> str:
+    lowered = text.lower()
+    if not any(word in lowered for word in _INSTRUCTING):
+        return ""
     found = _INSTRUCTION.search(text)
     return " ".join(found.group(0).split())[:80] if found else ""

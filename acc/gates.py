@@ -11,8 +11,9 @@ from acc.branch import OVERTAKEN
 from acc.gate import READ_CHARS, RELEVANCE, Context, Gate, Verdict
 from acc.items import Item, Relation
 from acc.recall import Candidate
+from acc.store import Artifact
 from acc.turn import Channel, Trust
-from acc.wording import is_negative, marks, overlap, stems
+from acc.wording import is_alike, is_negative, marks, stems
 
 
 @dataclass(frozen=True)
@@ -105,14 +106,17 @@ class Fresh(Gate):
 
     def _later(self, candidate: Candidate, context: Context) -> str:
         artifact = candidate.artifact
-        for other in context.candidates:
+        for other in context.candidates if artifact.channel is Channel.TOOL else ():
             again = other.artifact
-            same_tool = artifact.channel is Channel.TOOL and again.name == artifact.name
-            if again.turn > artifact.turn and same_tool and again.channel is artifact.channel:
-                near = overlap(_plain_words(artifact.text), _plain_words(again.text)) >= self.alike
-                if near and marks(again.text) != marks(artifact.text):
-                    return again.ref
+            if (again.name, again.channel) != (artifact.name, Channel.TOOL):
+                continue
+            if again.turn > artifact.turn and self._reads_alike(artifact, again):
+                return again.ref
         return next((item.id for item in _replaced_facts(candidate, context)), "")
+
+    def _reads_alike(self, one: Artifact, again: Artifact) -> bool:
+        near = is_alike(_plain_words(one.text), _plain_words(again.text), self.alike)
+        return near and marks(again.text) != marks(one.text)
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,7 @@ class Distinct(Gate):
         """Compare with the evidence so far."""
         words = stems(context.read(candidate).text)
         for other in context.admitted:
-            if overlap(words, stems(other.text)) >= self.alike:
+            if is_alike(words, stems(other.text), self.alike):
                 return self.verdict(False, candidate, f"nearly the same as {other.ref}")
         return self.verdict(True, candidate, "like no other")
 

@@ -39,8 +39,8 @@ HEAD = 1_000
 LONGEST = 128
 """Characters of the longest term: longer words are cut, longer identifiers found by part."""
 
-REACH = 40
-"""Places as far as which a neighbour's score is felt: 0.8 to this power is a ten-thousandth."""
+REACH = 64
+"""Places within which a neighbour's score is felt, a power of 2: 0.8 to this power is a millionth."""
 
 _NAME = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*")
 _WORD = re.compile(r"[^\W_]+")
@@ -93,16 +93,18 @@ def terms(text: str) -> list[str]:
     ``ORA-00942`` gives ``ora-00942``, ``ora``, ``00942``. Only words of letters are stemmed.
     Never raises; time is linear in the text.
     """
-    found = []
-    for name in _NAME.findall(text.lower()):
-        words = (name,) if name.isalnum() else _WORD.findall(name)
-        if len(words) > 1 and len(name) <= LONGEST:
-            found.append(name)
-        for word in words:
-            if word not in _STOPWORDS:
-                short = word[:LONGEST]
-                found.append(_stem(short) if short.isalpha() else short)
-    return found
+    names = _NAME.findall(text.lower())
+    return [t for n in names for t in (_remembered(n) if len(n) <= LONGEST else _terms_of(n))]
+
+
+def _terms_of(name: str) -> tuple[str, ...]:
+    words = [name] if name.isalnum() else _WORD.findall(name)
+    whole = [name] if len(words) > 1 and len(name) <= LONGEST else []
+    kept = (word[:LONGEST] for word in words if word not in _STOPWORDS)
+    return (*whole, *(_stem(word) if word.isalpha() else word for word in kept))
+
+
+_remembered = lru_cache(maxsize=1 << 15)(_terms_of)
 
 
 @dataclass(frozen=True)
@@ -174,7 +176,11 @@ class LexicalIndex:
 
         With ``first``, of the ``first`` documents alone, as if no other had been added.
         """
-        own = self._bm25(query, len(self) if first is None else min(first, len(self)))
+        own = self.bm25(query, first)
+        return self.in_context(own)
+
+    def in_context(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores ``own`` of the first documents, each with its share of those around it."""
         return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
@@ -192,7 +198,9 @@ class LexicalIndex:
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
-    def _bm25(self, query: str, count: int) -> NDArray[np.float64]:
+    def bm25(self, query: str, first: int | None = None) -> NDArray[np.float64]:
+        """The score of every position, or of the ``first`` alone, by its own words."""
+        count = len(self) if first is None else min(first, len(self))
         scores = np.zeros(count)
         if not count:
             return scores
@@ -214,15 +222,15 @@ class LexicalIndex:
 
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """What fades in from either side, within a run, as far as `REACH`."""
-        around = np.zeros(len(own))
-        runs = (
-            np.frombuffer(self._runs, np.int32)[: len(own)] if len(own) else np.zeros(0, np.int32)
-        )
-        for distance in range(1, min(REACH, len(own) - 1) + 1):
-            together = runs[distance:] == runs[:-distance]
-            if not together.any():
-                break
-            faded = self._weights.decay**distance * together
-            around[distance:] += faded * own[:-distance]
-            around[:-distance] += faded * own[distance:]
-        return around
+        if not len(own):
+            return own
+        runs = np.frombuffer(self._runs, np.int32)[: len(own)]
+        before, after = own.copy(), own.copy()
+        step = 1
+        # Each pass doubles how far back `before` reaches: to step, then to twice that.
+        while step < min(REACH, len(own)):
+            faded = self._weights.decay**step * (runs[step:] == runs[:-step])
+            before[step:] += faded * before[:-step]
+            after[:-step] += faded * after[step:]
+            step *= 2
+        return before + after - 2 * own

@@ -29,7 +29,7 @@ class Candidate:
     Attributes:
         artifact: The record.
         score: Its score over the best candidate's, 0 to 1.
-        by_turn: The share of ``score`` that the user's words gave.
+        by_turn: The share of its own score, without its neighbours', that the user's words gave.
     """
 
     artifact: Artifact
@@ -55,8 +55,9 @@ class Recall:
         """The candidates for this turn, best first; ties go to the later artifact."""
         # Turns never decrease along a branch, so what the state has behind it comes first.
         past = bisect_right(branch.turns, state.turn)
-        asked = branch.index.score_all(turn.user_words, past)
-        total = asked + self.state_weight * self._about_state(branch, state, past)
+        asked = branch.index.bm25(turn.user_words, past)
+        own = asked + self.state_weight * branch.index.bm25(self._about(state), past)
+        total = branch.index.in_context(own)
         for observation in turn.readable:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.most)
@@ -64,16 +65,13 @@ class Recall:
             Candidate(
                 artifact=branch.artifacts[at],
                 score=float(total[at] / total[best[0]]),
-                by_turn=float(asked[at] / total[at]),
+                by_turn=float(asked[at] / own[at]),
             )
             for at in best
         ]
 
-    def _about_state(
-        self, branch: Branch, state: CompressedCognitiveState, past: int
-    ) -> NDArray[np.float64]:
-        query = " ".join(_about(state)) if self.state_weight else ""
-        return branch.index.score_all(query, past)
+    def _about(self, state: CompressedCognitiveState) -> str:
+        return " ".join(_about(state)) if self.state_weight else ""
 
 
 def _best(scores: NDArray[np.float64], most: int) -> list[int]:

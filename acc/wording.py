@@ -97,7 +97,15 @@ def stems(text: str) -> frozenset[str]:
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
     """Jaccard similarity, 0 to 1; 0 where either is empty."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
+
+
+def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
+    """Whether the `overlap` of the two is at least ``least``."""
+    fewer, more = sorted((len(one), len(other)))
+    # The overlap is at most the ratio of the sizes, which costs nothing to know.
+    return fewer >= least * more and overlap(one, other) >= least
 
 
 _POLARITY = (

@@ -2,10 +2,10 @@
 
     python benchmarks/turn_overhead.py [--artifacts 100000] [--turns 1000] [--long 5000]
 
-Two measurements, ratios within one run. First: a thread of ``--turns`` turns in a store of
-``--artifacts`` artifacts, embedded; each measured turn is followed by a bare
-``collection.add`` of the very rows it wrote, under other ids, into the same collection.
-Second: one thread run to ``--long`` turns; its last turns against its 50th.
+One thread runs to ``--long`` turns, in a store that holds ``--artifacts`` artifacts of other
+threads. Around turn 50, after ``--turns`` turns, and at the end, each turn is followed by a bare
+``collection.add`` of the very rows it wrote, under other ids, into the same collection. The same
+again in a store that was empty, where Chroma's own add grows. Ratios are within one run.
 """
 
 from __future__ import annotations
@@ -98,79 +98,74 @@ def overhead(step: Step) -> float:
     return sum(ms for stage, ms in step.ms.items() if stage != "compress")
 
 
-def against_bare_add(artifacts: int, turns: int, measured: int) -> dict[str, Any]:
-    """Median overhead of a turn over the median bare add of its rows."""
+class Noted:
+    """A store's rows as they are written, so that they can be added again, bare."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.written: list[Artifact] = []
+        self._add = store.add
+        store.add = self._noting
+
+    def _noting(self, tenant: str, rows: Sequence[Artifact]) -> None:
+        self.written = [*self.written, *rows]
+        self._add(tenant, rows)
+
+    def bare_add(self) -> float:
+        """Milliseconds of one ``collection.add`` of the rows since the last, under other ids."""
+        renamed = [a.model_copy(update={"id": f"bare{a.id[4:]}"}) for a in self.written]
+        rows = to_rows("default", renamed)
+        collection = self.store._collections.ensured("default")
+        columns: dict[str, Any] = {
+            "ids": [row.id for row in rows],
+            "documents": [row.document for row in rows],
+            "embeddings": [numpy.frombuffer(row.embedding, numpy.float32) for row in rows],
+            "metadatas": [row.metadata for row in rows],
+        }
+        start = time.perf_counter()
+        collection.add(**columns)
+        return 1000 * (time.perf_counter() - start)
+
+
+def costs(artifacts: int, turns: int, long: int, measured: int) -> dict[str, Any]:
+    """What a turn costs early, after ``turns`` turns and after ``long``, beside a bare add."""
     rng = random.Random(7)
-    with tempfile.TemporaryDirectory() as folder:
-        memory = MemoryController.open(folder, compressor=scripted)
-        store: Any = memory.artifacts
-        filled(store, artifacts - 4 * turns, rng)
-        written: list[Artifact] = []
-        plain_add = store.add
-
-        def noting(tenant: str, rows: Sequence[Artifact]) -> None:
-            written.extend(rows)
-            plain_add(tenant, rows)
-
-        state: CompressedCognitiveState | None = None
-        ours, bare, parts = [], [], []
-        for number in range(1, turns + measured + 1):
-            turn = observed(number, rng)
-            written.clear()
-            store.add = noting
-            step = memory.step(state, turn, thread="bench")
-            store.add = plain_add
-            state = step.state
-            if number > turns:
-                ours.append(overhead(step))
-                parts.append(step.ms)
-                bare.append(bare_add(store, written))
-        memory.close()
-    return {
-        "artifacts": artifacts, "turns": turns, "ms_by_stage": medians(parts),
-        "overhead_ms": round(statistics.median(ours), 2), "bare_add_ms": round(statistics.median(bare), 2),
-        "ratio": round(statistics.median(ours) / statistics.median(bare), 2),
-        "paired_ratio": round(statistics.median(a / b for a, b in zip(ours, bare, strict=True)), 2),
-    }  # fmt: skip
-
-
-def bare_add(store: Any, written: Sequence[Artifact]) -> float:
-    """Milliseconds of one ``collection.add`` of these rows, under other ids."""
-    renamed = [a.model_copy(update={"id": f"bare{a.id[4:]}"}) for a in written]
-    rows = to_rows("default", renamed)
-    collection = store._collections.ensured("default")
-    columns: dict[str, Any] = {
-        "ids": [row.id for row in rows],
-        "documents": [row.document for row in rows],
-        "embeddings": [numpy.frombuffer(row.embedding, numpy.float32) for row in rows],
-        "metadatas": [row.metadata for row in rows],
-    }
-    start = time.perf_counter()
-    collection.add(**columns)
-    return 1000 * (time.perf_counter() - start)
-
-
-def late_against_early(long: int) -> dict[str, Any]:
-    """Median overhead around the last turn over that around turn 50."""
-    rng = random.Random(11)
-    by_turn, stages, tokens = [], [], []
+    windows = {50: range(26, 76), turns: range(turns + 1, turns + measured + 1)}
+    windows[long] = range(max(windows[turns].stop, long - 49), long + 1)
+    found: dict[int, list[tuple[Step, float]]] = {turn: [] for turn in windows}
+    most = 0
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, compressor=scripted) as memory,
     ):
+        store: Any = memory.artifacts
+        filled(store, artifacts, rng)
+        noted = Noted(store)
         state: CompressedCognitiveState | None = None
-        for number in range(1, long + 26):
+        for number in range(1, long + 1):
+            noted.written = []
             step = memory.step(state, observed(number, rng), thread="bench")
-            state = step.state
-            by_turn.append(overhead(step))
-            stages.append(step.ms)
-            tokens.append(step.commit.tokens)
-    early = statistics.median(by_turn[25:75])
-    late = statistics.median(by_turn[-50:])
+            state, most = step.state, max(most, step.commit.tokens)
+            for turn in (turn for turn, window in windows.items() if number in window):
+                found[turn].append((step, noted.bare_add()))
+    at = {turn: summary(steps) for turn, steps in found.items()}
     return {
-        "turns": long, "ms_at_50": round(early, 2), f"ms_at_{long}": round(late, 2),
-        "ratio": round(late / early, 2), "most_state_tokens": max(tokens),
-        "ms_by_stage_at_50": medians(stages[25:75]), f"ms_by_stage_at_{long}": medians(stages[-50:]),
+        "artifacts": artifacts,
+        "most_state_tokens": most,
+        "late_against_early": round(at[long]["ms"] / at[50]["ms"], 2),
+        "bare_add_late_against_early": round(at[long]["bare_ms"] / at[50]["bare_ms"], 2),
+        "at": at,
+    }
+
+
+def summary(steps: Sequence[tuple[Step, float]]) -> dict[str, Any]:
+    """Medians: the overhead, the bare add beside it, their ratio, and each stage."""
+    ours = statistics.median(overhead(step) for step, _ in steps)
+    bare = statistics.median(ms for _, ms in steps)
+    return {
+        "ms": round(ours, 2), "bare_ms": round(bare, 2), "ratio": round(ours / bare, 2),
+        "paired_ratio": round(statistics.median(overhead(s) / ms for s, ms in steps), 2),
+        "by_stage": medians([step.ms for step, _ in steps]),
     }  # fmt: skip
 
 
@@ -191,16 +186,18 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     found = {
-        "against_bare_add": against_bare_add(options.artifacts, options.turns, options.measured),
-        "late_against_early": late_against_early(options.long),
+        name: costs(artifacts, options.turns, options.long, options.measured)
+        for name, artifacts in (("filled store", options.artifacts), ("empty store", 0))
     }
     if options.json:
         print(json.dumps(found))
         return
     for name, figures in found.items():
-        print(f"\n{name.replace('_', ' ')}")
+        print(f"\n{name}: {figures['artifacts']:,} artifacts of other threads")
+        for turn, at in figures.pop("at").items():
+            print(f"  turn {turn:<6} {at}")
         for key, value in figures.items():
-            print(f"  {key:20} {value}")
+            print(f"  {key:28} {value}")
 
 
 if __name__ == "__main__":
