@@ -7,7 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from acc.store import ArtifactStore
+from acc.store import ArtifactStore, ManagedStore
+from acc.testing.managed_promises import MANAGED
 from acc.testing.store_promises import PROMISES, Case, ends
 
 T = TypeVar("T")
@@ -17,6 +18,7 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     """Prove that a backend keeps what `acc.store.ArtifactStore` promises.
 
     For a backend's author, in a test of any framework: ``check_store(lambda: MyStore(path))``.
+    What `acc.store.ManagedStore` adds is proved too where the store offers it.
     Each run uses tenants of its own, so that a store which holds data may be checked too.
 
     Args:
@@ -28,7 +30,8 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     """
     case = Case(_proved("It opens.", open_store))
     try:
-        for promise in PROMISES:
+        offered = (*PROMISES, *MANAGED) if isinstance(case.store, ManagedStore) else PROMISES
+        for promise in offered:
             _proved(promise.__doc__ or promise.__name__, partial(promise, case))
         kept = [case.artifact(seq, f"kept {seq}", thread="kept") for seq in range(1, 4)]
         _proved("It closes, more than once, and for good.", partial(ends, case, kept))

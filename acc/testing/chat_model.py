@@ -1,0 +1,148 @@
+"""A LangChain chat model that says what a script tells it to, and refuses what providers refuse.
+
+model = ScriptedChatModel(script=lambda prompt: AIMessage("I see " + str(len(prompt))))
+model = ScriptedChatModel(script=[AIMessage("", tool_calls=[call("search", q="pool")]), "Done."])
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ConfigDict, PrivateAttr
+
+Said = AIMessage | str
+Line = Said | BaseException | Callable[[list[BaseMessage]], Said]
+
+
+class PromptRefused(ValueError):
+    """The prompt is one that a provider answers with status 400."""
+
+
+class ScriptedChatModel(BaseChatModel):
+    """Decides from the prompt it receives, or takes the next line of a list.
+
+    A line is a message, a text, an exception to raise, or a function of the prompt. It streams
+    word by word, binds tools, and gives structured output by way of a tool call.
+
+    Attributes:
+        script: A function of the prompt, or lines.
+        at_end: After the last line: ``fail`` with an AssertionError, or ``repeat`` from the first.
+        strict: Refuse prompts that a provider refuses.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    script: Any
+    at_end: Literal["fail", "repeat"] = "fail"
+    strict: bool = True
+
+    _prompts: list[list[BaseMessage]] = PrivateAttr(default_factory=list)
+    _tools: list[str] = PrivateAttr(default_factory=list)
+
+    @property
+    def prompts(self) -> list[list[BaseMessage]]:
+        """The prompt of each call."""
+        return self._prompts
+
+    @property
+    def tools(self) -> list[str]:
+        """Names of the tools that were bound last."""
+        return self._tools
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
+        """This model, which now knows of ``tools``."""
+        self._tools = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=self._next(messages))])
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> Iterator[ChatGenerationChunk]:
+        for piece in _pieces(self._next(messages)):
+            chunk = ChatGenerationChunk(message=piece)
+            if run_manager is not None:
+                run_manager.on_llm_new_token(str(piece.text), chunk=chunk)
+            yield chunk
+
+    def _next(self, messages: list[BaseMessage]) -> AIMessage:
+        place = len(self._prompts)
+        self._prompts.append(list(messages))
+        if self.strict:
+            check_prompt(messages)
+        line = self.script if callable(self.script) else self._line(place)
+        said = line(messages) if callable(line) else line
+        if isinstance(said, BaseException):
+            raise said
+        return AIMessage(said) if isinstance(said, str) else said.model_copy(update={"id": None})
+
+    def _line(self, place: int) -> Line:
+        lines: Sequence[Line] = self.script
+        if place >= len(lines) and self.at_end == "fail":
+            raise AssertionError(f"the script has {len(lines)} lines, and this is call {place + 1}")
+        return lines[place % len(lines)]
+
+
+def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:
+    """A tool call; its id is made of the name and arguments if none is given."""
+    made = call_id or re.sub(r"\W+", "-", f"{name}-{'-'.join(map(str, args.values()))}")[:40]
+    return ToolCall(name=name, args=args, id=made, type="tool_call")
+
+
+def check_prompt(messages: Sequence[BaseMessage]) -> None:
+    """Refuse what providers refuse.
+
+    Raises:
+        PromptRefused: A call without its result behind it, a result without its call before
+            it, a system message inside the conversation, or nobody to answer.
+    """
+    waiting: list[str] = []
+    for place, message in enumerate(messages):
+        if isinstance(message, ToolMessage):
+            if message.tool_call_id not in waiting:
+                raise PromptRefused(f"a result without its call: {message.tool_call_id}")
+            waiting.remove(message.tool_call_id)
+            continue
+        if waiting:
+            raise PromptRefused(f"calls without a result: {waiting}")
+        if message.type == "system" and any(m.type != "system" for m in messages[:place]):
+            raise PromptRefused("a system message inside the conversation")
+        if isinstance(message, AIMessage):
+            made = (*message.tool_calls, *message.invalid_tool_calls)
+            waiting = [str(c["id"]) for c in made]
+    if waiting or all(m.type == "system" for m in messages):
+        raise PromptRefused(f"calls without a result: {waiting}" if waiting else "nobody spoke")
+
+
+def _pieces(message: AIMessage) -> Iterator[AIMessageChunk]:
+    words = re.findall(r"\s*\S+\s*$|\s*\S+", str(message.text)) or [""]
+    for word in words[:-1]:
+        yield AIMessageChunk(content=word)
+    chunks = [
+        {"name": c["name"], "args": json.dumps(c["args"]), "id": c["id"], "index": i}
+        for i, c in enumerate(message.tool_calls)
+    ]
+    yield AIMessageChunk(content=words[-1], tool_call_chunks=chunks, chunk_position="last")

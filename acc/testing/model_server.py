@@ -1,0 +1,187 @@
+"""A model behind HTTP on 127.0.0.1, speaking both OpenAI APIs, with faults on demand.
+
+with ModelServer([Fault("429", retry_after=2), {"goal": "ship"}]) as server:
+    client = openai.OpenAI(base_url=server.base_url, api_key="none")
+    ...
+    assert [request.format for request in server.requests] == ["json_schema"] * 2
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Lock
+from types import TracebackType
+
+from acc.clock import Clock, SystemClock
+from acc.testing.model_cache import PromptCache
+from acc.testing.model_capabilities import Capabilities, refused
+from acc.testing.model_connections import HOST, Connections
+from acc.testing.model_errors import error_response, fault_response
+from acc.testing.model_faults import Fault
+from acc.testing.model_replies import Completion, Reply, Usage, body_of, cut_to_bound
+from acc.testing.model_requests import Api, Asked, Request, read_asked, read_body
+from acc.testing.model_script import Answers, Faults, Script
+from acc.testing.model_sending import Response, json_response, sent_badly
+from acc.testing.model_speech import spoken
+
+_APIS: dict[tuple[str, str], Api] = {
+    ("POST", "/v1/chat/completions"): "chat",
+    ("POST", "/v1/responses"): "responses",
+    ("GET", "/v1/models"): "models",
+}
+
+
+class ModelServer:
+    """Answers POST /v1/chat/completions, POST /v1/responses (neither streams) and GET /v1/models.
+
+    It listens from the moment it is made, on a free port of 127.0.0.1, until it is closed; a
+    thread serves each connection. An answer is a message, or a call of the tool that the client
+    forces. It is cut at the client's bound of output tokens. Usage that a `Reply` does not state
+    is counted: UTF-8 bytes / 4 of `Asked.prompt` and of the answer, and as cached what
+    `PromptCache` finds.
+
+    Attributes:
+        base_url: Where clients find it: ``http://127.0.0.1:PORT/v1``.
+        defects: Why requests could not be answered as the test means: the script was at its end,
+            or a rule raised. Such a request gets a 400; leaving the context raises the first.
+    """
+
+    def __init__(
+        self,
+        answers: Answers = (),
+        *,
+        faults: Faults = (),
+        capabilities: Capabilities | None = None,
+        repeats: bool = False,
+        clock: Clock | None = None,
+    ) -> None:
+        """Start.
+
+        Args:
+            answers: A list, one entry for each request that reaches the model; or a function of
+                the `Request`. A function is called in the thread of each connection.
+            faults: A list, one entry for each request, None for no fault; or a function of the
+                `Request`. Without an entry nothing goes wrong. A fault that comes instead of an
+                answer leaves the answer to the next request; another replaces the fault of
+                the `Reply`.
+            capabilities: What it can do; everything by default.
+            repeats: Whether the last answer of a list is given again and again.
+            clock: Tells when requests came and answers were made.
+
+        Raises:
+            ValueError: An empty list that should be repeated.
+        """
+        self._script = Script(answers, faults, repeats=repeats)
+        self._can = capabilities or Capabilities()
+        self._clock = clock or SystemClock()
+        self._cache = PromptCache(self._can.cache_minimum)
+        self._lock = Lock()
+        self._requests: list[Request] = []
+        self.defects: list[BaseException] = []
+        self._connections = Connections(self._respond)
+        self.base_url = f"http://{HOST}:{self._connections.port}/v1"
+
+    @property
+    def requests(self) -> tuple[Request, ...]:
+        """What was asked, in the order of arrival."""
+        with self._lock:
+            return tuple(self._requests)
+
+    @property
+    def unused(self) -> int:
+        """Answers of a list that no request has reached."""
+        return self._script.unused
+
+    @staticmethod
+    @contextmanager
+    def refused() -> Iterator[str]:
+        """A base URL whose port is held, but refuses connections."""
+        with socket.socket() as held:
+            held.bind((HOST, 0))
+            yield f"http://{HOST}:{held.getsockname()[1]}/v1"
+
+    def close(self) -> None:
+        """Stop; requests under way are broken off. More than once does nothing more."""
+        self._connections.close()
+
+    def __enter__(self) -> ModelServer:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+        if error is None and self.defects:
+            raise self.defects[0]
+
+    def _respond(self, method: str, path: str, headers: dict[str, str], raw: bytes) -> Response:
+        with self._lock:
+            request = self._received(method, path, headers, raw)
+        try:
+            response = self._answered(request)
+        except BaseException as defect:  # of the test's own rule, pytest.fail() among them
+            self.defects.append(defect)
+            response = error_response(400, f"{type(defect).__name__}: {defect}", "defect")
+        named = {"x-request-id": f"req_{request.number}", **response.headers}
+        return replace(response, headers=named)
+
+    def _received(self, method: str, path: str, headers: dict[str, str], raw: bytes) -> Request:
+        api = _APIS.get((method, path.partition("?")[0]), "other")
+        body, asked, malformed = {}, Asked(), ""
+        if api in ("chat", "responses"):
+            try:
+                body = dict(read_body(raw))
+                asked = read_asked(api, body)
+            except (ValueError, KeyError, RecursionError) as error:
+                malformed = str(error)
+        request = Request(
+            **vars(asked),
+            number=len(self._requests) + 1,
+            at=self._clock.seconds(),
+            api=api,
+            path=path,
+            headers=headers,
+            raw=raw,
+            body=body,
+            malformed=malformed,
+        )
+        self._requests.append(request)
+        return request
+
+    def _answered(self, request: Request) -> Response:
+        calls_model = request.api in ("chat", "responses")
+        fault = self._script.fault(request) if calls_model else None
+        if fault is not None and fault.is_instead:
+            return fault_response(fault)
+        turned_away = refused(request, self._can)
+        if turned_away is not None:
+            return sent_badly(turned_away, fault)
+        if not calls_model:
+            return json_response(200, _listed(self._can.models or ("test-model",)))
+        reply = self._script.reply(request)
+        reply = reply if fault is None else replace(reply, fault=fault)
+        return self._completed(request, reply)
+
+    def _completed(self, request: Request, reply: Reply) -> Response:
+        fault: Fault | None = reply.fault
+        if fault is not None and fault.is_instead:
+            return fault_response(fault)
+        calls = request.format == "tool" and self._can.knows("tool")
+        said = Completion(reply.text, tool=request.schema_name if calls else "")
+        said = spoken(cut_to_bound(said, request.max_output_tokens), fault)
+        cached = self._cache.read(request.model, request.prompt)
+        usage = reply.usage or Usage(request.input_tokens, said.output_tokens, cached)
+        created = int(self._clock.now().timestamp())
+        body = body_of(replace(said, usage=usage), request, created)
+        return sent_badly(json_response(200, body), fault)
+
+
+def _listed(models: tuple[str, ...]) -> dict[str, object]:
+    listed = [{"id": m, "object": "model", "created": 0, "owned_by": "acc"} for m in models]
+    return {"object": "list", "data": listed}
