@@ -26,6 +26,7 @@ class Branch:
         turns: The turn of each artifact.
         index: Their words.
         retired: Turn in which a rule or goal that a ref made was retired.
+        erased: Refs of what was erased.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -36,6 +37,7 @@ class Branch:
         self.turns: array[int] = array("i")
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
+        self.erased: set[str] = set()
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -156,6 +158,8 @@ class Branch:
         # What was overtaken is never admitted, so its words only make the index longer.
         text = "" if artifact.reason in OVERTAKEN else artifact.text
         self.index.add(text, before.text if before is not None and together else "")
+        if artifact.kind == "tombstone" and artifact.reason == "erased":
+            self.erased.add(artifact.ref)
         if artifact.kind == "set_aside" and artifact.reason == "retired":
             for ref in artifact.sources:
                 self.retired[ref] = artifact.turn

@@ -12,12 +12,14 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
-from acc.errors import CompressionError, SchemaError
+from acc.compressors.outcomes import Account
+from acc.errors import CompressionError
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn, storable
+from acc.wire_fields import wire_field
 
 Mode = Literal["revise", "rewrite"]
 
@@ -81,6 +83,7 @@ class Proposal(BaseModel):
         retire: Items that end.
         author: Name of the compressor.
         usage: Tokens by kind (input, output, cached), where a model was paid.
+        account: What the model was asked, and how it went, likewise.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -90,6 +93,7 @@ class Proposal(BaseModel):
     retire: tuple[Retirement, ...] = ()
     author: str = ""
     usage: dict[str, int] = {}
+    account: Account | None = None
 
     @classmethod
     def from_wire(
@@ -138,7 +142,9 @@ class Compressor(Protocol):
     """Proposes the next state. A plain function of these three arguments is one.
 
     A compressor that does I/O may also offer ``async def acompress`` with the same
-    arguments, which the asynchronous controller then awaits.
+    arguments, which the asynchronous controller then awaits. One that wants to know the bounds
+    may offer ``under(policy)``, which returns the compressor to ask under that policy; one
+    that is paid may have a ``price`` (`acc.price.Price`).
     """
 
     def __call__(
@@ -147,7 +153,8 @@ class Compressor(Protocol):
         """Read and propose.
 
         Raises:
-            CompressionError: Nothing usable came out. Any other exception counts as one.
+            CompressionError: Nothing usable came out. Any other exception counts as one, but for:
+            ConfigurationError: It can never work as it is set up; ends the step.
         """
         ...
 
@@ -160,9 +167,6 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
     Args:
         schema: The state class.
         mode: ``revise`` or ``rewrite``; the text for the writer differs, the shape does not.
-
-    Raises:
-        SchemaError: An item field that strict output cannot express.
     """
     slots = {
         name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()
@@ -178,7 +182,7 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
 
 
 def _wire_item(slot: SlotField) -> dict[str, Any]:
-    fields = {name: _field_schema(slot, name) for name in slot.item.wire_fields()}
+    fields = {name: wire_field(slot.item, name) for name in slot.item.wire_fields()}
     cited = {
         "cites": _array(
             _string(""), "refs of observations or evidence it rests on, or ids it carries on"
@@ -186,22 +190,6 @@ def _wire_item(slot: SlotField) -> dict[str, Any]:
         "id": _string("id of the prior item it carries on or updates; empty for a new one"),
     }
     return _object({**fields, **cited})
-
-
-_DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
-
-
-def _field_schema(slot: SlotField, name: str) -> dict[str, Any]:
-    annotation: Any = slot.item.model_fields[name].annotation
-    found = TypeAdapter(annotation).json_schema()
-    schema = {key: value for key, value in found.items() if key not in _DROPPED}
-    if schema.get("type") not in ("string", "integer", "number", "boolean"):
-        raise SchemaError(
-            f"field {name!r} of {slot.item.__name__} cannot be asked of a model",
-            where=f"slot {slot.name!r}",
-            mend="use str, int, float, bool or a Literal of strings",
-        )
-    return schema
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem, Retirement
+from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
-from acc.fallback import Asked, compressed
+from acc.fallback import Asked, Fallback, compressed
 from acc.laws.reasons import Reason
 from acc.memory import Memory
 from acc.policy import Policy
@@ -50,6 +51,8 @@ class MemoryController(Memory):
             ConflictError: Another step of this thread is under way.
             StateError: The state was edited, or is not of this schema.
             StoreError: The evidence cannot be written; nothing was committed.
+            ConfigurationError: The compressor's model, key or address cannot work; the evidence
+                is stored, and once that is mended the same step can be made again.
         """
         with self.running(state, turn, thread) as run:
             run.store()
@@ -118,8 +121,10 @@ def update_state(
     turn: Turn,
     *,
     compressor: Compressor | None = None,
+    model: Any = None,
     evidence: Sequence[Evidence] = (),
     policy: Policy | None = None,
+    fallback: Fallback = None,
     input_chars: int = 16_000,
 ) -> Commit:
     """The state update alone: prior state and turn in, new state out; no store, no framework.
@@ -128,8 +133,10 @@ def update_state(
         state: CCS_t-1; None for an empty one.
         turn: What happened since.
         compressor: Proposes; the keyless rules if None.
+        model: In its place, a model to ask (`acc.compressors.choosing.as_compressor`).
         evidence: What the caller recalled and qualified, if anything.
         policy: Schema and bounds.
+        fallback: Whom to turn to when the compressor fails: "items", "rules", or a compressor.
         input_chars: Characters of the turn that the compressor reads; the rest is cut.
 
     Returns:
@@ -137,15 +144,17 @@ def update_state(
 
     Raises:
         PinnedOverflow: Rules and goals alone exceed the bounds.
+        ConfigurationError: The model, its key or its address cannot work.
         StateError: The state was edited, or is not of the policy's schema.
     """
+    compressor = chosen(compressor, model)
     policy = policy or Policy(schema=type(state) if state is not None else CompressedCognitiveState)
     prior = policy.schema.load(state)
     whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
     about = (*(item.words for _, item in prior.items()), whole.user_words)
     cut = cut_turn(whole, about, input_chars)
-    proposal, _ = compressed(Asked(compressor, cut, prior, evidence, policy))
-    return commit(prior, proposal, cut, evidence, policy)
+    asked = compressed(Asked(compressor, cut, prior, evidence, policy, fallback))
+    return commit(prior, asked.proposal, cut, evidence, policy)
 
 
 def seed(

@@ -1,6 +1,8 @@
 """The forms that a conversation's file may have, each read as a list of chat messages.
 
-Beside each message stands its place in the file, so that what is wrong with it can be found.
+A message may be OpenAI's, or LangChain's as `messages_to_dict` or `dumpd` writes it: these are
+read as plain JSON, and nothing is imported for them. Beside each message stands its place in
+the file, so that what is wrong with it can be found.
 """
 
 from __future__ import annotations
@@ -11,9 +13,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import InputError
+from acc.integrations.message_fields import is_dump, of_dump
 
 _FORMS = (
-    'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario'
+    'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario; '
+    "messages are OpenAI's or LangChain's"
 )
 
 
@@ -31,7 +35,15 @@ def read_messages(file: Path, *, repair: bool) -> Given:
     Raises:
         InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
     """
-    return _messages(_text(file, repair), file)
+    given = _messages(_text(file, repair), file)
+    return given._replace(messages=list(map(_plain, given.messages, given.places)))
+
+
+def _plain(message: Any, place: str) -> Any:
+    try:
+        return of_dump(message)
+    except InputError as error:
+        raise InputError(error.what, where=place, mend=error.mend) from error
 
 
 def _text(file: Path, repair: bool) -> str:
@@ -63,7 +75,7 @@ def _messages(text: str, file: Path) -> Given:
     first, end = _decoded(text, start, file, 1)
     whole = not text[end:].strip()
     if isinstance(first, Mapping) and not {"messages", "turns"} & first.keys():
-        if whole and "role" not in first:
+        if whole and "role" not in first and not is_dump(first):
             raise InputError("neither 'messages' nor 'turns'", where=str(file), mend=_FORMS)
         return _lines(text, file)
     if not whole:

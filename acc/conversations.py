@@ -1,8 +1,9 @@
-"""Reading a conversation from a file: OpenAI chat messages, or a scenario.
+"""Reading a conversation from a file: chat messages, or a scenario.
 
-Chat messages come as a JSON array, as ``{"messages": [...]}``, or one a line (JSONL). A
-scenario is ``{"id", "role", "turns": [{"user", "tool_outputs", "assistant"}]}``; more keys
-may stand beside these. What is malformed is refused, by file, line or turn, and how to mend it.
+Chat messages, OpenAI's or a dump of LangChain's, come as a JSON array, as
+``{"messages": [...]}``, or one a line (JSONL). A scenario is
+``{"id", "role", "turns": [{"user", "tool_outputs", "assistant"}]}``; more keys may stand beside
+these. What is malformed is refused, by file, line or turn, and how to mend it.
 """
 
 from __future__ import annotations

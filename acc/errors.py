@@ -2,13 +2,15 @@
 
     AccError
     |-- ConfigurationError     the deployer's settings do not fit together
-    |   `-- SchemaError        a state class or a slot is declared wrongly
+    |   |-- SchemaError        a state class or a slot is declared wrongly
+    |   `-- AuthenticationError an endpoint does not take the key
     |-- InputError             what was given to read is malformed
     |-- StateError             a stored state does not load, or was changed
     |-- PinnedOverflow         rules and active goals alone exceed the bounds (law 7)
     |-- ConflictError          a second writer stepped the same thread (law 2)
     |-- CompressionError       a compressor failed; the controller survives it (law 9)
     |-- AuditError             an audit log does not recompute (law 10)
+    |-- EvaluationError        an evaluation cannot go on, or falls short of what was asked
     `-- StoreError             the artifact store cannot be used
         |-- StoreLockedError   another process holds the path
         `-- StoreMismatchError the store was written with another schema or embedder
@@ -18,6 +20,12 @@ original as ``__cause__``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from acc.compressors.outcomes import Account
 
 
 class AccError(Exception):
@@ -43,6 +51,10 @@ class ConfigurationError(AccError):
 
 class SchemaError(ConfigurationError):
     """A state class, an item type or a slot is declared wrongly."""
+
+
+class AuthenticationError(ConfigurationError):
+    """An endpoint does not take the key, or the key may not use the model."""
 
 
 class InputError(AccError):
@@ -72,11 +84,37 @@ class ConflictError(AccError):
 
 
 class CompressionError(AccError):
-    """A compressor failed. Caught by the controller, which holds the last good items."""
+    """A compressor failed. Caught by the controller, which holds the last good items.
+
+    Attributes:
+        outcome: Its name in the record; one of `acc.compressors.outcomes.Outcome`, or the
+            compressor's own.
+        usage: Tokens by kind that were paid all the same.
+        account: What a model was asked, and how it went, where one was.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        mend: str = "",
+        outcome: str = "error",
+        usage: Mapping[str, int] | None = None,
+        account: Account | None = None,
+    ) -> None:
+        self.outcome = str(outcome)
+        self.usage = dict(usage or {})
+        self.account = account
+        super().__init__(what, where=where, mend=mend)
 
 
 class AuditError(AccError):
     """An audit log cannot be read, or a commit does not recompute."""
+
+
+class EvaluationError(AccError):
+    """An evaluation cannot go on, or a memory falls short of what was asked of it."""
 
 
 class StoreError(AccError):

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from acc.turn import Channel, Observation, Turn
 from acc.wording import stems
+
+Seen = TypeVar("Seen", bound=Observation)
 
 GAP = "[...]"
 """Stands where lines were left out."""
@@ -78,6 +81,13 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
     return turn.model_copy(update=cut)
 
 
+def cut_texts(observations: Sequence[Seen], about: Iterable[str], limit: int) -> tuple[Seen, ...]:
+    """``observations`` cut to ``limit`` characters together; short ones stay whole."""
+    stemmed = frozenset().union(*(stems(text) for text in about))
+    most = _share([len(o.text) for o in observations], limit)
+    return tuple(_cut(o, stemmed, most) for o in observations)
+
+
 def _share(lengths: Sequence[int], limit: int) -> int:
     """The most that each of ``lengths`` may keep, so that together they keep ``limit`` at most."""
     room, left = limit, len(lengths)
@@ -92,7 +102,7 @@ def _is_speech(observation: Observation) -> bool:
     return observation.channel in (Channel.OPERATOR, Channel.USER, Channel.AGENT)
 
 
-def _cut(observation: Observation, about: frozenset[str], limit: int) -> Observation:
+def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
     text = excerpt(observation.text, about, limit)
     if text == observation.text:
         return observation

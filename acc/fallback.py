@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Generator, Sequence
+from typing import Any, Literal, NamedTuple
 
 from acc.compress import Compressor, Proposal
-from acc.errors import CompressionError
+from acc.compressors.outcomes import Account, Outcome
+from acc.errors import CompressionError, ConfigurationError
 from acc.laws.held import pending_is_full
 from acc.policy import Policy
+from acc.price import Price
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn, storable
+
+Fallback = Compressor | Literal["items", "rules"] | None
+"""Whom to turn to: the last good ``items``, the keyless ``rules``, or another compressor."""
 
 
 class Asked(NamedTuple):
@@ -23,7 +29,7 @@ class Asked(NamedTuple):
         state: CCS_t-1.
         evidence: A_t+.
         policy: Schema and bounds.
-        fallback: Asked where the first fails; None holds the last good items.
+        fallback: Asked where the first fails; None holds the last good items, as "items" does.
     """
 
     compressor: Compressor | None
@@ -31,43 +37,146 @@ class Asked(NamedTuple):
     state: CompressedCognitiveState
     evidence: Sequence[Evidence]
     policy: Policy
-    fallback: Compressor | None = None
+    fallback: Fallback = None
 
 
-def compressed(asked: Asked) -> tuple[Proposal | None, str]:
-    """A proposal, and why it is not the compressor's own, if it is not (law 9).
+class Compressed(NamedTuple):
+    """What came of asking.
 
-    None as proposal: nothing usable came out, and the last good items stand.
+    Attributes:
+        proposal: None where nothing usable came out, and the last good items stand.
+        failure: Why the proposal is not the first compressor's own, if it is not.
+        outcome: The name of how the first ended (`acc.compressors.outcomes.Outcome`).
+        usage: Tokens by kind that were paid, for failed calls and the fallback's too.
+        money: Their price, where a compressor has one.
+        account: What the first compressor's model was asked, if it has one.
     """
-    first = asked.compressor or _rules()
-    try:
-        return _checked(first(asked.turn, asked.state, asked.evidence)), ""
-    except Exception as error:
-        return _fallen_back(asked, error)
+
+    proposal: Proposal | None
+    failure: str = ""
+    outcome: str = Outcome.OK
+    usage: dict[str, int] = {}  # noqa: RUF012
+    money: float | None = None
+    account: Account | None = None
 
 
-async def acompressed(asked: Asked) -> tuple[Proposal | None, str]:
+def compressed(asked: Asked) -> Compressed:
+    """Ask for a proposal; a failing compressor stops nothing (law 9).
+
+    Raises:
+        ConfigurationError: The compressor can never work as it is set up.
+    """
+    asking = _asking(asked)
+    answer: Proposal | Exception | None = None
+    while True:
+        try:
+            compressor = asking.send(answer)
+        except StopIteration as end:
+            return _result(end)
+        try:
+            answer = _bound(compressor, asked.policy)(asked.turn, asked.state, asked.evidence)
+        except Exception as error:
+            answer = error
+
+
+async def acompressed(asked: Asked) -> Compressed:
     """As `compressed`, awaiting what is to be awaited."""
+    asking = _asking(asked)
+    answer: Proposal | Exception | None = None
+    while True:
+        try:
+            compressor = asking.send(answer)
+        except StopIteration as end:
+            return _result(end)
+        try:
+            bound = _bound(compressor, asked.policy)
+            ask = getattr(bound, "acompress", bound)
+            proposal = ask(asked.turn, asked.state, asked.evidence)
+            answer = await proposal if inspect.isawaitable(proposal) else proposal
+        except Exception as error:
+            answer = error
+
+
+def check_fallback(fallback: Any) -> None:
+    """Hold a fallback to what may be one.
+
+    Raises:
+        ConfigurationError: Neither a compressor nor one of the words.
+    """
+    if not (fallback in (None, "items", "rules") or callable(fallback)):
+        raise ConfigurationError(
+            f"no fallback {fallback!r}",
+            where="fallback",
+            mend='"items" holds the last good items, "rules" asks the keyless rules; or a compressor',
+        )
+
+
+def _asking(asked: Asked) -> Generator[Compressor, Any, Compressed]:
+    """Yields whom to ask, and is sent the proposal or the error."""
+    check_fallback(asked.fallback)
     first = asked.compressor or _rules()
-    try:
-        ask = getattr(first, "acompress", first)
-        proposal = ask(asked.turn, asked.state, asked.evidence)
-        return _checked(await proposal if inspect.isawaitable(proposal) else proposal), ""
-    except Exception as error:
-        return _fallen_back(asked, error)
+    answer = _checked((yield first))
+    bill = _Bill()
+    bill.add(first, answer)
+    account = answer.account if isinstance(answer, Proposal | CompressionError) else None
+    if isinstance(answer, Proposal):
+        outcome = account.outcome if account is not None else Outcome.OK
+        return Compressed(answer, "", outcome, bill.usage, bill.money, account)
+    failure = _told(answer)
+    named = answer.outcome if isinstance(answer, CompressionError) else Outcome.ERROR.value
+    second = _second(asked)
+    proposal = None
+    if second is not None:
+        answer = _checked((yield second))
+        bill.add(second, answer)
+        if isinstance(answer, Proposal):
+            proposal = answer
+        else:
+            failure = f"{failure}; fallback: {_told(answer)}"
+    return Compressed(proposal, failure, named, bill.usage, bill.money, account)
 
 
-def _fallen_back(asked: Asked, error: Exception) -> tuple[Proposal | None, str]:
-    failure = _told(error)
+def _result(end: StopIteration) -> Compressed:
+    result: Compressed = end.value
+    return result
+
+
+def _second(asked: Asked) -> Compressor | None:
     fallback = asked.fallback
-    if fallback is None and pending_is_full(asked.turn, asked.policy):
-        fallback = _rules()
-    if fallback is None:
-        return None, failure
-    try:
-        return _checked(fallback(asked.turn, asked.state, asked.evidence)), failure
-    except Exception as second:
-        return None, f"{failure}; fallback: {_told(second)}"
+    full = fallback in (None, "items") and pending_is_full(asked.turn, asked.policy)
+    if fallback == "rules" or full:
+        return _rules()
+    if fallback is None or isinstance(fallback, str):
+        return None
+    return fallback
+
+
+def _bound(compressor: Compressor, policy: Policy) -> Compressor:
+    """The compressor told of the policy, if it wants to know it."""
+    under = getattr(compressor, "under", None)
+    bound: Compressor = under(policy) if callable(under) else compressor
+    return bound
+
+
+class _Bill:
+    """Tokens and money of all that was asked."""
+
+    def __init__(self) -> None:
+        self._usage: Counter[str] = Counter()
+        self.money: float | None = None
+
+    def add(self, compressor: Compressor, answer: Proposal | Exception) -> None:
+        """What ``compressor`` was paid for ``answer``."""
+        usage = answer.usage if isinstance(answer, Proposal | CompressionError) else {}
+        price = getattr(compressor, "price", None)
+        if isinstance(price, Price):
+            self.money = round((self.money or 0.0) + price.of(usage), 9)
+        self._usage.update(usage)
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """Tokens by kind."""
+        return dict(self._usage)
 
 
 def _told(error: Exception) -> str:
@@ -77,13 +186,27 @@ def _told(error: Exception) -> str:
         return type(error).__name__
 
 
-def _checked(proposal: Any) -> Proposal:
-    """A proposal that holds what its type says, even if it was made past its checks."""
-    if not isinstance(proposal, Proposal):
-        raise CompressionError(f"the compressor returned {type(proposal).__name__}, not a Proposal")
-    checked = Proposal.model_validate(proposal.model_dump())
-    if proposal.mode == "rewrite" and not proposal.items:
-        raise CompressionError("the rewrite is empty")
+def _checked(answer: Any) -> Proposal | Exception:
+    """A proposal that holds what its type says, even if it was made past its checks; or the error.
+
+    Raises:
+        ConfigurationError: It is one.
+    """
+    if isinstance(answer, ConfigurationError):
+        raise answer
+    if isinstance(answer, Exception):
+        return answer
+    if not isinstance(answer, Proposal):
+        return CompressionError(f"the compressor returned {type(answer).__name__}, not a Proposal")
+    try:
+        checked = Proposal.model_validate(answer.model_dump())
+    except Exception as error:
+        return error
+    if checked.mode == "rewrite" and not checked.items:
+        paid, account = checked.usage, checked.account
+        return CompressionError(
+            "the rewrite is empty", outcome=Outcome.EMPTY, usage=paid, account=account
+        )
     return checked
 
 

@@ -8,7 +8,6 @@ item types by subclassing `Item`, naming a ``head`` (the field shown first) and 
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,21 +16,15 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
-    StringConstraints,
 )
 
+from acc.lines import Line as Line
+from acc.lines import Name as Name
+from acc.lines import OptionalLine as OptionalLine
+from acc.lines import OptionalName as OptionalName
+from acc.lines import Quote as Quote
+from acc.lines import one_line as one_line
 from acc.turn import Channel, Observation, Trust
-
-_UNSEEN = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
-    "\U000e0000-\U000e0fff]+"
-)
-
-
-def one_line(text: str) -> str:
-    """``text`` on one line: control, bidirectional and invisible characters become spaces."""
-    return " ".join(_UNSEEN.sub(" ", text).split())
 
 
 def _read_trust(value: Any) -> Any:
@@ -46,20 +39,6 @@ TrustWord = Annotated[
     Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
 ]
 """A `Trust`, stored by its name."""
-
-
-def _as_line(value: Any) -> Any:
-    return one_line(value) if isinstance(value, str) else value
-
-
-Line = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=320)]
-"""One line of text, 1 to 320 characters."""
-
-Name = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=120)]
-"""A name or short phrase, 1 to 120 characters."""
-
-Quote = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=480)]
-"""The source's own words, or a rule in them, on one line, 1 to 480 characters."""
 
 
 class Item(BaseModel):

@@ -17,6 +17,8 @@ from itertools import count
 from acc.branch import Branch
 from acc.claims import Claims
 from acc.errors import StoreError
+from acc.evidence.directory import enrol
+from acc.evidence.tombstones import refuse_erased
 from acc.laws.reasons import SetAside
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
@@ -62,6 +64,7 @@ class ThreadLog:
             StoreError: The store cannot be read or written.
         """
         number = state.turn + 1
+        refuse_erased(self.branch(state.branch), state)
         for branch in self._candidates(state):
             stored = _whole(branch.own(number, "observation"))
             whole = _completed(turn, branch, stored)
@@ -93,9 +96,9 @@ class ThreadLog:
         self, branch: Branch, turn: int, set_aside: Sequence[SetAside], *, later: bool
     ) -> None:
         """Store items that left the state; ``later`` writes them with the next turn's evidence."""
-        known = branch.own(turn, "set_aside")
+        known = [*branch.own(turn, "set_aside"), *branch.own(turn, "tombstone")]
         ids = {a.identity for a in known}
-        first = len({a.ref for a in known})
+        first = len({a.ref for a in known if a.ref[:1] == "x"})
         gone = [g for g in set_aside if _gone_id(turn, g) not in ids]
         new = [a for n, g in enumerate(gone, first) for a in self._gone(branch, turn, n, g)]
         branch.append_later(new)
@@ -145,7 +148,7 @@ class ThreadLog:
         number: int,
         marks: Sequence[Artifact] = (),
     ) -> Turn:
-        stored = branch.own(number, "observation")
+        stored = [*branch.own(number, "observation"), *branch.own(number, "tombstone")]
         refs = _refs(turn.observations, keys, {a.identity: a.ref for a in stored}, number)
         known = {(a.identity, a.part) for a in stored}
         new = [
@@ -154,6 +157,8 @@ class ThreadLog:
             for artifact in self._artifacts(branch, observation, key, ref, number)
             if (artifact.identity, artifact.part) not in known
         ]
+        if new and branch.name == ROOT and not branch.artifacts:
+            enrol(self.store, self.thread, self._now())
         # In a shared store the claim was written first; else it goes with the evidence, once.
         fresh = [] if self.store.shared or not new else marks
         branch.append(new, *fresh)

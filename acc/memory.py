@@ -14,10 +14,13 @@ from typing import Any, Self
 from acc.audit import AuditLog
 from acc.clock import Clock, SystemClock, stamp
 from acc.compress import Compressor
+from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError, InputError
+from acc.fallback import Fallback, check_fallback
 from acc.gate import GateLike, as_gate
 from acc.gates import default_gate
-from acc.laws.reasons import SetAside
+from acc.history import Wanted, Window, read_window
+from acc.loading import set_aside_today
 from acc.log import ThreadLog
 from acc.policy import Policy
 from acc.recall import Recall
@@ -37,7 +40,8 @@ class Settings:
         recall: Proposes candidates.
         gate: Qualifies them.
         floor: Candidates admitted at a lower relevance threshold, if fewer pass.
-        fallback: Compressor to turn to when the first fails; None holds the last items.
+        fallback: Whom to turn to when the compressor fails: "items" (None too) holds the last good
+            items, "rules" asks the keyless rules; or a compressor.
         audit: Folder of the audit logs; None keeps none.
         input_chars: Characters of a turn that a compressor reads.
         clock: Tells the time.
@@ -47,14 +51,18 @@ class Settings:
     recall: Recall = field(default_factory=Recall)
     gate: GateLike = field(default_factory=default_gate)
     floor: int = 0
-    fallback: Compressor | None = None
+    fallback: Fallback = None
     audit: Path | None = None
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
 
 
 class Memory:
-    """Store, compressor and settings, and the threads that are open. Base of both controllers."""
+    """Store, compressor and settings, and the threads that are open. Base of both controllers.
+
+    Attributes:
+        resumed: What a killed process had begun and `open` has ended or taken back, in words.
+    """
 
     def __init__(
         self,
@@ -73,8 +81,10 @@ class Memory:
         self.compressor = compressor
         self.settings = settings or _settings(changed)
         as_gate(self.settings.gate)
+        check_fallback(self.settings.fallback)
         self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
+        self.resumed: list[str] = []
 
     @property
     def lock(self) -> AbstractContextManager[bool]:
@@ -87,21 +97,30 @@ class Memory:
 
         Args:
             path: The folder; made if absent. One process at a time.
-            changed: ``compressor``, ``settings``, or any field of `Settings`; the audit logs are
-                kept beside the store unless ``audit=None`` says otherwise.
+            changed: ``compressor``, or the ``model`` that one is to ask
+                (`acc.compressors.choosing.as_compressor`); ``settings``, or any field of `Settings`; the
+                audit logs are kept beside the store unless ``audit=None`` says otherwise.
 
         Raises:
+            ConfigurationError: No such setting or model, or a key is missing.
             StoreLockedError: Another process has it open.
             StoreMismatchError: It was written under another schema or embedder.
             StoreError: It cannot be opened.
         """
         from acc.stores.chroma import ChromaArtifactStore
 
-        compressor = changed.pop("compressor", None)
+        compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
         settings = changed.pop("settings", None) or _settings(changed)
         if settings.audit is None and "audit" not in changed:
             settings = replace(settings, audit=Path(path) / "audit")
-        return cls(ChromaArtifactStore.embedded(path), compressor, settings)
+        memory = cls(ChromaArtifactStore.embedded(path), compressor, settings)
+        memory.resumed = resumed(memory)
+        return memory
+
+    def forget(self) -> None:
+        """Read threads and audit logs anew at their next use: records of theirs were replaced."""
+        self._threads.forget()
+        self._audits.clear()
 
     def close(self) -> None:
         """Write what waits and release the store, even if something cannot be written. Safe to repeat."""
@@ -136,6 +155,34 @@ class Memory:
                     mend="use a ref of the state",
                 )
             return branch.text(ref)
+
+    def history(
+        self,
+        thread: str | Thread,
+        *,
+        last: int = 20,
+        before: int | None = None,
+        state: Any = None,
+        tools: bool = False,
+    ) -> Window:
+        """The last turns of a conversation as chat messages, for people to read.
+
+        A passage that the user pasted stands below their own words, `[pasted]` where it stood.
+
+        Args:
+            thread: The conversation.
+            last: Turns at the most; a turn is a user's message with all that followed it.
+            before: `Window.before` of the page behind the one that is wanted.
+            state: The state whose past it is, on whichever branch; the thread's last by the
+                audit log if None, and without an audit log the branch that was never forked.
+            tools: Whether calls and their results are among the messages.
+
+        Raises:
+            InputError: No turns are asked for.
+            StoreError: The store cannot be read.
+        """
+        prior = self.last_state(thread) if state is None else self.load(state)
+        return read_window(self, whose(thread), prior, Wanted(last, before, tools))
 
     def recorded(
         self,
@@ -173,17 +220,9 @@ class Memory:
     def _recover(self, log: ThreadLog, thread: Thread) -> None:
         """Write again what a killed process had set aside and only written to the audit log."""
         audit = self.audit_of(thread)
-        slots = self.settings.policy.schema.slots()
+        schema = self.settings.policy.schema
         for entry in audit.newest_by_branch() if audit else ():
-            gone = [
-                SetAside(
-                    slot=g["slot"],
-                    reason=g["reason"],
-                    item=slots[g["slot"]].item.model_validate(g["item"]),
-                )
-                for g in entry["set_aside"]
-                if g["slot"] in slots
-            ]
+            gone = set_aside_today(schema, entry)
             if gone:
                 branch = log.branch(entry["state"]["branch"])
                 log.keep(branch, entry["state"]["turn"], gone, later=True)
@@ -208,6 +247,17 @@ def _settings(changed: Mapping[str, Any]) -> Settings:
             mend="the bound and the schema are the policy's: policy=Policy(max_tokens=...)",
         )
     return Settings(**changed)
+
+
+def resumed(memory: Memory) -> list[str]:
+    """End or take back what a killed process had begun; the memory is closed if that fails."""
+    from acc.evidence.upkeep import left_half_done, resume
+
+    try:
+        return resume(memory) if left_half_done(memory) else []
+    except BaseException:
+        memory.close()
+        raise
 
 
 def whose(thread: str | Thread) -> Thread:

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 from acc.audit import record
 from acc.branch import Branch
 from acc.commit import Commit, commit
-from acc.compress import Proposal
+from acc.compressors.outcomes import Account, Outcome
 from acc.excerpt import cut_turn
-from acc.fallback import Asked, acompressed, compressed
+from acc.fallback import Asked, Compressed, acompressed, compressed
 from acc.gate import Context, Verdict, qualify
 from acc.log import is_reply
 from acc.recall import Candidate
@@ -33,6 +33,10 @@ class Step(BaseModel):
         evidence: What was admitted.
         turn: The turn as it was numbered and read.
         failure: Why the compressor failed, where it did.
+        outcome: How the compression ended (`acc.compressors.outcomes.Outcome`).
+        usage: Tokens by kind that were paid, for failed calls too.
+        money: Their price, where the compressor has one.
+        account: What a model was asked, and how it went, where one was.
         ms: Milliseconds by stage.
     """
 
@@ -43,6 +47,10 @@ class Step(BaseModel):
     evidence: tuple[SerializeAsAny[Evidence], ...] = ()
     turn: Turn
     failure: str = ""
+    outcome: str = Outcome.OK.value
+    usage: dict[str, int] = {}
+    money: float | None = None
+    account: Account | None = None
     ms: dict[str, float] = {}
 
     @property
@@ -57,7 +65,7 @@ class Step(BaseModel):
         lines = [self.commit.explain(), *recalled]
         lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
         if self.failure:
-            lines.insert(0, f"compression failed: {self.failure}")
+            lines.insert(0, f"compression failed ({self.outcome}): {self.failure}")
         return "\n".join(lines)
 
 
@@ -77,8 +85,7 @@ class Run:
         self._candidates: list[Candidate] = []
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
-        self._proposal: Proposal | None = None
-        self._failure = ""
+        self._compressed = Compressed(None)
         self._ms: dict[str, float] = {}
         self._done: Commit
 
@@ -109,20 +116,29 @@ class Run:
             )
 
     def compress(self) -> None:
-        """A proposal, or the declared fallback; a failing compressor stops nothing (law 9)."""
+        """A proposal, or the declared fallback; a failing compressor stops nothing (law 9).
+
+        Raises:
+            ConfigurationError: The compressor can never work as it is set up. The evidence is
+                stored: once that is mended, the same step can be made again.
+        """
         with self._timed("compress"):
-            self._proposal, self._failure = compressed(self._asked())
+            self._compressed = compressed(self._asked())
 
     async def acompress(self) -> None:
         """As `compress`, awaiting a compressor that offers ``acompress``."""
         with self._timed("compress"):
-            self._proposal, self._failure = await acompressed(self._asked())
+            self._compressed = await acompressed(self._asked())
 
     def commit(self) -> None:
         """The next state: checked, bounded, chained."""
         with self._timed("commit"):
             self._done = commit(
-                self._state, self._proposal, self._turn, self._evidence, self._settings.policy
+                self._state,
+                self._compressed.proposal,
+                self._turn,
+                self._evidence,
+                self._settings.policy,
             )
 
     def keep(self) -> None:
@@ -140,9 +156,11 @@ class Run:
     @property
     def step(self) -> Step:
         """What the run did."""
+        asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
-            turn=self._turn, failure=self._failure, ms=dict(self._ms),
+            turn=self._turn, failure=asked.failure, outcome=asked.outcome, usage=asked.usage,
+            money=asked.money, account=asked.account, ms=dict(self._ms),
         )  # fmt: skip
 
     def _asked(self) -> Asked:
@@ -176,12 +194,14 @@ class Run:
         return turn.model_copy(update={"reply": reply, "heard": heard})
 
     def _record(self) -> dict[str, Any]:
+        asked = self._compressed
         return record(
             thread=self._thread, policy=self._settings.policy, prior=self._state, turn=self._turn,
-            evidence=self._evidence, proposal=self._proposal, done=self._done,
+            evidence=self._evidence, proposal=asked.proposal, done=self._done,
             at=self._memory.now(),
             verdicts=[v.model_dump(mode="json") for v in self._verdicts],
-            failure=self._failure,
+            failure=asked.failure, outcome=asked.outcome, usage=asked.usage, money=asked.money,
+            account=asked.account.model_dump(mode="json") if asked.account else None,
             ms={stage: round(ms, 3) for stage, ms in self._ms.items()},
         )  # fmt: skip
 

@@ -3,7 +3,8 @@
     constraints: Annotated[tuple[Constraint, ...], Slot(places=16, write=Trust.USER, pinned=True)]
 
 The wire schema, commit, eviction, the renderers and the reference page all read the same
-`Slot`. A wrong declaration fails when the class is created, not when an agent runs.
+`Slot`. A wrong declaration fails when the class is created (`acc.declaration`), not when an
+agent runs.
 """
 
 from __future__ import annotations
@@ -18,12 +19,27 @@ from acc.errors import SchemaError
 from acc.items import Item
 from acc.turn import Trust
 
-LEAST_PINNED_TOKENS = 10
-"""Tokens that one pinned item takes at the least; pinned places beyond the budget are an error."""
-
-
 TAKEN_LETTERS = "adotux"
 """First letters of refs: agent, document, operator, tool, user, and what was set aside."""
+
+
+@dataclass(frozen=True, init=False)
+class Example:
+    """What somebody might say, and the item that it should become; checked with its slot.
+
+        Example("CHG-4412 runs Wed 02:00", change="CHG-4412", window="Wed 02:00", stage="approved")
+
+    Attributes:
+        text: The words.
+        fields: The item's own fields, by name. What is free text in them stands in the words.
+    """
+
+    text: str
+    fields: tuple[tuple[str, Any], ...]
+
+    def __init__(self, text: str, **fields: Any) -> None:
+        object.__setattr__(self, "text", text)
+        object.__setattr__(self, "fields", tuple(fields.items()))
 
 
 @dataclass(frozen=True)
@@ -40,6 +56,8 @@ class Slot:
         letter: First letter of its items' ids; none of `TAKEN_LETTERS`.
         join: What stands between items in the predicate notation.
         guidance: Words for the compressor: what belongs here.
+        cues: Words by which a reader without a model finds what belongs here.
+        examples: What somebody might say, and what of it belongs here.
     """
 
     places: int
@@ -51,6 +69,8 @@ class Slot:
     letter: str = "i"
     join: str = " "
     guidance: str = ""
+    cues: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -95,97 +115,11 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
     return item
 
 
-def check_slots(
-    state: type[BaseModel],
-    slots: dict[str, SlotField],
-    inherited: dict[str, SlotField],
-    max_tokens: int,
-) -> None:
-    """Hold a state class to the rules of declaration.
-
-    Raises:
-        SchemaError: A loosened or dropped slot, an item without head or key, or pinned
-            places that could never fit ``max_tokens``.
-    """
-    where = state.__qualname__
-    for name, parent in inherited.items():
-        if name not in slots:
-            raise SchemaError(
-                f"slot {name!r} lost its Slot", where=where, mend="keep the inherited annotation"
-            )
-        _check_tightened(where, parent, slots[name])
-    for slot in slots.values():
-        _check_item(where, slot)
-    pinned = sum(s.rules.places for s in slots.values() if s.rules.pinned)
-    if pinned * LEAST_PINNED_TOKENS > max_tokens:
-        raise SchemaError(
-            f"{pinned} pinned places cannot fit {max_tokens} tokens at {LEAST_PINNED_TOKENS} each",
-            where=where,
-            mend="declare fewer pinned places, or a larger max_tokens on the class",
-        )
-
-
-def _check_tightened(where: str, parent: SlotField, child: SlotField) -> None:
-    old, new = parent.rules, child.rules
-    loosened = {
-        "places": new.places > old.places,
-        "write": new.write < old.write,
-        "pinned": old.pinned and not new.pinned,
-        "quote": old.quote and not new.quote,
-        "lifetime": (old.pinned or old.lifetime == "turn") and new.lifetime != old.lifetime,
-        "item type": not issubclass(child.item, parent.item),
-    }
-    for rule, is_looser in loosened.items():
-        if is_looser:
-            raise SchemaError(
-                f"slot {child.name!r} loosens {rule} of the slot it inherits",
-                where=where,
-                mend="a subclass may add slots and tighten rules; name a new slot instead",
-            )
-
-
-def _check_item(where: str, slot: SlotField) -> None:
-    fields = slot.item.own_fields()
-    if "by" in fields:
-        raise SchemaError(
-            f"item type {slot.item.__name__} of slot {slot.name!r} has a field named 'by'",
-            where=where,
-            mend="name it otherwise: that column shows the trust of low-trust items",
-        )
-    missing = [n for n in (slot.item.head, *slot.item.key) if n not in fields]
-    if missing or not slot.item.key:
-        raise SchemaError(
-            f"item type {slot.item.__name__} of slot {slot.name!r} needs a head and a key among its fields",
-            where=where,
-            mend=f"set head and key to names out of {', '.join(fields) or 'fields that you add'}",
-        )
-    if slot.rules.places < 1:
-        raise SchemaError(
-            f"slot {slot.name!r} has no places", where=where, mend="declare places=1 or more"
-        )
-    if slot.rules.pinned and slot.rules.lifetime == "turn":
-        raise SchemaError(
-            f"slot {slot.name!r} is pinned and lives one turn",
-            where=where,
-            mend='declare lifetime="thread"',
-        )
-    letter = slot.rules.letter
-    if len(letter) != 1 or not "a" <= letter <= "z" or letter in TAKEN_LETTERS:
-        raise SchemaError(
-            f"slot {slot.name!r} has the letter {letter!r}",
-            where=where,
-            mend=f"one small letter, none of {', '.join(TAKEN_LETTERS)}: those begin the refs of evidence",
-        )
-    if slot.rules.quote and "quote" not in fields:
-        raise SchemaError(
-            f"slot {slot.name!r} asks for quotes, and {slot.item.__name__} has no field for them",
-            where=where,
-            mend="add `quote: Quote` to the item type",
-        )
-
-
 def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
-    """The slots as plain data: what a policy's fingerprint covers, and what pages show."""
+    """The slots as plain data: what a policy's fingerprint covers.
+
+    Cues and examples are not in it: they decide nothing in a commit.
+    """
     return [
         {
             "slot": slot.name,

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
 
+from acc.declaration import check_fields, check_slots
 from acc.items import (
     ArtifactReference,
     Constraint,
@@ -23,44 +24,24 @@ from acc.items import (
     Gist,
     Goal,
     Item,
-    Quote,
     Relation,
     Uncertainty,
 )
-from acc.slots import Slot, SlotField, check_slots, read_slots
+from acc.migrations import Migrations, check_versions, stored_name
+from acc.notices import Lifted as Lifted
+from acc.notices import Pending as Pending
+from acc.slots import Slot, SlotField, read_slots
 from acc.turn import Observation, Trust
 
 ROOT = "main"
 """The branch of a thread that was never forked."""
 
 
-class Lifted(BaseModel):
-    """A pinned item retired in this turn; the agent reads it once (law 7)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    text: Quote
-    because: Quote
-
-
-class Pending(Observation):
-    """An observation that no compression has read yet.
-
-    Attributes:
-        shown: Whether there is room for it in what the agent reads.
-    """
-
-    shown: bool = True
-
-    def plain(self) -> Observation:
-        """The observation, as a turn carries it."""
-        return Observation(**self.model_dump(exclude={"shown"}))
-
-
 class CompressedCognitiveState(BaseModel):
     """CCS_t. Subclass it to add slots for a domain, or to tighten these.
 
     Attributes:
+        schema_name: Name of the class, with its version from the second on (`acc.migrations`).
         version: Commits since the first state, operators' acts included.
         turn: Turns folded in.
         branch: Branch of the thread it is on; a fork gets its own.
@@ -75,6 +56,7 @@ class CompressedCognitiveState(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: ClassVar[int] = 1
+    migrations: ClassVar[Migrations] = {}
     max_tokens: ClassVar[int] = 800
 
     schema_name: str = ""
@@ -176,8 +158,11 @@ class CompressedCognitiveState(BaseModel):
             cls.model_fields[name].default = ()
         if undefaulted:
             cls.model_rebuild(force=True)
+        slots = read_slots(cls)
         for base in cls.__bases__:
-            check_slots(cls, read_slots(cls), _slots_of(base), cls.max_tokens)
+            check_slots(cls, slots, _slots_of(base), cls.max_tokens)
+        check_fields(cls, slots, _BOOKKEEPING)
+        check_versions(cls)
 
     @classmethod
     def slots(cls) -> dict[str, SlotField]:
@@ -187,11 +172,11 @@ class CompressedCognitiveState(BaseModel):
     @classmethod
     def empty(cls) -> Self:
         """CCS_0 with nothing in it, hashed."""
-        return cls(schema_name=cls.__name__).sealed()
+        return cls(schema_name=stored_name(cls)).sealed()
 
     @classmethod
     def load(cls, raw: Any, *, adopt: Trust | None = None) -> Self:
-        """Read a stored state: the one way in.
+        """Read a stored state: the one way in. One of an earlier version is brought up to date.
 
         Args:
             raw: None (the empty state), a state, its `canonical` dict, or that as JSON text.
@@ -199,7 +184,8 @@ class CompressedCognitiveState(BaseModel):
                 lowered to this. Without it an edited state is an error.
 
         Raises:
-            StateError: Not a state, one of another schema, or an edited one.
+            StateError: Not a state, one of another schema or a later version, an edited one, or
+                one of an earlier version that its migrations do not bring up to date.
         """
         from acc.loading import load_state
 
@@ -242,6 +228,12 @@ class CompressedCognitiveState(BaseModel):
         """The item of that id with its slot."""
         return next(((s, i) for s, i in self.items() if i.id == item_id), None)
 
+
+_BOOKKEEPING = tuple(
+    name
+    for name in CompressedCognitiveState.model_fields
+    if name not in read_slots(CompressedCognitiveState)
+)
 
 _SLOTS: dict[type, dict[str, SlotField]] = {}
 

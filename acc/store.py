@@ -21,6 +21,13 @@ RECORD_BYTES = 16_000
 """UTF-8 bytes of text in one record at the most; longer texts are stored in parts."""
 
 
+Kind = Literal[
+    "observation", "set_aside", "branch", "claim", "successor", "tombstone",
+    "document", "experience", "thread", "usage",
+]  # fmt: skip
+"""What a record is; see `Artifact.kind`."""
+
+
 class Thread(BaseModel):
     """Whose evidence it is. Nothing crosses from one identity to another.
 
@@ -56,7 +63,9 @@ class Artifact(BaseModel):
         turn: Turn it belongs to.
         kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
             a branch's origin; ``claim`` of a turn for its observations; ``successor`` for the
-            state that a shared store's turn led to.
+            state that a shared store's turn led to; ``tombstone`` in the place of what was
+            deleted. On the shelves of a namespace (`acc.evidence.shelf`): ``document``,
+            ``experience``, ``thread``, ``usage``.
         ref: What citations call it, such as ``t7.1``; the parts of one text share it.
         part: Index of this part of the text, from 0, of ``parts``.
         channel: Where it came from; decides its trust.
@@ -66,7 +75,8 @@ class Artifact(BaseModel):
         text: The words, at most `RECORD_BYTES` of UTF-8.
         identity: Hash by which a retry is recognised.
         sources: Refs that a set-aside item rested on.
-        reason: Why an item was set aside.
+        reason: Why an item was set aside or deleted; what the evaluator said of a document or
+            an experience (`acc.evidence.addition.Judgement`).
         at: When it was written: ISO 8601, UTC.
     """
 
@@ -77,7 +87,7 @@ class Artifact(BaseModel):
     branch: str
     seq: int
     turn: int
-    kind: Literal["observation", "set_aside", "branch", "claim", "successor"] = "observation"
+    kind: Kind = "observation"
     ref: str = ""
     part: int = 0
     parts: int = 1
@@ -130,6 +140,68 @@ class ArtifactStore(Protocol):
 
     def close(self) -> None:
         """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`."""
+        ...
+
+
+@runtime_checkable
+class ManagedStore(ArtifactStore, Protocol):
+    """A store whose records can be listed, replaced and deleted: what retention and erasure need.
+
+    A backend may offer it; `acc.testing.check_store` proves it where it is offered. No turn
+    needs it, and nothing on a turn's path lists.
+    """
+
+    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
+        """The ids of all records, or of those of this kind or thread, sorted.
+
+        May take time linear in the tenant's records.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        ...
+
+    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Write these records, over what stands under their ids; of the old nothing is read back.
+
+        A kill leaves each record as it was, or as it is to be. Safe to repeat.
+
+        Raises:
+            StoreError: The records cannot be written.
+        """
+        ...
+
+    def delete(self, tenant: str, ids: Sequence[str]) -> None:
+        """Take the records of these ids out, with their vectors. Absent ones are passed over.
+
+        Deleting is not erasing: bytes may stay in the files until `compact`.
+
+        Raises:
+            StoreError: The records cannot be deleted.
+        """
+        ...
+
+    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The lexical vectors of these ids (float32, `acc.stores.embedding`); absent ones left out.
+
+        A record whose vector was lost is left out too.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Rewrite the files, so that nothing deleted or replaced is left in them.
+
+        A kill leaves every record as it is. Safe to repeat.
+
+        Returns:
+            False where the files are not this store's to rewrite: a server's.
+
+        Raises:
+            StoreError: They cannot be rewritten.
+        """
         ...
 
 

@@ -66,6 +66,17 @@ class OpenThreads:
             self._let_go()
             return log
 
+    def forget(self) -> None:
+        """Read every log anew at its next use: records were replaced or deleted.
+
+        Raises:
+            StoreError: What waits cannot be written.
+        """
+        with self.lock:
+            for key, log in list(self._logs.items()):
+                log.flush()
+                del self._logs[key]
+
     def close(self) -> None:
         """Write what waits; every log is tried, and the first error raised."""
         errors = []

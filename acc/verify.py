@@ -11,6 +11,7 @@ from acc.audit import AuditLog, changed, digest_of
 from acc.commit import commit
 from acc.compress import Proposal
 from acc.errors import AccError, AuditError
+from acc.evidence.tombstone_commits import check_tombstone
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
@@ -23,23 +24,32 @@ def verify(
     policies: Mapping[str, Policy],
     *,
     head: str = "",
+    redacted: list[int] | None = None,
 ) -> int:
     """Recompute every commit of ``log``.
+
+    What an erasure redacted cannot be recomputed: its place in the chain is proved, and that a
+    tombstone commit accounts for it, which takes items out and changes nothing else.
 
     Args:
         log: The log.
         policies: Policy by fingerprint: those the thread was ever run under.
         head: Hash of the state that should be the newest; found by the caller elsewhere.
+        redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
 
     Returns:
-        Number of commits, all of which came out the same, to the byte.
+        Number of commits, all of which came out the same, to the byte, the redacted ones aside.
 
     Raises:
         AuditError: The first record that does not hold; says which line, and what.
     """
     state: CompressedCognitiveState | None = None
+    told: dict[str, Mapping[str, Any]] = {}
+    newest: Mapping[str, Any] = {}
     digest = ""
     count = 0
+    gone: list[int] = redacted if redacted is not None else []
+    accounted = redactions = 0
     for count, entry in enumerate(log.records(), 1):
         where = f"{log.path}, line {count}"
         if entry.get("previous") != digest:
@@ -54,11 +64,38 @@ def verify(
         missing = [key for key in _NEEDED if key not in entry]
         if missing:
             raise AuditError(f"the record has no {missing[0]!r}", where=where)
-        state = _recomputed(entry, policies, state, where)
-    if head and (state is None or head != state.hash):
-        end = state.hash[:12] if state else "none"
+        if "erasure" in entry:
+            check_tombstone(entry, told.get(entry["state"]["branch"], {}), where)
+            accounted += int(entry["erasure"]["redacted"])
+            state = _loaded(entry, policies)
+        elif entry.get("redacted") or (state is None and newest and "prior_state" not in entry):
+            gone.append(count)
+            state = _loaded(entry, policies)
+        else:
+            state = _recomputed(entry, policies, state, where)
+        newest = told[entry["state"]["branch"]] = entry["state"]
+        redactions += bool(entry.get("redacted"))
+    if redactions != accounted:
+        raise AuditError(
+            f"{redactions} records say they were redacted, and erasures account for {accounted}",
+            where=str(log.path),
+            mend="restore the log from a backup",
+        )
+    if head and head != newest.get("hash"):
+        end = str(newest.get("hash", "none"))[:12]
         raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=str(log.path))
     return count
+
+
+def _loaded(
+    entry: Mapping[str, Any], policies: Mapping[str, Policy]
+) -> CompressedCognitiveState | None:
+    """The state of a record, where an erasure left it whole."""
+    policy = policies.get(entry["policy"]["fingerprint"])
+    try:
+        return policy.schema.load(entry["state"]) if policy else None
+    except AccError:
+        return None
 
 
 def _recomputed(

@@ -40,5 +40,5 @@ def test_a_later_health_replaces_an_earlier_one() -> None:
 def test_its_wire_schema_asks_for_the_domain_fields_and_nothing_about_trust() -> None:
     properties = wire_schema(ITOperationsState)["properties"]
     fields = properties["affected_services"]["items"]
-    assert fields["required"] == ["service", "health", "symptom", "cites", "id"]
+    assert fields["required"] == ["service", "health", "symptom", "impact", "cites", "id"]
     assert "trust" not in fields["properties"]

@@ -11,15 +11,20 @@ from typing import Annotated
 
 import typer
 
+from acc.cli.eval_commands import evaluation
 from acc.cli.options import (
     BoundOption,
     ChannelOption,
+    CompressorMode,
     FileArgument,
     JsonOption,
     KeepOption,
     MemoryOption,
+    ModelOption,
+    ModeOption,
     NameOption,
     OutOption,
+    PriceOption,
     QuietOption,
     RepairOption,
     SchemaOption,
@@ -29,12 +34,16 @@ from acc.cli.options import (
     TurnsOption,
     schema_class,
     server_address,
+    token_price,
     tool_channel,
 )
+from acc.cli.schema_commands import schema_app
 
 Work = Callable[[], None]
 
 app = typer.Typer(rich_markup_mode=None, add_completion=False)
+app.add_typer(schema_app, name="schema")
+app.add_typer(evaluation, name="eval")
 
 
 HERE = Path("memory")
@@ -80,6 +89,9 @@ def replay(
     repair: RepairOption = False,
     turns: TurnsOption = None,
     quiet: QuietOption = False,
+    model: ModelOption = "",
+    mode: ModeOption = CompressorMode.REVISE,
+    price: PriceOption = None,
 ) -> Work:
     """Replay a conversation turn by turn, and watch the state."""
     from acc.cli.replay import Wanted
@@ -90,6 +102,7 @@ def replay(
         max_tokens=max_tokens, style=style, schema=schema_class(schema),
         channels=dict(map(tool_channel, channel or ())),
         json=json, repair=repair, turns=turns, quiet=quiet,
+        model=model, mode=mode.value, price=token_price(price),
     )  # fmt: skip
     return lambda: work(wanted)
 

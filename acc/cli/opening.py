@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
@@ -15,11 +14,14 @@ from acc.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.policy import Policy
 from acc.render import Style
+from acc.schema.catalog import published, schema_named
 from acc.state import CompressedCognitiveState
 from acc.tokens import utf8_quarter
 
 OURS = ("acc", "acc_schemas")
-"""Packages whose schemas a record may name: importing runs code, and a record is only data."""
+"""Packages whose schemas a record may name, beside what is published (`acc.schema.catalog`).
+
+Importing runs code, and a record is only data."""
 
 
 @contextmanager
@@ -80,32 +82,9 @@ def policy_of(
     )
 
 
-def schema_named(name: str) -> type[CompressedCognitiveState]:
-    """The state class that ``module:Class`` names.
-
-    Raises:
-        ConfigurationError: It cannot be imported, or is no state class.
-    """
-    module, _, path = name.partition(":")
-    try:
-        found: object = import_module(module)
-        for part in path.split("."):
-            found = getattr(found, part)
-    except Exception as error:  # importing runs whatever stands in the module
-        raise ConfigurationError(
-            f"the schema cannot be imported: {type(error).__name__}: {error}",
-            where=name,
-            mend="write --schema module:Class, with the module on PYTHONPATH",
-        ) from error
-    if isinstance(found, type) and issubclass(found, CompressedCognitiveState):
-        return found
-    raise ConfigurationError(
-        "no state class", where=name, mend="name a subclass of CompressedCognitiveState"
-    )
-
-
 def _recorded_schema(name: str) -> type[CompressedCognitiveState]:
-    if name.partition(":")[0].partition(".")[0] not in OURS:
+    is_published = any(entry.value == name for entry in published().values())
+    if name.partition(":")[0].partition(".")[0] not in OURS and not is_published:
         raise ConfigurationError(
             "the thread has a schema of its own", where=name, mend=f"give --schema {name}"
         )

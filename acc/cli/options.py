@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from acc.price import Price
     from acc.state import CompressedCognitiveState
     from acc.turn import Channel
 
@@ -18,6 +19,13 @@ class Notation(StrEnum):
 
     TOON = "toon"
     PREDICATES = "predicates"
+
+
+class CompressorMode(StrEnum):
+    """What a model is to propose."""
+
+    REVISE = "revise"
+    REWRITE = "rewrite"
 
 
 MemoryOption = Annotated[
@@ -39,7 +47,11 @@ BoundOption = Annotated[
 ]
 SchemaOption = Annotated[
     str | None,
-    typer.Option("--schema", metavar="MODULE:CLASS", help="The state class, if of your own."),
+    typer.Option(
+        "--schema",
+        metavar="NAME",
+        help="The domain's state: a name of acc schema list, file.py, or module:Class.",
+    ),
 ]
 ServerOption = Annotated[
     str | None,
@@ -81,6 +93,24 @@ RepairOption = Annotated[
 TurnsOption = Annotated[
     int | None, typer.Option("--turns", metavar="N", min=0, help="Only the first N turns.")
 ]
+ModelOption = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Compress with this model: openai:NAME or NAME (OPENAI_BASE_URL, OPENAI_API_KEY), or "
+        "PROVIDER:NAME through LangChain. [default: keyless rules]",
+    ),
+]
+ModeOption = Annotated[
+    CompressorMode, typer.Option("--mode", help="What the model proposes: changes, or the whole.")
+]
+PriceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--price", metavar="IN,OUT[,CACHED]", help="What a million tokens cost, in any currency."
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Only the last line.")]
 
 
@@ -90,7 +120,7 @@ def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
     Raises:
         ConfigurationError: No state class that can be imported.
     """
-    from acc.cli.opening import schema_named
+    from acc.schema.catalog import schema_named
 
     return schema_named(name) if name else None
 
@@ -109,6 +139,26 @@ def tool_channel(given: str) -> tuple[str, Channel]:
             f"{given!r} is no TOOL=CHANNEL with the channel user, tool or document"
         )
     return tool, Channel(name)
+
+
+def token_price(given: str | None) -> Price | None:
+    """What ``--price`` says.
+
+    Raises:
+        typer.BadParameter: Not two or three numbers.
+        ConfigurationError: A negative one.
+    """
+    if given is None:
+        return None
+    from acc.price import Price
+
+    try:
+        numbers = [float(number) for number in given.split(",")]
+    except ValueError:
+        numbers = []
+    if not 2 <= len(numbers) <= 3:
+        raise typer.BadParameter(f"{given!r} is no IN,OUT or IN,OUT,CACHED per million tokens")
+    return Price(*numbers)
 
 
 def server_address(given: str | None) -> tuple[str, int] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -13,14 +12,17 @@ from pathlib import Path
 from acc.cli.chart import footprint
 from acc.cli.interrupts import Interrupts
 from acc.cli.opening import folder, opened, policy_of
-from acc.cli.screen import JsonLines, Screen, coloured, drawable, width
+from acc.cli.paid import Paid
+from acc.cli.screen import JsonLines, Screen, coloured, drawable, peak_memory, width
 from acc.cli.threads import LoggedThread, Record, thread_named
-from acc.cli.turn_report import TurnReport, heading
+from acc.cli.turn_report import COLUMNS, PAID_COLUMNS, TurnReport, heading
+from acc.compress import Compressor, Mode
 from acc.controller import MemoryController
 from acc.conversations import Conversation, read_conversation
 from acc.errors import InputError
 from acc.memory import whose
 from acc.policy import Policy
+from acc.price import Price
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Turn
 
@@ -44,11 +46,31 @@ class Wanted:
     repair: bool = False
     turns: int | None = None
     quiet: bool = False
+    model: str = ""
+    mode: Mode = "revise"
+    price: Price | None = None
 
     @property
     def thread_name(self) -> str:
         """The thread's name: the file's, without its ending, unless one is given."""
         return self.thread or self.file.stem
+
+    @property
+    def columns(self) -> Mapping[str, int]:
+        """Those of the table."""
+        return PAID_COLUMNS if self.model else COLUMNS
+
+    def compressor(self) -> Compressor | None:
+        """The one that asks the model; None for the keyless rules.
+
+        Raises:
+            ConfigurationError: No such model, or its key is missing.
+        """
+        if not self.model:
+            return None
+        from acc.compressors.choosing import as_compressor
+
+        return as_compressor(self.model, mode=self.mode, price=self.price)
 
 
 def replay(wanted: Wanted) -> None:
@@ -58,6 +80,7 @@ def replay(wanted: Wanted) -> None:
         AccError: The file, the memory or a turn is not as it must be.
     """
     conversation = read_conversation(wanted.file, repair=wanted.repair, channels=wanted.channels)
+    compressor = wanted.compressor()
     _check_apart(wanted)
     with ExitStack() as stack:
         out = stack.enter_context(JsonLines(wanted.json)) if wanted.json else None
@@ -67,7 +90,9 @@ def replay(wanted: Wanted) -> None:
             logged.last if logged else None,
             schema=wanted.schema, max_tokens=wanted.max_tokens, style=wanted.style,
         )  # fmt: skip
-        controller = stack.enter_context(opened(memory, policy, server=wanted.server))
+        controller = stack.enter_context(
+            opened(memory, policy, server=wanted.server, compressor=compressor)
+        )
         _Replay(wanted, conversation, controller, policy, out).run(logged)
 
 
@@ -92,6 +117,7 @@ class _Replay:
         self._state: CompressedCognitiveState | None = None
         self._tokens: list[int] = []
         self._failed = 0
+        self._paid = Paid()
         self._total = len(self._turns)
         if wanted.turns is not None:
             self._total = min(self._total, wanted.turns)
@@ -152,13 +178,14 @@ class _Replay:
         if done < self._total:
             say(f"state: at most {self._policy.max_tokens} tokens, {_counted(self._policy)}")
             say()
-            say(heading())
+            say(heading(self._wanted.columns))
 
     def _tell(self, report: TurnReport) -> None:
         self._tokens.append(report.tokens)
         if self._out is not None:
             self._out.write(report.as_json(self._policy))
-        self._screen.line(report.row())
+        self._screen.line(report.row(self._wanted.columns))
+        self._paid.add(report.usage, report.money)
 
     def _finish(self, seconds: float) -> None:
         say = self._screen.line
@@ -179,7 +206,7 @@ class _Replay:
         failed = f", {self._failed:,} compressions failed" if self._failed else ""
         self._screen.last(
             f"{count:,} turns in {seconds:,.1f} s: state {tokens:,} tokens, "
-            f"transcript {replayed:,} tokens{ratio}{failed}{_peak_memory()}"
+            f"transcript {replayed:,} tokens{ratio}{failed}{self._paid}{peak_memory()}"
         )
 
     def _standing(self) -> str:
@@ -215,12 +242,3 @@ def _check_apart(wanted: Wanted) -> None:
 def _counted(policy: Policy) -> str:
     name = policy.counter.name
     return "counted as UTF-8 bytes / 4" if name == "utf8/4" else f"counted by {name}"
-
-
-def _peak_memory() -> str:
-    try:
-        import resource
-    except ImportError:  # Windows
-        return ""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return f", peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MB"

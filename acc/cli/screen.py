@@ -41,6 +41,16 @@ def drawable(text: str) -> bool:
     return True
 
 
+def peak_memory() -> str:
+    """What the process took at the most, as the end of a line; empty where it is not known."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return ""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return f", peak memory {peak / (2**20 if sys.platform == 'darwin' else 2**10):,.0f} MB"
+
+
 def told_json(value: Any) -> None:
     """Write ``value`` to stdout as JSON."""
     print(json.dumps(value, ensure_ascii=False, indent=2))
@@ -82,9 +92,14 @@ class Screen:
         self._data = data
         self._bar: Progress | None = None
 
+    @property
+    def is_told(self) -> bool:
+        """Whether lines are told: neither quiet, nor is stdout taken."""
+        return not (self._quiet or self._data)
+
     def line(self, text: str = "") -> None:
         """Tell a line, unless quiet or stdout carries data."""
-        if self._quiet or self._data:
+        if not self.is_told:
             return
         if self._bar is not None and sys.stdout.isatty():
             self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -8,7 +8,7 @@ from acc.items import Item
 from acc.laws.reasons import Note, Reason, SetAside
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState, Lifted, Pending
-from acc.turn import Turn
+from acc.turn import Channel, Turn
 
 MOST_SOURCES = 8
 """Refs kept on one item: the first, and the latest."""
@@ -24,7 +24,7 @@ class Draft:
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.notes: list[Note] = []
         self.set_aside: list[SetAside] = []
-        self.lifted: list[Lifted] = []
+        self.lifted: list[Lifted] = [] if _begins(turn) else list(state.lifted)
         self.pending: tuple[Pending, ...] = ()
         self.counter = state.counter
 
@@ -83,7 +83,9 @@ class Draft:
             self.set_aside.append(SetAside(slot=slot.name, reason=reason, item=item))
 
     def lapse(self) -> None:
-        """Drop what lives one turn."""
+        """Drop what lives for the user's turn, when another begins."""
+        if not _begins(self.turn):
+            return
         for slot in self.slots.values():
             if slot.rules.lifetime == "turn":
                 for item in self.items[slot.name]:
@@ -105,6 +107,11 @@ class Draft:
                 "hash": "",
             }
         )
+
+
+def _begins(turn: Turn) -> bool:
+    """Whether somebody speaks in ``turn``, or it is a further step of a long tool loop."""
+    return any(o.channel in (Channel.USER, Channel.OPERATOR) for o in turn.observations)
 
 
 def _bounded(sources: tuple[str, ...]) -> tuple[str, ...]:

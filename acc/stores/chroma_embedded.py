@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from acc.errors import StoreError
 from acc.stores.chroma_client import Connection, close_client, embedded_client
 from acc.stores.chroma_repair import make_anew, set_aside_damaged
+from acc.stores.chroma_scrub import blank_unused, scrub
 from acc.stores.path_lock import PathLock
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class EmbeddedConnection(Connection):
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lock = PathLock(directory)
+        self.after_kill = self._lock.left_open
         try:
             super().__init__(self._opened(suspect=self._lock.left_open))
         except BaseException:
@@ -43,6 +45,21 @@ class EmbeddedConnection(Connection):
         self.client = self._opened(suspect=True)
         self.failed = False
 
+    def scrub(self) -> bool:
+        """Rewrite the files, so that nothing deleted is left in them, and open them anew.
+
+        Raises:
+            StoreError: They cannot be rewritten; the next opening mends what was begun.
+        """
+        self.failed = True
+        for collection in self.client.list_collections():
+            collection.get(limit=1, include=[])  # so that its log of writes is applied
+        close_client(self.client)
+        scrub(self._directory)
+        self.client = self._opened(suspect=True)
+        self.failed = False
+        return True
+
     def close(self) -> None:
         """Close the client and let the path go. Safe to repeat.
 
@@ -50,6 +67,8 @@ class EmbeddedConnection(Connection):
         """
         try:
             close_client(self.client)
+            if self._lock.held:
+                blank_unused(self._directory)
         finally:
             self._lock.release(clean=not self.failed)
 
@@ -58,6 +77,7 @@ class EmbeddedConnection(Connection):
         client = embedded_client(self._directory)
         try:
             make_anew(client, aside)
+            blank_unused(self._directory)
         except BaseException:
             close_client(client)
             raise

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 ID_BYTES = 128
 VALUE_BYTES = 4_096
 
+ID_KEY = "id"
+"""Where the metadata keeps an id that is no id of Chroma's."""
+
 _HASHED = "sha256-"
 _EMPTY: Mapping[str, str | int] = {
     "id": "",

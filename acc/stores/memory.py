@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from acc.errors import StoreError
 from acc.store import Artifact
+from acc.stores.embedding import embed
 from acc.stores.limits import check_storable, labels
 
 
@@ -50,6 +51,54 @@ class MemoryArtifactStore:
             self._check_open()
             records = self._tenants.get(tenant, {})
             return [records[id_] for id_ in ids if id_ in records]
+
+    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
+        """The ids of all records, or of those of this kind or thread, sorted.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            records = self._tenants.get(tenant, {}).values()
+            return sorted(
+                a.id for a in records if kind in ("", a.kind) and thread in ("", a.thread)
+            )
+
+    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Write these records, over what stands under their ids.
+
+        Raises:
+            StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
+        """
+        for artifact in artifacts:
+            check_storable(artifact, labels(tenant, artifact))
+        with self._lock:
+            self._check_open()
+            self._tenants.setdefault(tenant, {}).update({a.id: a for a in reversed(artifacts)})
+
+    def delete(self, tenant: str, ids: Sequence[str]) -> None:
+        """Take the records of these ids out. Absent ones are passed over.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            for id_ in ids:
+                self._tenants.get(tenant, {}).pop(id_, None)
+
+    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The lexical vectors of these ids, made when asked for.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
+
+    def compact(self) -> bool:
+        """True: there are no files."""
+        return True
 
     def close(self) -> None:
         """Forget everything. Safe to repeat; using it afterwards is a `StoreError`."""

@@ -50,13 +50,18 @@ class PathLock:
                 self._lock.release()
                 raise
 
+    @property
+    def held(self) -> bool:
+        """Whether this process, and not a fork of it, holds the directory."""
+        return os.getpid() == self._pid and self._lock.is_locked
+
     def release(self, *, clean: bool = True) -> None:
         """Let go. Safe to repeat; in a forked child it does nothing, since the parent holds it.
 
         Args:
             clean: Whether nothing was left half done; if not, the next holder is told.
         """
-        if os.getpid() != self._pid or not self._lock.is_locked:
+        if not self.held:
             return
         with translated("the lock of the store cannot be released", str(self._directory)):
             try:

@@ -22,7 +22,7 @@ from acc.stores.chroma import ChromaArtifactStore
 TURNS = 12
 KEYS = {
     "turn", "state", "rendered", "tokens", "transcript_tokens",
-    "verdicts", "refused", "evicted", "ms",
+    "verdicts", "refused", "evicted", "ms", "outcome", "failure", "usage", "money",
 }  # fmt: skip
 COLUMNS = [
     "turn", "state", "transcript", "candidates", "admitted", "committed", "evicted", "ms",

@@ -1,0 +1,200 @@
+"""``acc eval judge``: agents under a live judge, out of a log that nothing is paid twice for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Lock
+
+from acc.cli.eval_output import check_apart, write_results
+from acc.cli.screen import Screen, table
+from acc.compressors.endpoint import Endpoint
+from acc.errors import ConfigurationError, EvaluationError
+from acc.evaluation.asking import endpoint_named
+from acc.evaluation.judge.by_rule import NOTICE, answer_by_rule
+from acc.evaluation.judge.figures import draw_figures
+from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
+from acc.evaluation.judge.spending import Budget, Spending
+from acc.evaluation.judge.statistics import Difference, Interval
+from acc.evaluation.judge.summary import NAMES, as_json, complete, differences, intervals
+from acc.evaluation.memories.specs import read_specs
+from acc.evaluation.scenarios import read_scenarios
+from acc.price import Price
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a live evaluation was asked for; None and empty stand for the default."""
+
+    scenarios: list[str]
+    log: Path
+    memories: list[str]
+    models: dict[str, str]
+    by_rule: bool = False
+    reference: str = ""
+    seeds: int = 1
+    turns: int | None = None
+    scripted: bool = False
+    budget_tokens: int | None = None
+    budget_money: float | None = None
+    prices: Sequence[str] = field(default_factory=list)
+    concurrency: int = 4
+    json: str = ""
+    plot: Path | None = None
+    quiet: bool = False
+
+
+def judge(wanted: Wanted) -> None:
+    """Play the evaluation, or the rest of it, and tell what was found.
+
+    Raises:
+        EvaluationError: A model does not answer, or the budget or an interrupt ended it early.
+        InputError: A scenario is malformed.
+        ConfigurationError: A model, memory or price is missing, or the log is another one's.
+    """
+    budget = Budget(
+        wanted.budget_tokens, wanted.budget_money, dict(read_price(p) for p in wanted.prices)
+    )
+    specs, scenarios = read_specs(wanted.memories), read_scenarios(wanted.scenarios)
+    reference = wanted.reference or specs[-1].label
+    if reference not in [spec.label for spec in specs]:
+        known = ", ".join(spec.label for spec in specs)
+        raise ConfigurationError(
+            f"no memory {reference!r}", where="--reference", mend=f"name one of {known}"
+        )
+    check_apart(wanted.json, scenarios)
+    screen = Screen(quiet=wanted.quiet, data=wanted.json == "-")
+    with _models(wanted) as models:
+        live = Live(
+            scenarios=scenarios, memories=specs, models=models, log=wanted.log,
+            seeds=range(1, wanted.seeds + 1), turns=wanted.turns, scripted=wanted.scripted,
+            budget=budget, concurrency=wanted.concurrency,
+        )  # fmt: skip
+        result = _played(live, screen)
+    note = NOTICE if wanted.by_rule else ""
+    if wanted.json:
+        write_results(as_json(result, reference, note=note), wanted.json)
+    if wanted.plot is not None:
+        draw_figures(result, wanted.plot, note=note)
+    _tell(result, reference, note, screen)
+    if result.stopped:
+        done = len(complete(result))
+        raise EvaluationError(
+            f"stopped with {done} of {len(result.runs)} runs complete: {result.stopped}",
+            where=str(wanted.log),
+            mend="the same command goes on from the log; give it a larger budget if that ended it",
+        )
+
+
+@contextmanager
+def _models(wanted: Wanted) -> Iterator[dict[str, Endpoint]]:
+    """The endpoint of each role; a role without a model of its own is done by the agents'."""
+    if wanted.by_rule:
+        from acc.testing.model_server import ModelServer
+
+        with ModelServer(answer_by_rule) as server:
+            yield {role: endpoint_named(f"{role}-by-rule@{server.base_url}") for role in ROLES}
+        return
+    if not wanted.models["agent"]:
+        raise ConfigurationError(
+            "no model for the agents",
+            where="--agent-model",
+            mend="name one, such as openai:gpt-x; or see the machinery work with --by-rule",
+        )
+    named = {**wanted.models, "judge": wanted.models["judge"] or wanted.models["agent"]}
+    yield {role: endpoint_named(model) for role, model in named.items() if model}
+
+
+def _played(live: Live, screen: Screen) -> LiveResult:
+    total = live.total_turns
+    screen.line(f"{total:,} turns of {len(live.memories)} agents; log {live.log}")
+    told = _Told(total, screen)
+    with screen.progress(0, total) as bar:
+
+        def on_turn(spending: Spending) -> None:
+            with told.lock:
+                told.turn(spending)
+                bar.advance()
+
+        return play(live, on_turn, Event())
+
+
+class _Told:
+    """Tells, now and then, what was spent and what the whole may take."""
+
+    def __init__(self, total: int, screen: Screen) -> None:
+        self.lock = Lock()
+        self._total = total
+        self._screen = screen
+        self._done = 0
+
+    def turn(self, spending: Spending) -> None:
+        """A turn is done."""
+        self._done += 1
+        is_time = self._done == 1 or self._done % 25 == 0
+        if not is_time or self._done == self._total:
+            return
+        share = self._total / self._done
+        money = (
+            f", {spending.money:,.2f} of about {spending.money * share:,.2f}"
+            if spending.money
+            else ""
+        )
+        self._screen.line(
+            f"{self._done:,} of {self._total:,} turns: {spending.tokens:,} tokens of about "
+            f"{round(spending.tokens * share):,}{money}; transcripts make later turns dearer"
+        )
+
+
+def _tell(result: LiveResult, reference: str, note: str, screen: Screen) -> None:
+    runs = complete(result)
+    labels = [spec.label for spec in result.live.memories]
+    if note:
+        screen.last(note)
+    screen.line(
+        f"{len(runs)} complete runs, {sum(run.unjudged for run in runs)} judgements given up, "
+        f"{sum(sum(run.failures.values()) for run in runs)} compressions failed; "
+        f"{sum(result.spending.calls.values()):,} calls, {result.spending.tokens:,} tokens"
+    )
+    if not runs or not screen.is_told:
+        return
+    found = {label: intervals(runs, label) for label in labels}
+    print("\nmean over runs [95 % bootstrap interval]\n")
+    rows = [[name, *(_interval(found[label][name]) for label in labels)] for name in NAMES]
+    table(["measure", *labels], rows, folds=())
+    others = [label for label in labels if label != reference]
+    if others:
+        tests = {label: differences(runs, reference, label) for label in others}
+        print(f"\n{reference} less another: mean difference, p of the paired permutation test\n")
+        rows = [[name, *(_difference(tests[label][name]) for label in others)] for name in NAMES]
+        table(["measure", *others], rows, folds=())
+
+
+def _interval(value: Interval | None) -> str:
+    return "-" if value is None else f"{value.mean:,.3f} [{value.low:,.3f}, {value.high:,.3f}]"
+
+
+def _difference(value: Difference | None) -> str:
+    return "-" if value is None else f"{value.mean:+,.3f}, p {value.p:.3g} of {value.pairs} pairs"
+
+
+def read_price(given: str) -> tuple[str, Price]:
+    """The role and price in ``ROLE=IN,OUT[,CACHED]``.
+
+    Raises:
+        ConfigurationError: It has another form.
+    """
+    role, _, numbers = given.partition("=")
+    try:
+        values = [float(number) for number in numbers.split(",")]
+    except ValueError:
+        values = []
+    if role not in ROLES or not 2 <= len(values) <= 3:
+        raise ConfigurationError(
+            f"{given!r} is no price",
+            where="--price",
+            mend=f"write ROLE=IN,OUT[,CACHED] per million tokens, with a role of {', '.join(ROLES)}",
+        )
+    return role, Price(*values)

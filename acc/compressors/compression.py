@@ -1,0 +1,187 @@
+"""One compression by a model, without any I/O: what is asked, and what is made of the answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from acc.compress import Mode, Proposal, wire_schema
+from acc.compressors.answers import NoJson, json_in
+from acc.compressors.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Message, Reply
+from acc.compressors.input_budget import left_out, size, within_budget
+from acc.compressors.judging import Fault, fault_in
+from acc.compressors.outcomes import WORTH_REPAIRING, Account, Outcome
+from acc.compressors.prompt import Prompt, Reading
+from acc.errors import CompressionError, ConfigurationError
+from acc.state import CompressedCognitiveState
+from acc.turn import storable
+
+_TOO_MUCH = (Outcome.CONTEXT_OVERFLOW, Outcome.TOO_LARGE)
+_UNREADABLE = (Outcome.INVALID_JSON, Outcome.WRONG_SHAPE, Outcome.EMPTY)
+_LONGEST_SHOWN = 4_000
+
+
+class Judged(NamedTuple):
+    """A reply that was read: the proposal in it, and what is wrong with it."""
+
+    proposal: Proposal | None
+    fault: Fault | None
+
+
+class Compression:
+    """One compression under way: the first call, one repair, and a smaller input where it is too much.
+
+    Args:
+        endpoint: The model.
+        reading: What there is to read, whole.
+        prompt: Puts a reading into messages.
+        limit: Tokens of an answer at the most.
+        budget: Characters of the sources that are read.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, reading: Reading, prompt: Prompt, limit: int, budget: int
+    ) -> None:
+        self.ledger = Ledger()
+        self._endpoint = endpoint
+        self._whole = reading
+        self._prompt = prompt
+        self._limit = limit
+        self._schema = _sent_schema(reading.policy.schema, reading.mode)
+        self._is_smaller = False
+        self._messages = self._prompted(budget)
+
+    def steps(self) -> Generator[Call, Reply, Proposal]:
+        """Yields calls, is sent replies or thrown `CallFailed`, and returns the proposal.
+
+        Raises:
+            CompressionError: Nothing usable came out.
+            ConfigurationError: Nothing ever will.
+        """
+        best: Judged | None = None
+        while True:
+            try:
+                reply = yield from self._endpoint.steps(
+                    Ask(self._messages, self._schema, self._limit)
+                )
+            except CallFailed as failure:
+                if failure.outcome in _TOO_MUCH and self._made_smaller():
+                    continue
+                return self._settled(best, Fault(failure.outcome, failure.detail), failure)
+            judged = self._judged(reply)
+            fault = judged.fault
+            if fault is None:
+                outcome = Outcome.OK if best is None else Outcome.REPAIRED
+                return self._proposal(judged, outcome)
+            self.ledger.judged(fault.outcome)
+            if best is not None or fault.outcome not in WORTH_REPAIRING:
+                return self._settled(judged if judged.proposal else best, fault)
+            best = judged
+            self._ask_again(reply, fault)
+
+    def _prompted(self, budget: int) -> tuple[Message, ...]:
+        cut = within_budget(self._whole, budget)
+        self._budget = min(budget, size(cut))
+        self.ledger.left_out = left_out(self._whole, cut)
+        messages = tuple(self._prompt(cut))
+        if not messages:
+            raise ConfigurationError(
+                "the prompt has no messages",
+                where="ModelSettings.prompt",
+                mend="return the stable part as the first message, and what changes after it",
+            )
+        self._instruction = messages[0].text
+        return messages
+
+    def _made_smaller(self) -> bool:
+        """Halve what is read, once."""
+        if self._is_smaller:
+            return False
+        self._is_smaller = True
+        self._messages = self._prompted(self._budget // 2)
+        return True
+
+    def _judged(self, reply: Reply) -> Judged:
+        if reply.outcome is not Outcome.OK:
+            return Judged(None, Fault(reply.outcome, reply.detail or _SAID[reply.outcome]))
+        if not reply.text.strip():
+            return Judged(None, Fault(Outcome.EMPTY, _SAID[Outcome.EMPTY]))
+        schema, mode = self._whole.policy.schema, self._whole.mode
+        try:
+            value = json_in(reply.text, (*schema.slots(), "retire"))
+            proposal = Proposal.from_wire(value, schema, mode=mode, author=self._endpoint.model)
+        except NoJson as error:
+            return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))
+        except (CompressionError, ValidationError) as error:
+            return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
+        fault = fault_in(proposal, self._whole, self._instruction)
+        usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
+        return Judged(proposal if usable else None, fault)
+
+    def _ask_again(self, reply: Reply, fault: Fault) -> None:
+        """The one repair: the reply, and what is wrong with it."""
+        if fault.outcome is Outcome.TRUNCATED:
+            self._limit *= 2
+        said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
+        told = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
+        again = "Reply again with the whole JSON object, corrected, and nothing else."
+        shape = ""
+        if fault.outcome in _UNREADABLE:
+            shape = (
+                f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
+            )
+        asked = (Message("assistant", said), Message("user", f"{told} {again}{shape}"))
+        self._messages = (*self._messages, *asked)
+
+    def _settled(
+        self, best: Judged | None, fault: Fault, cause: CallFailed | None = None
+    ) -> Proposal:
+        """What stands at the end: a proposal that only a rule was refused of, or a failure."""
+        if best is not None and best.proposal is not None and best.fault is not None:
+            return self._proposal(best, best.fault.outcome)
+        account = self.account(fault.outcome)
+        raise CompressionError(
+            f"{fault.outcome.value}: {fault.detail}", where=self._endpoint.model,
+            outcome=fault.outcome, usage=self.ledger.usage, account=account,
+        ) from cause  # fmt: skip
+
+    def _proposal(self, judged: Judged, outcome: Outcome) -> Proposal:
+        if judged.proposal is None:
+            raise AssertionError("unreachable: only a proposal is settled on")
+        told = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
+        return judged.proposal.model_copy(update=told)
+
+    def account(self, outcome: Outcome) -> Account:
+        """The account, as it stands."""
+        version = getattr(self._prompt, "version", type(self._prompt).__name__)
+        return self.ledger.account(outcome, model=self._endpoint.model, prompt=str(version))
+
+
+@lru_cache(maxsize=64)
+def _sent_schema(schema: type[CompressedCognitiveState], mode: Mode) -> dict[str, Any]:
+    return _bare(wire_schema(schema, mode))
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    """``schema`` without the words that the prompt has already."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            kept[key] = {name: _bare(field) for name, field in value.items()}
+        elif key == "items":
+            kept[key] = _bare(value)
+        elif key not in ("title", "description"):
+            kept[key] = value
+    return kept
+
+
+_SAID = {
+    Outcome.REFUSAL: "the model refused",
+    Outcome.CONTENT_FILTER: "the provider's content filter stopped the reply",
+    Outcome.TRUNCATED: "the reply was cut off at its bound; be brief",
+    Outcome.EMPTY: "the reply is empty",
+}

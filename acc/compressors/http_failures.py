@@ -1,0 +1,131 @@
+"""What an HTTP status and an error body mean, whichever SDK reports them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from acc.compressors.endpoint import CallFailed
+from acc.compressors.outcomes import Outcome
+from acc.errors import AuthenticationError, ConfigurationError
+
+_LONGEST = 600
+
+_OVERFLOW_CODES = ("context_length_exceeded", "string_above_max_length")
+_OVERFLOW = re.compile(
+    r"context.{0,20}(?:length|window|size)|maximum (?:context|input|prompt)|too many (?:input )?tokens|"
+    r"(?:prompt|input|request) is too long|exceeds? the (?:available|maximum|model)|reduce the length",
+    re.IGNORECASE,
+)
+FORMAT = re.compile(
+    r"response_format|json_?schema|json_?object|json mode|structured|grammar|guided|schema|"
+    r"\btools?\b|tool_choice|function|\bstrict\b|text\.format|requested parameters",
+    re.IGNORECASE,
+)
+"""What a refusal of the way in which an answer was asked for speaks of."""
+
+_FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+_NO_MODEL = re.compile(
+    r"\bmodel\b.{0,120}\b(?:not (?:be )?(?:found|exist)|(?:does not|doesn't) exist|not available|unknown|pull)|"
+    r"(?:no such|unknown|invalid) model|not found.{0,20}\bmodel\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_BY_STATUS = {
+    400: Outcome.BAD_REQUEST, 404: Outcome.NOT_FOUND, 408: Outcome.TIMEOUT, 409: Outcome.CONFLICT,
+    413: Outcome.TOO_LARGE, 422: Outcome.BAD_REQUEST, 429: Outcome.RATE_LIMITED,
+    504: Outcome.TIMEOUT,
+}  # fmt: skip
+
+
+class Refused(NamedTuple):
+    """An HTTP error as an SDK reports it.
+
+    Attributes:
+        status: The status.
+        code: The body's error code; may be empty.
+        message: What the body says.
+        headers: The response's headers.
+        endpoint: Model and address, for the error that is raised.
+    """
+
+    status: int
+    code: str
+    message: str
+    headers: Mapping[str, str]
+    endpoint: str
+
+
+def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
+    """The failure that it is; a configuration error where no retry could ever help."""
+    if refused.status in (401, 403):
+        return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
+    if _is_no_model(refused):
+        return no_such_model(refused.endpoint, refused.message)
+    outcome = _outcome(refused)
+    detail = f"{refused.status} {refused.code} {_brief(refused.message)}"
+    return CallFailed(
+        outcome, " ".join(detail.split()), status=refused.status, headers=refused.headers,
+        retry=_retry(refused),
+    )  # fmt: skip
+
+
+def key_refused(endpoint: str, message: str) -> AuthenticationError:
+    """The endpoint does not take the key."""
+    return AuthenticationError(
+        f"the endpoint refuses the key: {_brief(message)}",
+        where=endpoint,
+        mend="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
+    )
+
+
+def no_such_model(endpoint: str, message: str) -> ConfigurationError:
+    """The endpoint does not know the model, or nothing is at the address."""
+    return ConfigurationError(
+        f"the endpoint finds no such model or path: {_brief(message)}",
+        where=endpoint,
+        mend="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
+        'and ask over api="chat" where there are no responses',
+    )
+
+
+def _outcome(refused: Refused) -> Outcome:
+    is_request = refused.status in (400, 413, 422, 500)  # 500: some servers' word for any refusal
+    if is_request and (refused.code in _OVERFLOW_CODES or _OVERFLOW.search(refused.message)):
+        return Outcome.CONTEXT_OVERFLOW
+    if is_request and refused.code in _FILTER_CODES:
+        return Outcome.CONTENT_FILTER
+    if refused.status in (500, 501) and FORMAT.search(refused.message):
+        return Outcome.BAD_REQUEST
+    if refused.status >= 500:
+        return _BY_STATUS.get(refused.status, Outcome.SERVER_ERROR)
+    return _BY_STATUS.get(refused.status, Outcome.BAD_REQUEST)
+
+
+def _retry(refused: Refused) -> bool | None:
+    """What the server says of it; None where the outcome decides."""
+    headers = {k.lower(): v for k, v in refused.headers.items()}
+    if refused.code in _OUT_OF_MONEY or headers.get("x-should-retry") == "false":
+        return False
+    return True if headers.get("x-should-retry") == "true" else None
+
+
+def _is_no_model(refused: Refused) -> bool:
+    if refused.code == "model_not_found":
+        return True
+    return refused.status in (400, 404) and _NO_MODEL.search(refused.message) is not None
+
+
+_SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\bsk-[\w*-]{6,}")
+
+
+def without_keys(message: str) -> str:
+    """``message`` without the key that some servers and clients repeat in their complaints."""
+    return _SECRET.sub("[key]", message)
+
+
+def _brief(message: str) -> str:
+    text = " ".join(re.sub(r"<[^>]*>", " ", without_keys(message)).split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " ..."

@@ -1,0 +1,166 @@
+"""The two APIs of OpenAI: what a call looks like in each, and how to read what comes back.
+
+Bodies are read leniently, as plain values: servers that speak these APIs leave things out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from acc.compressors.endpoint import Call, CallFailed, Message, Reply
+from acc.compressors.ladder import Rung
+from acc.compressors.outcomes import Outcome
+
+Api = Literal["chat", "responses"]
+
+NAME = "propose_state"
+"""What the schema, or the tool, is called."""
+
+_FINISHES = {
+    "length": Outcome.TRUNCATED,
+    "max_tokens": Outcome.TRUNCATED,
+    "max_output_tokens": Outcome.TRUNCATED,
+    "content_filter": Outcome.CONTENT_FILTER,
+    "refusal": Outcome.REFUSAL,
+    "safety": Outcome.CONTENT_FILTER,
+}
+
+
+def finish(reason: Any) -> Outcome:
+    """The outcome that a provider's reason for ending stands for."""
+    return _FINISHES.get(str(reason).lower(), Outcome.OK)
+
+
+def body_of(call: Call, api: Api) -> dict[str, Any]:
+    """The arguments of the SDK's ``create``, without the model."""
+    messages = with_schema(call)
+    said = [{"role": message.role, "content": message.text} for message in messages]
+    if api == "chat":
+        return {"messages": said, call.room: call.ask.limit, **_chat_format(call)}
+    return {
+        "input": said, "max_output_tokens": call.ask.limit, "store": False,
+        **_responses_format(call),
+    }  # fmt: skip
+
+
+def with_schema(call: Call) -> Sequence[Message]:
+    """The messages; where the endpoint does not get the schema, it stands in the first."""
+    first, *rest = call.ask.messages
+    if call.rung not in (Rung.JSON_OBJECT, Rung.TEXT):
+        return call.ask.messages
+    schema = json.dumps(call.ask.schema, ensure_ascii=False, separators=(",", ":"))
+    asked = f"{first.text}\n\nThe JSON object has to fit this JSON Schema:\n{schema}"
+    return (first._replace(text=asked), *rest)
+
+
+def _chat_format(call: Call) -> dict[str, Any]:
+    if call.rung == Rung.JSON_SCHEMA:
+        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    if call.rung == Rung.TOOL:
+        function = {"name": NAME, "parameters": call.ask.schema, "strict": True}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": NAME}},
+        }
+    if call.rung == Rung.JSON_OBJECT:
+        return {"response_format": {"type": "json_object"}}
+    return {}
+
+
+def _responses_format(call: Call) -> dict[str, Any]:
+    if call.rung == Rung.JSON_SCHEMA:
+        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+        return {"text": {"format": {"type": "json_schema", **schema}}}
+    if call.rung == Rung.TOOL:
+        tool = {
+            "type": "function", "name": NAME, "parameters": call.ask.schema, "strict": True
+        }  # fmt: skip
+        return {"tools": [tool], "tool_choice": {"type": "function", "name": NAME}}
+    if call.rung == Rung.JSON_OBJECT:
+        return {"text": {"format": {"type": "json_object"}}}
+    return {}
+
+
+def reply_of(body: Any, api: Api) -> Reply:
+    """The reply in a response's body.
+
+    Raises:
+        CallFailed: It is none, or tells of an error.
+    """
+    if not isinstance(body, Mapping):
+        detail = " ".join(str(body).split())[:200]
+        raise CallFailed(Outcome.MALFORMED_REPLY, f"the reply is no JSON object: {detail}")
+    if error := body.get("error"):
+        said = error.get("message", error) if isinstance(error, Mapping) else error
+        raise CallFailed(Outcome.SERVER_ERROR, f"the reply tells of an error: {str(said)[:400]}")
+    return _chat_reply(body) if api == "chat" else _responses_reply(body)
+
+
+def _chat_reply(body: Mapping[str, Any]) -> Reply:
+    choice = next(_maps(body.get("choices")), None)
+    if choice is None:
+        return Reply("", _usage(body.get("usage")), Outcome.EMPTY, "no choice in the reply")
+    message = _map(choice.get("message"))
+    called = [_arguments(_map(call.get("function"))) for call in _maps(message.get("tool_calls"))]
+    text = next(filter(None, called), None) or _joined(message.get("content"))
+    refusal = message.get("refusal")
+    outcome = Outcome.REFUSAL if refusal else finish(choice.get("finish_reason"))
+    return Reply(text, _usage(body.get("usage")), outcome, str(refusal or ""))
+
+
+def _responses_reply(body: Mapping[str, Any]) -> Reply:
+    output = list(_maps(body.get("output")))
+    parts = [
+        part
+        for item in output
+        if item.get("type") == "message"
+        for part in _maps(item.get("content"))
+    ]
+    called = [_arguments(item) for item in output if item.get("type") == "function_call"]
+    said = "".join(str(part.get("text") or "") for part in parts)
+    refusal = next((str(p.get("refusal")) for p in parts if p.get("refusal")), "")
+    outcome = finish(_map(body.get("incomplete_details")).get("reason"))
+    if refusal:
+        outcome = Outcome.REFUSAL
+    return Reply(next(filter(None, called), said), _usage(body.get("usage")), outcome, refusal)
+
+
+def _arguments(called: Mapping[str, Any]) -> str:
+    """A call's arguments: a text by the API, an object with some servers."""
+    given = called.get("arguments") or ""
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _usage(usage: Any) -> dict[str, int] | None:
+    """Tokens by kind, in the names of either API; None where there is no count."""
+    counts = _map(usage)
+    read = _count(counts, "prompt_tokens", "input_tokens")
+    wrote = _count(counts, "completion_tokens", "output_tokens")
+    if read is None and wrote is None:
+        return None
+    details = _map(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
+    cached = _count(details, "cached_tokens", "cached_tokens") or 0
+    return {"input": read or 0, "output": wrote or 0, "cached": cached}
+
+
+def _count(counts: Mapping[str, Any], *names: str) -> int | None:
+    found = (counts.get(name) for name in names)
+    return next((n for n in found if isinstance(n, int) and n >= 0), None)
+
+
+def _joined(content: Any) -> str:
+    """A message's content: a text, or parts with a text each."""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text") or "") for part in _maps(content))
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _maps(values: Any) -> Iterator[Mapping[str, Any]]:
+    return (v for v in (values if isinstance(values, list) else ()) if isinstance(v, Mapping))

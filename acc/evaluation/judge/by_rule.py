@@ -1,0 +1,168 @@
+"""An agent, a compressor and a judge that answer by rule: the whole path without a key.
+
+They show that the machinery works, and nothing else: no number that comes out of them is a
+language model's, and `NOTICE` is printed wherever one is shown. Requests are told apart by the
+schema that they ask for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+from typing import Any
+
+from acc.evaluation.judge.prompts import METRICS
+from acc.ranking import terms
+from acc.testing.model_requests import Request
+
+NOTICE = (
+    "answered by rule, by a server on this machine: these are no language model's results, "
+    "and say nothing about any memory"
+)
+
+_RULE = re.compile(
+    r"\b(?:never|nobody|nothing|always|only|must|don't|do not|no|at most|without|rather)\b",
+    re.IGNORECASE,
+)
+_LIFTED = re.compile(r"\b(?:may|can|lifted|no longer|forget about|again)\b", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\b(?:list|table|draft|write|give|send|show|summar\w+|in one)\b", re.IGNORECASE
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_FENCED = re.compile(r"^<<(\w+) (.*)\n([\s\S]*?)\n\1>>$", re.MULTILINE)
+_SOURCE = re.compile(r"^(u\d+(?:\.\d+)?)\s*\|\s?(.*)$", re.MULTILINE)
+_MOST = 3
+
+
+def answer_by_rule(request: Request) -> Mapping[str, Any]:
+    """What is answered to a request of agents, compressors or judge."""
+    fields = frozenset((request.schema or {}).get("properties", {}))
+    text = request.messages[-1].text if request.messages else ""
+    for known, rule in _RULES:
+        if known <= fields:
+            return rule(text)
+    return {name: [] for name in fields}
+
+
+def _query(text: str) -> Mapping[str, Any]:
+    return {"query": _source(text, "script")}
+
+
+def _notes(text: str) -> Mapping[str, Any]:
+    before, said = _source(text, "notes"), _sentences(_source(text, "the user's"))
+    kept = [c for c in _bullets(before, "constraints:") if not any(_lifts(s, c) for s in said)]
+    rules = [s for s in said if _RULE.search(s) and not s.endswith("?")]
+    stated = [s for s in said if re.search(r"\d", s) and not s.endswith("?")]
+    return {
+        "constraints": list(dict.fromkeys([*kept, *rules])),
+        "facts": [*_bullets(before, "facts:"), *stated][-20:],
+        "goals": _bullets(before, "goals:"),
+        "required": [s for s in said if _ORDER.search(s)],
+    }
+
+
+def _answer(text: str) -> Mapping[str, Any]:
+    """Repeats what memory and tools say that shares most words with the message, and adds some:
+    a memory that hands the message itself back is not to gain by that."""
+    wanted = set(terms(_source(text, "the user's")))
+    known = _sentences(f"{_source(text, 'memory')}\n{_source(text, 'tool')}")
+    lines = [s for s in known if wanted & (said := set(terms(s))) and said - wanted]
+    best = sorted(lines, key=lambda line: (-len(wanted & set(terms(line))), line))[:_MOST]
+    return {"text": " ".join(["Noted.", *best])}
+
+
+def _scores(text: str) -> Mapping[str, Any]:
+    """Marks each answer by the share of the message's words that it takes up."""
+    wanted = set(terms(_source(text, "the user's"))) or {""}
+    found = []
+    for _, title, answer in _FENCED.findall(text):
+        if title.startswith("answer "):
+            mark = round(10 * len(wanted & set(terms(answer))) / len(wanted), 1)
+            label = title.removeprefix("answer ")
+            found.append({"label": label, **dict.fromkeys(METRICS, mark)})
+    return {"answers": found}
+
+
+def _audit(text: str) -> Mapping[str, Any]:
+    """A claim is borne out by the first source that has most of its words."""
+    titles = {"query": "the user's", "notes": "notes", "tools": "tool"}
+    known = {name: set(terms(_source(text, title))) for name, title in titles.items()}
+    claims = []
+    for sentence in _sentences(_source(text, "the answer")):
+        if said := set(terms(sentence)):
+            supports = (n for n, words in known.items() if len(said & words) >= 0.6 * len(said))
+            claims.append({"claim": sentence, "support": next(supports, "none")})
+    answered = _sentences(_source(text, "the answer"))
+    return {
+        "claims": claims,
+        "violations": [
+            rule
+            for rule in _bullets(_source(text, "notes"), "constraints:")
+            if any(_breaks(said, rule) for said in answered)
+        ],
+        "omissions": [
+            wanted
+            for wanted in _bulleted(_source(text, "required"))
+            if not set(terms(wanted)) & set(terms(" ".join(answered)))
+        ],
+    }
+
+
+def _proposal(text: str) -> Mapping[str, Any]:
+    """A rule of each of the user's sentences that sounds like one, an event of each other."""
+    last = text.rpartition("\nTurn ")[2]
+    said = [
+        (ref, sentence)
+        for ref, line in _SOURCE.findall(last)
+        for sentence in _sentences(line)
+        if not sentence.endswith("?") and len(sentence) <= 300
+    ]
+    rules = [(ref, s) for ref, s in said if _RULE.search(s)][:_MOST]
+    events = [(ref, s) for ref, s in said if not _RULE.search(s)][:_MOST]
+    return {
+        "constraints": [
+            {"text": s, "kind": "requirement", "quote": s, "cites": [ref], "id": ""}
+            for ref, s in rules
+        ],
+        "episodic_trace": [{"text": s, "cites": [ref], "id": ""} for ref, s in events],
+    }
+
+
+_RULES: tuple[tuple[frozenset[str], Callable[[str], Mapping[str, Any]]], ...] = (
+    (frozenset({"query"}), _query),
+    (frozenset({"constraints", "required"}), _notes),
+    (frozenset({"answers"}), _scores),
+    (frozenset({"claims"}), _audit),
+    (frozenset({"constraints", "retire"}), _proposal),
+    (frozenset({"text"}), _answer),
+)
+
+
+def _source(text: str, title: str) -> str:
+    """The text of the first source whose title begins like this."""
+    found = _FENCED.findall(text)
+    return next((body for _, heading, body in found if heading.startswith(title)), "")
+
+
+def _sentences(text: str) -> list[str]:
+    return [s.strip(" -") for s in _SENTENCE.split(text) if s.strip(" -")]
+
+
+def _bullets(text: str, heading: str) -> list[str]:
+    """The list under a heading."""
+    return _bulleted(text.partition(heading + "\n")[2])
+
+
+def _bulleted(text: str) -> list[str]:
+    lines = takewhile(lambda line: line.startswith("-"), text.splitlines())
+    return [said for line in lines if (said := line[1:].strip())]
+
+
+def _breaks(sentence: str, rule: str) -> bool:
+    """Whether a sentence speaks of what a rule is about without sounding like a rule."""
+    return not _RULE.search(sentence) and len(set(terms(sentence)) & set(terms(rule))) >= 2
+
+
+def _lifts(sentence: str, rule: str) -> bool:
+    return bool(_LIFTED.search(sentence)) and _breaks(sentence, rule)

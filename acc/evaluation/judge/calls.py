@@ -1,0 +1,175 @@
+"""The log of every prompt and reply: the one record of a live evaluation.
+
+A JSON object a line. The first tells the configuration, ``schema`` lines hold the schemas that
+answers were held to, ``call`` lines a call each. Everything else follows from the replies, so
+to resume is to run again: a call that is in the log is answered from it, and not paid again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from filelock import FileLock, Timeout
+
+from acc.errors import ConfigurationError, EvaluationError
+from acc.state import canonical_json
+
+Record = dict[str, Any]
+
+
+class CallLog:
+    """An append-only JSONL file, open in one process. Safe for threads.
+
+    Only the places of the records are kept in memory, not the records.
+    """
+
+    def __init__(self, path: Path, configuration: Mapping[str, Any]) -> None:
+        """Open the log, or begin it.
+
+        Args:
+            path: The file; its folder is made if absent.
+            configuration: Models, memories, scenarios, prompts and seeds; plain JSON values.
+
+        Raises:
+            EvaluationError: Another process has it, it cannot be read or written, or is no log.
+            ConfigurationError: It was begun under another configuration.
+        """
+        self._path = path
+        self._mutex = Lock()
+        self._places: dict[str, tuple[int, int]] = {}
+        self._schemas: set[str] = set()
+        self._lock = FileLock(f"{path}.lock")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout as error:
+            what, mend = "another process is writing this log", "wait for it, or name another log"
+            raise EvaluationError(what, where=str(path), mend=mend) from error
+        except OSError as error:
+            raise self._failed(error) from error
+        try:
+            self._file = path.open("a+b")
+            self._begin(configuration)
+        except BaseException as error:
+            self._lock.release()
+            raise self._failed(error) if isinstance(error, OSError) else error from None
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._path
+
+    def find(self, key: str) -> Record | None:
+        """The record of a call, or None."""
+        with self._mutex:
+            place = self._places.get(key)
+            if place is None:
+                return None
+            self._file.seek(place[0])
+            return _parsed(self._file.read(place[1]), self._path)
+
+    def add_call(self, key: str, record: Record, schema: Mapping[str, Any]) -> None:
+        """Write a call, and its schema if that is new; on return it survives a kill.
+
+        Raises:
+            EvaluationError: It cannot be written.
+        """
+        name = hashlib.sha256(canonical_json(schema).encode()).hexdigest()[:16]
+        with self._mutex:
+            if name not in self._schemas:
+                self._write({"kind": "schema", "id": name, "schema": dict(schema)})
+                self._schemas.add(name)
+            place = self._write({"kind": "call", "key": key, "schema": name, **record})
+            self._places[key] = place
+
+    def calls(self) -> Iterator[Record]:
+        """Every call, in the order in which they were written."""
+        for place in list(self._places.values()):
+            with self._mutex:
+                self._file.seek(place[0])
+                line = self._file.read(place[1])
+            yield _parsed(line, self._path)
+
+    def close(self) -> None:
+        """Release the file. Safe to repeat."""
+        self._file.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _begin(self, configuration: Mapping[str, Any]) -> None:
+        written = self._read()
+        plain = json.loads(json.dumps(configuration))
+        if written is None:
+            self._write({"kind": "configuration", **plain})
+        elif differing := [k for k in {**plain, **written} if plain.get(k) != written.get(k)]:
+            raise ConfigurationError(
+                f"the log was begun with another {', '.join(sorted(differing))}",
+                where=str(self._path),
+                mend="run with the same, or name another log",
+            )
+
+    def _read(self) -> Record | None:
+        """Index what is there; a torn last line, of a process that was killed, is cut off."""
+        self._file.seek(0)
+        end, configuration = 0, None
+        for line in self._file:
+            if not line.endswith(b"\n"):
+                self._file.truncate(end)
+                break
+            record = _parsed(line, self._path)
+            kind = record.pop("kind", None)
+            if configuration is None and kind != "configuration":
+                raise _no_log(self._path)
+            if kind == "configuration":
+                configuration = record
+            elif kind == "schema":
+                self._schemas.add(record["id"])
+            elif kind == "call":
+                self._places[record["key"]] = (end, len(line))
+            end += len(line)
+        return configuration
+
+    def _write(self, record: Record) -> tuple[int, int]:
+        line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+        try:
+            place = self._file.seek(0, 2)
+            self._file.write(line)
+            self._file.flush()
+        except OSError as error:
+            raise self._failed(error) from error
+        return place, len(line)
+
+    def _failed(self, error: OSError) -> EvaluationError:
+        return EvaluationError(
+            f"the log cannot be written: {error.strerror or error}",
+            where=str(self._path),
+            mend="free space or name another file, and run the same again",
+        )
+
+
+def _parsed(line: bytes, path: Path) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise _no_log(path) from error
+    if not isinstance(record, dict):
+        raise _no_log(path)
+    return record
+
+
+def _no_log(path: Path) -> EvaluationError:
+    mend = "name another file; this one is left as it is"
+    return EvaluationError("not a log of this evaluation", where=str(path), mend=mend)

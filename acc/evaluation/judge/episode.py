@@ -1,0 +1,128 @@
+"""One run of the live evaluation: one scenario, one seed, all agents, turn by turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import BoundedSemaphore
+from typing import TypeVar
+
+from acc.evaluation.judge.agents import Agent, shown_tools
+from acc.evaluation.judge.canonical import CanonicalMemory
+from acc.evaluation.judge.judging import Audit, Judge, presentation_order
+from acc.evaluation.judge.outcomes import RunOutcome, TurnOutcome
+from acc.evaluation.judge.spending import BudgetReached
+from acc.evaluation.scenarios import Scenario, ScriptedTurn
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class Stopped(Exception):
+    """The evaluation was asked to stop between two turns."""
+
+
+@dataclass
+class Episode:
+    """A run under way.
+
+    Attributes:
+        scenario: What is played.
+        seed: Decides the order of presentation, and names the run.
+        judge: Leads it.
+        agents: Answer it, in this order.
+        slots: One held for each task that calls a model: the bound on calls at the same time.
+        in_order: Whether agents answer one after the other, as in the paper, or at the same time.
+        scripted: Whether the queries are the scenario's own words.
+        turns: Turns to play at the most.
+        on_turn: Called after each; may raise `Stopped`.
+    """
+
+    scenario: Scenario
+    seed: int
+    judge: Judge
+    agents: Sequence[Agent]
+    slots: BoundedSemaphore
+    in_order: bool
+    scripted: bool
+    turns: int
+    on_turn: Callable[[], None]
+
+    def play(self) -> RunOutcome:
+        """Play to the last turn, or until the budget is reached or somebody stops it.
+
+        Raises:
+            EvaluationError: A model does not answer.
+        """
+        found: dict[str, list[TurnOutcome]] = {agent.label: [] for agent in self.agents}
+        notes = CanonicalMemory()
+        stopped = ""
+        try:
+            with ThreadPoolExecutor(len(self.agents), "acc-agent") as pool:
+                for turn in self.scenario.script[: self.turns]:
+                    notes, outcomes = self._turn(turn, notes, pool)
+                    for agent, outcome in zip(self.agents, outcomes, strict=True):
+                        found[agent.label].append(outcome)
+                    self.on_turn()
+        except BudgetReached as reached:
+            stopped = str(reached)
+        except Stopped:
+            stopped = "interrupted"
+        finally:
+            for agent in self.agents:
+                agent.memory.close()
+        return RunOutcome(
+            scenario=self.scenario.id, domain=self.scenario.truth.domain, seed=self.seed,
+            agents=found, turns=min(self.turns, len(self.scenario.script)),
+            unjudged=self.judge.unjudged, stopped=stopped,
+            failures={a.label: len(getattr(a.memory, "failures", ())) for a in self.agents},
+        )  # fmt: skip
+
+    def _turn(
+        self, turn: ScriptedTurn, notes: CanonicalMemory, pool: ThreadPoolExecutor
+    ) -> tuple[CanonicalMemory, list[TurnOutcome]]:
+        query, notes = self._asked(turn, notes)
+        tools = shown_tools(turn.tool_outputs)
+        answers = self._each(pool, self.agents, lambda agent: agent.answer(query, tools))
+        texts = [text for text, _ in answers]
+        order = presentation_order(self.seed, self.scenario.id, turn.t)
+        with self.slots:
+            scores = self.judge.scored(turn.t, query, notes, texts, order)
+        # The judge's own calls follow one another, so that its log is the same each time.
+        audits: list[Audit | None] = []
+        for text in texts:
+            with self.slots:
+                audits.append(self.judge.audited(turn.t, query, tools, notes, text))
+        pairs = list(zip(self.agents, texts, strict=True))
+        self._each(pool, pairs, lambda pair: pair[0].observe(query, turn.tool_outputs, pair[1]))
+        outcomes = [
+            TurnOutcome(turn.t, tokens, len(notes.constraints), score, audit)
+            for (_, tokens), score, audit in zip(answers, scores, audits, strict=True)
+        ]
+        return notes, outcomes
+
+    def _asked(self, turn: ScriptedTurn, notes: CanonicalMemory) -> tuple[str, CanonicalMemory]:
+        """x_t, and the notes with it."""
+        with self.slots:
+            query = turn.user
+            if not self.scripted:
+                query = self.judge.query(turn, len(self.scenario.script), notes)
+            return query, self.judge.noted(turn.t, query, notes)
+
+    def _each(
+        self, pool: ThreadPoolExecutor, values: Sequence[T], work: Callable[[T], R]
+    ) -> list[R]:
+        """``work`` on each value; at the same time, as far as the slots allow, if not in order."""
+
+        def held(value: T) -> R:
+            with self.slots:
+                return work(value)
+
+        if self.in_order:
+            return [held(value) for value in values]
+        futures = [pool.submit(held, value) for value in values]
+        # Wait for all of them, so that nothing is under way when an error leaves.
+        for future in futures:
+            future.exception()
+        return [future.result() for future in futures]

@@ -1,0 +1,1 @@
+"""Memories that can be evaluated, behind one protocol."""

@@ -1,0 +1,105 @@
+"""Memories that store every message, and read back those nearest to what the user says.
+
+`Retrieval` is the paper's second agent (top k, from its own isolated store). With k = 1 it is
+the top-1 semantic memory of the tutorial agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from acc.errors import ConfigurationError
+from acc.evaluation.memories.protocol import Reading
+from acc.evaluation.memories.transcript import as_message, reading_of
+from acc.ranking import LexicalIndex
+from acc.turn import Channel, Turn
+
+
+class Index(Protocol):
+    """Finds texts. Positions count from 0, in the order of `add`."""
+
+    def add(self, text: str) -> int:
+        """Add a text; its position."""
+        ...
+
+    def best(self, query: str, k: int, keep: Callable[[int], bool]) -> Sequence[int]:
+        """The ``k`` nearest positions that ``keep`` takes, nearest first."""
+        ...
+
+    def close(self) -> None:
+        """Release what it uses. Safe to repeat."""
+        ...
+
+
+class Bm25Index:
+    """Texts ranked by BM25, as `acc.ranking` has it, each on its own: no thread lends scores."""
+
+    def __init__(self) -> None:
+        self._index = LexicalIndex()
+
+    def add(self, text: str) -> int:
+        """Add a text; its position."""
+        return self._index.add(text)
+
+    def best(self, query: str, k: int, keep: Callable[[int], bool]) -> list[int]:
+        """Positions by score, the later first where scores are equal."""
+        return [position for position, _ in self._index.best(query, k, keep)]
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class Retrieval:
+    """Every message an artifact; what is read are the ``k`` nearest to the user's words.
+
+    After a turn it holds what was retrieved for that turn: the artifacts nearest to the user's
+    words among all but these words themselves, which the agent reads anyway.
+    """
+
+    has_slots = False
+
+    def __init__(self, k: int = 5, *, index: Index | None = None) -> None:
+        """Open one.
+
+        Args:
+            k: Artifacts at the most.
+            index: Finds them; BM25 in memory if None.
+
+        Raises:
+            ConfigurationError: ``k`` is below 1.
+        """
+        if k < 1:
+            raise ConfigurationError(f"k is {k}", where="retrieval", mend="give 1 or more")
+        self._k = k
+        self._index: Index = index or Bm25Index()
+        self._artifacts: list[str] = []
+        self._asked: frozenset[int] = frozenset()
+        self._query = ""
+
+    def observe(self, turn: Turn) -> None:
+        """Store the turn's messages."""
+        asked = set()
+        for observation in turn.observations:
+            if observation.text:
+                self._artifacts.append(as_message(observation))
+                position = self._index.add(observation.text)
+                if observation.channel is Channel.USER:
+                    asked.add(position)
+        self._asked, self._query = frozenset(asked), turn.user_words
+
+    def held(self) -> Reading:
+        """What was retrieved for the last turn."""
+        return self._nearest(self._query, self._asked)
+
+    def read(self, question: str) -> Reading:
+        """What is retrieved for ``question``, among everything stored."""
+        return self._nearest(question, frozenset())
+
+    def close(self) -> None:
+        """Close the index."""
+        self._index.close()
+
+    def _nearest(self, query: str, left_out: frozenset[int]) -> Reading:
+        best = self._index.best(query, self._k, lambda position: position not in left_out)
+        return reading_of(tuple(self._artifacts[position] for position in best))

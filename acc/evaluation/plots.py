@@ -1,0 +1,100 @@
+"""Plots of a probe: a PNG a scenario. Needs matplotlib, which is loaded here alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from acc.errors import AccError, ConfigurationError
+from acc.evaluation.results import MemoryResult, ScenarioResult
+
+PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
+"""Rates that are drawn beside the tokens."""
+
+DASHES = ("-", "--", ":", "-.")
+"""So that lines which coincide, and lines without colour, can be told apart."""
+
+
+def plot_probe(results: Sequence[MemoryResult], folder: Path) -> list[Path]:
+    """Draw, for each scenario, tokens and rates by turn, a line a memory.
+
+    Args:
+        results: The same scenarios for each memory.
+        folder: Where the PNGs go; made if absent.
+
+    Returns:
+        The files.
+
+    Raises:
+        ConfigurationError: matplotlib is not installed.
+        AccError: A file cannot be written.
+    """
+    files = []
+    for place, scenario in enumerate(results[0].scenarios):
+        lines = [(result.memory, result.scenarios[place]) for result in results]
+        file = folder / f"{_file_name(scenario.scenario)}.png"
+        save_figure(_drawn(scenario.scenario, lines), file)
+        files.append(file)
+    return files
+
+
+def _drawn(title: str, lines: Sequence[tuple[str, ScenarioResult]]) -> Any:
+    figure = figure_class()(figsize=(9, 11), layout="constrained")
+    figure.suptitle(title)
+    axes = figure.subplots(1 + len(PLOTTED), 1, sharex=True)
+    for place, (label, result) in enumerate(lines):
+        look = {"label": label, "linestyle": DASHES[place % len(DASHES)]}
+        turns = [turn.turn for turn in result.turns]
+        axes[0].plot(turns, [max(1, turn.tokens) for turn in result.turns], **look)
+        for axis, name in zip(axes[1:], PLOTTED, strict=True):
+            counts = [turn.counts.get(name) for turn in result.turns]
+            rates = [count.rate if count is not None else None for count in counts]
+            axis.plot(turns, [float("nan") if r is None else r for r in rates], **look)
+    axes[0].set(ylabel="tokens held", yscale="log")
+    for axis, name in zip(axes[1:], PLOTTED, strict=True):
+        axis.set(ylabel=name.replace("_", " "), ylim=(-0.05, 1.05))
+    axes[-1].set(xlabel="turn")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def figure_class() -> Any:
+    """matplotlib's figure, which needs no display.
+
+    Raises:
+        ConfigurationError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ConfigurationError(
+            "plots need matplotlib, which is not installed",
+            where="--plot",
+            mend="pip install 'agent-cognitive-compressor[plots]'",
+        ) from error
+    return Figure
+
+
+def save_figure(figure: Any, file: Path) -> None:
+    """Write a PNG.
+
+    Raises:
+        AccError: It cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # No version of the library in the file: the same results give the same bytes.
+        figure.savefig(file, dpi=120, metadata={"Software": None})
+    except OSError as error:
+        raise AccError(
+            f"the plot cannot be written: {error.strerror or error}",
+            where=str(file),
+            mend="name another folder",
+        ) from error
+
+
+def _file_name(scenario: str) -> str:
+    return (
+        "".join(c if c.isalnum() or c in "-_." else "-" for c in scenario).strip(".") or "scenario"
+    )

@@ -1,0 +1,218 @@
+"""Reading scenario files: a conversation together with its ground truth.
+
+A scenario is one JSON file, or a conversation in any form that `acc.conversations` reads with
+its ground truth in a file beside it, named ``CONVERSATION:TRUTH``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from acc.conversations import Conversation, read_conversation
+from acc.errors import InputError
+from acc.evaluation.ground_truth import GroundTruth
+from acc.tokens import TokenCounter
+from acc.turn import Channel, Turn
+
+
+class ToolOutput(BaseModel):
+    """What a tool answered in a turn."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tool: str
+    content: str
+
+
+class ScriptedTurn(BaseModel):
+    """A turn as it was written down.
+
+    Attributes:
+        t: Its number, from 1.
+        stress: Its stress topic; empty where the file names none.
+        user: What the user says.
+        tool_outputs: What tools answer.
+        assistant: What the assistant answers; empty where it is left to a live agent.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    t: int
+    stress: str = ""
+    user: str
+    tool_outputs: tuple[ToolOutput, ...] = ()
+    assistant: str = ""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A conversation with its ground truth.
+
+    Attributes:
+        truth: The ground truth.
+        script: The turns as they were written down.
+        turns: The same as completed turns, each with its observations by channel.
+        texts: The texts of each turn's messages.
+        files: What it was read from: the conversation, and the ground truth.
+    """
+
+    truth: GroundTruth
+    script: tuple[ScriptedTurn, ...]
+    turns: tuple[Turn, ...]
+    texts: tuple[tuple[str, ...], ...]
+    files: tuple[Path, ...] = ()
+
+    @property
+    def where(self) -> str:
+        """The file of its ground truth, for errors."""
+        return str(self.files[-1]) if self.files else self.id
+
+    @property
+    def id(self) -> str:
+        """Its name."""
+        return self.truth.id
+
+    def transcript_tokens(self, counter: TokenCounter) -> list[int]:
+        """Tokens of all messages up to the end of each turn."""
+        return list(accumulate(sum(map(counter, texts)) for texts in self.texts))
+
+
+def read_scenarios(
+    given: Sequence[str], *, channels: Mapping[str, Channel] | None = None
+) -> list[Scenario]:
+    """Read several scenarios; their names have to differ.
+
+    Raises:
+        InputError: A file is malformed, or two scenarios have one name.
+    """
+    scenarios: dict[str, Scenario] = {}
+    for each in given:
+        scenario = read_scenario(each, channels=channels)
+        if scenario.id in scenarios:
+            raise InputError(
+                f"a second scenario {scenario.id!r}",
+                where=f"{scenarios[scenario.id].where} and {scenario.where}",
+                mend="name each file once, and give each scenario an id of its own",
+            )
+        scenarios[scenario.id] = scenario
+    return list(scenarios.values())
+
+
+def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) -> Scenario:
+    """Read the scenario ``FILE``, or ``CONVERSATION:TRUTH``.
+
+    Args:
+        given: The path or paths.
+        channels: Channel by tool name, where a tool is no more than a document.
+
+    Raises:
+        InputError: A file cannot be read, or is malformed; says where.
+    """
+    conversation_file, truth_file = _files(given)
+    conversation = read_conversation(conversation_file, channels=channels)
+    raw = _object(truth_file)
+    truth = _truth(raw, truth_file)
+    if truth.last_turn() > len(conversation.turns):
+        raise InputError(
+            f"the ground truth names turn {truth.last_turn()}, "
+            f"and the conversation has {len(conversation.turns)}",
+            where=str(truth_file),
+            mend="correct the turn, or give the whole conversation",
+        )
+    if not truth.role:
+        truth = truth.model_copy(update={"role": conversation.role})
+    script = _script(raw, conversation, truth_file)
+    return Scenario(
+        truth, script, conversation.turns, conversation.texts, (conversation_file, truth_file)
+    )
+
+
+def _files(given: str) -> tuple[Path, Path]:
+    whole = Path(given)
+    first, colon, second = given.rpartition(":")
+    if whole.exists() or not colon or not Path(second).is_file():
+        return whole, whole
+    return Path(first), Path(second)
+
+
+def _object(file: Path) -> Mapping[str, Any]:
+    try:
+        value = json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        raise InputError(what, where=str(file), mend="name another") from error
+    except (ValueError, RecursionError) as error:
+        mend = "a scenario is one JSON object; for chat messages name CONVERSATION:TRUTH"
+        raise InputError(f"not JSON: {error}", where=str(file), mend=mend) from error
+    if isinstance(value, Mapping):
+        return value
+    mend = "a scenario is one JSON object with its ground truth beside its turns"
+    raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), mend=mend)
+
+
+def _truth(raw: Mapping[str, Any], file: Path) -> GroundTruth:
+    if not {"constraints", "goals", "facts", "poison", "probes"} & raw.keys():
+        mend = "give constraints, goals, facts, poison, not_constraints and probes"
+        raise InputError("no ground truth", where=str(file), mend=mend)
+    try:
+        return GroundTruth.model_validate({"id": file.stem, **raw})
+    except ValidationError as error:
+        raise _malformed(error, raw, file) from error
+
+
+def _script(
+    raw: Mapping[str, Any], conversation: Conversation, file: Path
+) -> tuple[ScriptedTurn, ...]:
+    if "turns" not in raw:
+        return tuple(_written(n, turn) for n, turn in enumerate(conversation.turns, 1))
+    try:
+        script = tuple(
+            ScriptedTurn.model_validate({"t": n, **turn}) for n, turn in enumerate(raw["turns"], 1)
+        )
+    except ValidationError as error:
+        raise _malformed(error, raw, file) from error
+    for number, turn in enumerate(script, 1):
+        if turn.t != number:
+            what = f"turn {number} has the number {turn.t}"
+            raise InputError(what, where=str(file), mend="number the turns from 1, in order")
+    return script
+
+
+def _written(number: int, turn: Turn) -> ScriptedTurn:
+    """A turn of a transcript in the form of a scenario; what was pasted stands after the words."""
+    observed = turn.observations
+    said = [o.text for o in observed if o.channel is Channel.USER]
+    said += [o.text for o in observed if o.channel is Channel.DOCUMENT and o.name == "pasted"]
+    tools = [
+        ToolOutput(tool=o.name, content=o.text)
+        for o in observed
+        if o.channel in (Channel.TOOL, Channel.DOCUMENT) and o.name != "pasted"
+    ]
+    spoken = [o.text for o in observed if o.channel is Channel.AGENT and not o.is_call]
+    return ScriptedTurn(
+        t=number, user="\n\n".join(said), tool_outputs=tuple(tools), assistant="\n".join(spoken)
+    )
+
+
+def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> InputError:
+    """The first thing that is wrong, by the entry's place and id."""
+    first = error.errors()[0]
+    place = " ".join(str(p + 1) if isinstance(p, int) else str(p) for p in first["loc"])
+    found: Any = raw
+    for part in first["loc"][:2]:
+        try:
+            found = found[part]
+        except (KeyError, IndexError, TypeError):
+            break
+    name = f" ({found['id']})" if isinstance(found, Mapping) and "id" in found else ""
+    what = first["msg"].removeprefix("Value error, ")
+    more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
+    where = f"{file}, {place}{name}" if place else str(file)
+    return InputError(f"{what}{more}", where=where, mend="see docs/evaluation.md for the format")

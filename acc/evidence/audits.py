@@ -1,0 +1,78 @@
+"""What the audit logs of a memory tell of a namespace: its threads, and their current states."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from acc.audit import AuditLog
+from acc.evidence.directory import enrolled
+from acc.store import ArtifactStore, Thread
+
+
+class Audits:
+    """The audit logs of a namespace.
+
+    Args:
+        store: Where the evidence is.
+        folder: The folder of the audit logs; None if none are kept.
+        space: The namespace.
+    """
+
+    def __init__(self, store: ArtifactStore, folder: Path | None, space: Thread) -> None:
+        self._store = store
+        self._folder = folder
+        self._space = space
+
+    def threads(self) -> list[Thread]:
+        """The namespace's threads, by its directory and by the logs that there are.
+
+        Raises:
+            StoreError: The store cannot be read.
+            AuditError: A log cannot be read.
+        """
+        found = {thread.key: thread for thread in enrolled(self._store, self._space)}
+        for thread in logged(self._folder):
+            if thread.model_copy(update={"thread": ""}) == self._space:
+                found.setdefault(thread.key, thread)
+        return list(found.values())
+
+    def log(self, thread: Thread) -> AuditLog | None:
+        """The log of a thread, if it has one."""
+        log = AuditLog.of(self._folder, thread) if self._folder else None
+        return log if log is not None and log.path.exists() else None
+
+    def paths(self) -> list[Path]:
+        """The logs that there are."""
+        return [log.path for thread in self.threads() if (log := self.log(thread))]
+
+    def newest(self, thread: Thread) -> list[Mapping[str, Any]]:
+        """The newest state of each branch of a thread, as plain JSON; empty if none is known."""
+        log = self.log(thread)
+        return [entry["state"] for entry in log.newest_by_branch()] if log else []
+
+
+def logged(folder: Path | None) -> Iterator[Thread]:
+    """The threads that have an audit log in ``folder``."""
+    for path in sorted(folder.glob("*.jsonl")) if folder and folder.is_dir() else ():
+        if last := AuditLog(path).last():
+            yield Thread(**last["thread"])
+
+
+def read(path: Path) -> Iterator[dict[str, Any]]:
+    """The records of a log, oldest first."""
+    return AuditLog(path).records()
+
+
+def cited_in(state: Mapping[str, Any]) -> dict[str, str]:
+    """The refs that a state's items rest on, point to, or that are pending; and who does."""
+    found: dict[str, str] = {}
+    for value in state.values():
+        for item in value if isinstance(value, list) else ():
+            if not isinstance(item, Mapping):
+                continue
+            refs = [*item.get("sources", ()), item.get("artifact", ""), item.get("ref", "")]
+            for ref in filter(None, refs):
+                found.setdefault(str(ref), str(item.get("id") or "pending"))
+    return found

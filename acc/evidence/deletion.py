@@ -1,0 +1,261 @@
+"""Deletion policies: the paper's formulas, composed as gates are.
+
+arXiv 2505.16067, section 5.1, for a record i at the time t, with freq_t(i) its retrievals:
+
+    period(i)   = freq_t(i) - freq_t'(i) <= alpha                 in the period from t' to t
+    history(i)  = freq_t(i) > n  and  mean utility(i) <= beta
+    combined(i) = period(i) * history(i)
+
+The paper's combined product is an intersection, while its tables (the combined memory is
+smaller than either) and text ("redundant records will be deleted ..., while low-quality
+records will be deleted") are those of a union: `combined` offers both, the union by default.
+
+The paper bounds the memory after a periodical deletion by alpha * (t' - t) * K, which is
+negative, and 0 for alpha = 0. The right bound: K retrievals in each of t - t' executions are
+K * (t - t') in all, and each survivor took at least alpha + 1 of them, so at most
+floor(K * (t - t') / (alpha + 1)) survive, and what came within the period if it is spared.
+
+A policy is a callable of (usages, t) that returns reasons by key. ``a & b`` deletes what both
+do, ``a | b`` what either does, ``~a`` what a would keep, ``a.then(b)`` what a does and what b
+does of the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from acc.errors import ConfigurationError
+from acc.evidence.usage import Usage
+
+Doomed = dict[str, str]
+"""Why each is to be deleted, by `Usage.key`."""
+
+Judge = Callable[[Sequence[Usage], int], Doomed]
+
+
+class Deletion:
+    """Base of the policies: composition, and when one is due."""
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What is to be deleted at the time ``t``, and why."""
+        raise NotImplementedError
+
+    def due(self, t: int) -> bool:
+        """Whether the policy runs by itself after the execution number ``t``."""
+        return True
+
+    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """As calling it, when it is due; else nothing. What runs after each execution."""
+        return self(usages, t) if self.due(t) else {}
+
+    def then(self, other: Deletion) -> Deletion:
+        """This policy, then ``other`` over what it leaves."""
+        return Then(self, other)
+
+    def __and__(self, other: Deletion) -> Deletion:
+        return Both(self, other)
+
+    def __or__(self, other: Deletion) -> Deletion:
+        return Either(self, other)
+
+    def __invert__(self) -> Deletion:
+        return Inverse(self)
+
+
+@dataclass(frozen=True)
+class Keep(Deletion):
+    """Deletes nothing."""
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """Nothing."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Period(Deletion):
+    """Deletes what was retrieved at most ``alpha`` times in the last ``period`` executions.
+
+    Attributes:
+        period: t - t'.
+        alpha: The threshold.
+        newcomers: What came within the period had less time than the rest. ``spare`` leaves it to
+            the next; ``judge`` takes the formula by the letter.
+    """
+
+    period: int = 200
+    alpha: int = 0
+    newcomers: Literal["spare", "judge"] = "spare"
+
+    def __post_init__(self) -> None:
+        if self.period < 1 or self.alpha < 0 or self.newcomers not in ("spare", "judge"):
+            raise ConfigurationError(
+                f"no period: {self}", where="Period", mend="period >= 1, alpha >= 0"
+            )
+
+    def due(self, t: int) -> bool:
+        """At the end of each period."""
+        return t > 0 and t % self.period == 0
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """freq_t - freq_t' <= alpha."""
+        since = t - self.period
+        if since < 0:
+            return {}
+        doomed = {}
+        for usage in usages:
+            if self.newcomers == "spare" and usage.added > since:
+                continue
+            times = usage.frequency(t) - usage.frequency(since)
+            if times <= self.alpha:
+                doomed[usage.key] = f"period: {times} of over {self.alpha} in {self.period}"
+        return doomed
+
+    def bound(self, k: int) -> int:
+        """Records, newcomers apart, that survive at the most where ``k`` are retrieved at a time."""
+        return k * self.period // (self.alpha + 1)
+
+
+@dataclass(frozen=True)
+class History(Deletion):
+    """Deletes what was retrieved more than ``n`` times with a mean utility of at most ``beta``.
+
+    Only retrievals whose utility is known count.
+    """
+
+    n: int = 5
+    beta: float = 0.5
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """freq_t > n and mean utility <= beta."""
+        doomed = {}
+        for usage in usages:
+            if len(usage.utilities) <= self.n:
+                continue
+            mean = usage.mean_utility
+            if mean is not None and mean <= self.beta:
+                doomed[usage.key] = (
+                    f"history: mean utility {mean:.3g} of {len(usage.utilities)}, "
+                    f"over {self.beta:g} needed"
+                )
+        return doomed
+
+
+@dataclass(frozen=True)
+class Capacity(Deletion):
+    """Keeps at most ``limit``: beyond it the least useful goes, one by one.
+
+    Least useful is the lowest mean utility; where nobody said, what the evaluator thought of it
+    when it was added, else ``unknown``. Of equals the least retrieved goes, then the oldest.
+    The paper runs a periodical deletion first: ``Period(...).then(Capacity(100))``, or `bounded`.
+    """
+
+    limit: int = 100
+    unknown: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.limit < 0:
+            raise ConfigurationError(f"limit is {self.limit}", where="Capacity", mend="0 or more")
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """The least useful beyond the limit."""
+        over = len(usages) - self.limit
+        if over <= 0:
+            return {}
+        ranked = sorted(usages, key=lambda u: (self._worth(u), len(u.retrieved), u.order))
+        return {
+            u.key: f"capacity: over {self.limit}, utility {self._worth(u):.3g}"
+            for u in ranked[:over]
+        }
+
+    def _worth(self, usage: Usage) -> float:
+        known = usage.mean_utility if usage.utilities else usage.prior
+        return self.unknown if known is None else known
+
+
+class _Pair(Deletion):
+    """Two policies joined: by what they say now, or by what they say when each is due."""
+
+    one: Deletion
+    other: Deletion
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What the two say now."""
+        return self._join(self.one, self.other, usages, t)
+
+    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What those that are due say."""
+        return self._join(self.one.run, self.other.run, usages, t)
+
+    def due(self, t: int) -> bool:
+        """When one is."""
+        return self.one.due(t) or self.other.due(t)
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Both(_Pair):
+    """What both would delete: the intersection, with both reasons."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        first, second = one(usages, t), other(usages, t)
+        return {key: f"{first[key]}; {second[key]}" for key in first if key in second}
+
+
+@dataclass(frozen=True)
+class Either(_Pair):
+    """What either would delete: the union, with every reason."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        first, second = one(usages, t), other(usages, t)
+        joined = {key: f"{first[key]}; {second[key]}" for key in first if key in second}
+        return {**first, **second, **joined}
+
+
+@dataclass(frozen=True)
+class Then(_Pair):
+    """One policy, then another over what is left."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        gone = one(usages, t)
+        return {**gone, **other([u for u in usages if u.key not in gone], t)}
+
+
+@dataclass(frozen=True)
+class Inverse(Deletion):
+    """What the other would keep."""
+
+    policy: Deletion
+
+    def due(self, t: int) -> bool:
+        """When the other is."""
+        return self.policy.due(t)
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """The complement."""
+        gone = self.policy(usages, t)
+        return {u.key: "what the policy would keep" for u in usages if u.key not in gone}
+
+
+def combined(
+    period: Period, history: History, rule: Literal["union", "intersection"] = "union"
+) -> Deletion:
+    """The paper's combined deletion; see the head of this file for the two readings of it."""
+    return period | history if rule == "union" else period & history
+
+
+def bounded(limit: int, period: Period) -> Deletion:
+    """The paper's section 6.2: periodical first, then the least useful beyond ``limit``."""
+    return period.then(Capacity(limit))

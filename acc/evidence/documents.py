@@ -1,0 +1,161 @@
+"""Documents: files taken in part by part, each part with where it comes from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from acc.errors import InputError
+from acc.evidence.addition import Addition, Judgement
+from acc.evidence.parsing import READERS, Section, sections
+from acc.evidence.shelf import Shelf
+from acc.evidence.tombstones import buried, managed
+from acc.store import Artifact, ArtifactStore, Thread, split_text
+from acc.turn import Channel
+
+PART_BYTES = 2_000
+"""UTF-8 bytes of one part: some paragraphs, so that recall finds the place and not the book."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What came of one file.
+
+    Attributes:
+        name: The file, as it was named.
+        ref: What all its parts' refs begin with.
+        parts: Parts written; 0 where all were there already.
+        judgement: What the evaluator said.
+        replaced: Parts of an earlier version that were deleted.
+    """
+
+    name: str
+    ref: str
+    parts: int
+    judgement: Judgement
+    replaced: int = 0
+
+
+class Documents:
+    """The documents of a namespace.
+
+    Args:
+        store: Where they are kept.
+        space: The namespace (`acc.evidence.shelf.namespace`).
+        now: Tells the time as records have it.
+        addition: Judges each file; ``all`` by default.
+    """
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        space: Thread,
+        now: Callable[[], str],
+        addition: Addition | None = None,
+    ) -> None:
+        self.shelf = Shelf(store, space, "documents")
+        self.quarantine = Shelf(store, space, "quarantine")
+        self.addition = addition or Addition("all")
+        self._now = now
+
+    def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:
+        """Take in one file. The same file twice is taken in once.
+
+        Args:
+            path: The file.
+            name: How it is called from then on; its path as given, if empty.
+            replace: Delete the parts of an earlier version of the same name.
+
+        Raises:
+            InputError: It cannot be read.
+            StoreError: It cannot be written.
+        """
+        found = sections(path)
+        return self.add(name or path.as_posix(), found, replace=replace)
+
+    def add(self, name: str, found: Sequence[Section], *, replace: bool = False) -> Ingested:
+        """Take in the sections of a document of that name."""
+        whole = "\n".join(section.text for section in found)
+        digest = hashlib.sha256(f"{name}\x00{whole}".encode()).hexdigest()
+        judgement = self.addition.judge(f"keep the document {name}", whole)
+        ref = f"doc.{digest[:10]}"
+        shelf = self.shelf if judgement.admitted else self.quarantine
+        known = {a.identity for a in shelf.records()}
+        parts = [
+            part for part in self._parts(name, found, digest, ref, judgement)
+            if part.identity not in known
+        ]  # fmt: skip
+        if parts and (judgement.admitted or self.addition.quarantines):
+            shelf.append(parts)
+        gone = self._replaced(name, digest) if replace and judgement.admitted else 0
+        return Ingested(name, ref, len(parts), judgement, gone)
+
+    def _replaced(self, name: str, digest: str) -> int:
+        old = [a for a in self.shelf.records() if a.name == name and digest not in a.identity]
+        if old:
+            graves = [buried(a, "pruned", self._now()) for a in old]
+            managed(self.shelf.store).replace(self.shelf.space.tenant, graves)
+            self.shelf.reread([a.id for a in old])
+        return len(old)
+
+    def _parts(
+        self, name: str, found: Sequence[Section], digest: str, ref: str, judgement: Judgement
+    ) -> Iterator[Artifact]:
+        pieces = ((text, s.place) for s in found for text in split_passages(s.text))
+        for number, (text, place) in enumerate(pieces, 1):
+            yield Artifact(
+                id="", thread="", branch="", seq=0, turn=0, kind="document", text=text,
+                ref=f"{ref}.{number}", channel=Channel.DOCUMENT, name=name[:400],
+                identity=f"{digest}.{number}", reason=judgement.model_dump_json(),
+                sources=(f"sha256:{digest}", *((place[:400],) if place else ())), at=self._now(),
+            )  # fmt: skip
+
+
+def split_passages(text: str, limit: int = PART_BYTES) -> list[str]:
+    """Cut ``text`` between paragraphs, longer ones at line ends; joined they are the text."""
+    passages: list[str] = []
+    for paragraph in _paragraphs(text):
+        last = passages[-1] if passages else ""
+        if passages and len((last + paragraph).encode()) <= limit:
+            passages[-1] = last + paragraph
+        else:
+            passages.extend(split_text(paragraph, limit))
+    return [passage for passage in passages if passage.strip()] or [text]
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if lines and not lines[-1].strip() and line.strip():
+            yield "".join(lines)
+            lines = []
+        lines.append(line)
+    yield "".join(lines)
+
+
+def files_below(paths: Iterable[Path]) -> list[Path]:
+    """The files that ``paths`` name; of a folder all that can be read as documents, sorted.
+
+    Raises:
+        InputError: A path does not exist, or a folder has no document.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(
+                p for p in path.rglob("*")
+                if p.is_file() and p.suffix.lower() in READERS
+                and not any(part.startswith(".") for part in p.relative_to(path).parts)
+            )  # fmt: skip
+        else:
+            inside = [path] if path.exists() else []
+        if not inside:
+            raise InputError(
+                "no document there",
+                where=str(path),
+                mend=f"name files: {' '.join(sorted(READERS))}",
+            )
+        found.extend(inside)
+    return list(dict.fromkeys(found))

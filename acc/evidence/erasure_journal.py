@@ -1,0 +1,126 @@
+"""The erasure that is under way, in one file: until it is there nothing has happened, and while
+it is there the erasure is to be done to its end.
+
+It holds the words that are to go, so that what is left of them can be looked for after a kill.
+At the end it is overwritten, then removed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acc.errors import StoreError
+from acc.evidence import marks
+from acc.evidence.erasure_plan import ErasurePlan, Target
+from acc.store import Thread
+
+NAME = "erasure.json"
+RECEIPTS = "erasures.jsonl"
+
+
+class Begun(NamedTuple):
+    """An erasure under way.
+
+    Attributes:
+        id: Its identity.
+        at: When it was begun.
+        plan: What it takes.
+    """
+
+    id: str
+    at: str
+    plan: ErasurePlan
+
+
+class ErasureJournal:
+    """The journal in a memory's folder; without a folder nothing outlives a kill anyway.
+
+    Args:
+        folders: The folders of the memory: the first holds the journal, all are searched.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folder = folders[0] if folders else None
+        self._folders = folders
+
+    def begin(self, begun: Begun) -> None:
+        """Write it. On return the erasure will be done, whatever happens.
+
+        Raises:
+            StoreError: It cannot be written; nothing has happened.
+        """
+        if self._folder is None:
+            return
+        marks.begin(self._path, _plain(begun))
+
+    def under_way(self) -> Begun | None:
+        """The erasure that was begun and not ended; what was only half begun is dropped.
+
+        Raises:
+            StoreError: The journal cannot be read.
+        """
+        said = marks.read(self._path) if self._folder is not None else None
+        try:
+            return _read(said) if said is not None else None
+        except (KeyError, TypeError) as error:
+            raise StoreError(
+                "the journal of an erasure is none",
+                where=str(self._path),
+                mend="run the same erasure again after removing this file",
+            ) from error
+
+    def end(self, receipt: dict[str, Any]) -> None:
+        """Write the receipt, which says nothing of what was erased, and drop the journal."""
+        if self._folder is None:
+            return
+        with (self._folder / RECEIPTS).open("ab") as file:
+            file.write(json.dumps(receipt, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        marks.wipe(self._path)
+
+    def files(self) -> list[Path]:
+        """Every file below the folders but the journal itself."""
+        below = {p for folder in self._folders for p in folder.rglob("*") if p.is_file()}
+        return sorted(below - {self._path})
+
+    @property
+    def _path(self) -> Path:
+        return (self._folder or Path()) / NAME
+
+
+def _plain(begun: Begun) -> dict[str, Any]:
+    plan = begun.plan
+    return {
+        "id": begun.id,
+        "at": begun.at,
+        "plan": {
+            **{f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)},
+            "target": dataclasses.asdict(plan.target),
+            "threads": [[t.model_dump(), sorted(refs)] for t, refs in plan.threads],
+            "logs": [t.model_dump() for t in plan.logs],
+        },
+    }
+
+
+def _read(said: dict[str, Any]) -> Begun:
+    plan = said["plan"]
+    return Begun(
+        said["id"],
+        said["at"],
+        ErasurePlan(
+            target=Target(**plan["target"]),
+            delete=tuple(plan["delete"]),
+            bury=tuple(plan["bury"]),
+            claims=tuple(plan["claims"]),
+            threads=tuple((Thread(**t), frozenset(refs)) for t, refs in plan["threads"]),
+            logs=tuple(Thread(**t) for t in plan["logs"]),
+            texts=tuple(plan["texts"]),
+            echoes=tuple(plan["echoes"]),
+        ),
+    )

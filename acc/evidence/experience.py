@@ -1,0 +1,218 @@
+"""Experience memory: tasks and their executions, shown again where a task is like them.
+
+A channel of its own, outside the state and opt-in: what it finds is shown to the agent as
+demonstrations, bounded in number and size. Nothing of it reaches the CCS, and no law speaks of
+it: an execution that was wrong teaches the next one to be wrong, which is why addition and
+deletion are policies, and why the likeness of tasks and of executions is measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from acc.errors import InputError
+from acc.evidence.addition import Addition, Judgement
+from acc.evidence.deletion import Deletion, Doomed, Keep
+from acc.evidence.demonstrations import (
+    Demonstration,
+    Experience,
+    Finished,
+    Retrieval,
+    read_back,
+    written,
+)
+from acc.evidence.holds import holds
+from acc.evidence.rows import Rows
+from acc.evidence.shelf import Shelf
+from acc.evidence.standing import Standing
+from acc.evidence.usage import Event, Tally, Usage, execution_ledger, told
+from acc.store import Artifact, ArtifactStore, Thread, split_text
+from acc.turn import Channel
+
+
+class ExperienceMemory:
+    """The experiences of a namespace. Not for several threads of execution at once.
+
+    Args:
+        store: Where they are kept; one that offers `acc.store.ManagedStore` if any are deleted.
+        space: The namespace (`acc.evidence.shelf.namespace`).
+        now: Tells the time as records have it.
+        addition: Decides what is kept.
+        deletion: Decides what goes, after each execution.
+        retrieval: How demonstrations are found.
+
+    What a killed process had begun to delete is deleted when the namespace is opened again;
+    `resumed` says how much that was.
+    """
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        space: Thread,
+        now: Callable[[], str],
+        *,
+        addition: Addition | None = None,
+        deletion: Deletion | None = None,
+        retrieval: Retrieval | None = None,
+    ) -> None:
+        self.addition = addition or Addition("none")
+        self.deletion = deletion or Keep()
+        self.retrieval = retrieval or Retrieval()
+        self.shelf = Shelf(store, space, "experiences")
+        self.quarantine = Shelf(store, space, "quarantine")
+        self._usage = Shelf(store, space, "usage")
+        self._standing = Standing(self._usage, now)
+        self._now = now
+        self.resumed = self._standing.resume()
+        self._ledger = execution_ledger(self._usage.records())
+        self._known: dict[str, Experience] = {}
+        self._usages: dict[str, Usage] = {}
+        self._rows = Rows()
+        self._read_shelf()
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def experiences(self) -> list[Experience]:
+        """All, oldest first."""
+        return list(self._known.values())
+
+    def retrieve(self, task: str) -> list[Demonstration]:
+        """The most similar experiences, best first; equal ones the later first. Writes nothing."""
+        if not self._known:
+            return []
+        how = self.retrieval
+        found: list[Demonstration] = []
+        room = how.chars
+        for ref, score in self._rows.best(how.vector(task), how.k, how.likeness):
+            experience = self._known[ref]
+            room -= len(experience.task) + len(experience.execution)
+            if room < 0 or score < how.least:
+                break
+            found.append(Demonstration(experience, score))
+        return found
+
+    def finish(
+        self,
+        task: str,
+        execution: str,
+        shown: Sequence[Demonstration] = (),
+        *,
+        utility: float | None = None,
+    ) -> Finished:
+        """Take in an execution: judge it, count what it was shown, keep it or not, delete.
+
+        Args:
+            task: The task.
+            execution: What was done.
+            shown: The demonstrations that the agent was shown.
+            utility: How good it was; by default what the evaluator says.
+
+        Raises:
+            InputError: A task without words.
+            StoreError: It cannot be written.
+        """
+        if not task.strip():
+            raise InputError("a task without words", where="finish", mend="say what was asked for")
+        judgement = self.addition.judge(task, execution)
+        worth = judgement.utility if utility is None else utility
+        alike = self._alike(execution, shown)
+        keys = tuple(self._key(d.experience.ref) for d in shown)
+        told(self._usage, Event(of=keys, utility=worth, input_similarity=alike[0],
+                                output_similarity=alike[1]), self._now())  # fmt: skip
+        self._ledger.retrieved(keys, worth)
+        ref = self._keep(task, execution, judgement) if judgement.admitted else ""
+        if not judgement.admitted and self.addition.quarantines:
+            self._put(self.quarantine, "refused", task, execution, judgement)
+        return Finished(judgement, ref, self._delete(), *alike)
+
+    def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
+        """Put in an experience that nobody has to judge, such as an expert's; its ref."""
+        said = judgement or Judgement(admitted=True, reason="seeded", evaluator="operator")
+        return self._keep(task, execution, said)
+
+    def feedback(self, ref: str, utility: float) -> None:
+        """Say what an experience was worth.
+
+        Raises:
+            InputError: No such experience.
+        """
+        if ref not in self._known:
+            raise InputError(f"no experience {ref!r}", where="feedback", mend="name one by its ref")
+        event = Event(of=(self._key(ref),), kind="feedback", utility=utility)
+        told(self._usage, event, self._now())
+        self._ledger.valued(event.of, utility)
+
+    def usages(self) -> list[Usage]:
+        """How each fared, up to now and as it goes on: what the deletion policy judges."""
+        return list(self._usages.values())
+
+    @property
+    def t(self) -> int:
+        """Executions so far: the paper's t."""
+        return self._ledger.t
+
+    def _alike(self, execution: str, shown: Sequence[Demonstration]) -> tuple[float, float]:
+        if not shown:
+            return -1.0, -1.0
+        best = max(shown, key=lambda d: d.similarity)
+        alike = self.retrieval.outputs_alike(execution, best.experience.execution)
+        return best.similarity, float(alike)
+
+    def _keep(self, task: str, execution: str, judgement: Judgement) -> str:
+        self.shelf.refresh()
+        ref = self._put(self.shelf, "exp", task, execution, judgement)
+        self._note(Experience(ref, task, execution, judgement), self.t)
+        return ref
+
+    def _put(self, shelf: Shelf, word: str, task: str, execution: str, judgement: Judgement) -> str:
+        texts = split_text(written(task, execution, self.t))
+        ref = f"{word}.{shelf.next_seq()}"
+        shelf.append(
+            [
+                Artifact(
+                    id="", thread="", branch="", seq=0, turn=0, kind="experience", ref=ref,
+                    part=part, parts=len(texts), channel=Channel.AGENT, text=piece,
+                    identity=f"{ref}.{part}", reason=judgement.model_dump_json(), at=self._now(),
+                )
+                for part, piece in enumerate(texts)
+            ]
+        )  # fmt: skip
+        return ref
+
+    def _delete(self) -> Doomed:
+        if not self.deletion.due(self.t):
+            return {}
+        doomed = self.deletion.run(self.usages(), self.t)
+        held = holds(self._usage.records() if doomed else ())
+        gone = {key.partition(":")[2]: why for key, why in doomed.items() if held.on(key) is None}
+        if gone:
+            ids = [a.id for a in self.shelf.records() if a.ref in gone]
+            self._standing.prune(ids)
+            self.shelf.reread(ids)
+            for ref in gone:
+                del self._known[ref], self._usages[ref]
+            self._rows.remove(gone)
+        return gone
+
+    def _read_shelf(self) -> None:
+        texts: dict[str, list[Artifact]] = {}
+        for record in self.shelf.records():
+            texts.setdefault(record.ref, []).append(record)
+        for parts in texts.values():
+            if len(parts) == parts[0].parts:  # of one that is half written nothing was told yet
+                self._note(*read_back(parts))
+
+    def _note(self, experience: Experience, added: int) -> None:
+        ref = experience.ref
+        tally = self._ledger.tallies.setdefault(self._key(ref), Tally())
+        self._known[ref] = experience
+        self._usages[ref] = Usage(
+            key=self._key(ref), ref=ref, kind="experience", added=added, retrieved=tally.retrieved,
+            utilities=tally.utilities, prior=experience.judgement.utility,
+            order=int(ref.rpartition(".")[2]),
+        )  # fmt: skip
+        self._rows.add(ref, self.retrieval.vector(experience.task))
+
+    def _key(self, ref: str) -> str:
+        return f"{self.shelf.space.key}:{ref}"

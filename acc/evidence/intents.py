@@ -1,0 +1,98 @@
+"""What is about to be done to a namespace, written first, so that a kill leaves no half of it.
+
+An intent and its end are events on the namespace's usage shelf. Its last part makes an intent
+count: killed before that, nothing has happened; killed after, `unfinished` finds it, and
+whoever opens the namespace does the rest of it, and can say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from acc.evidence.shelf import Shelf
+from acc.store import RECORD_BYTES, Artifact
+
+INTENT, DONE = "intent", "done"
+
+
+class Intent(NamedTuple):
+    """Something that was begun.
+
+    Attributes:
+        id: Its identity.
+        act: What: ``prune``, ``import``.
+        ids: Ids of the records concerned.
+        at: When it was begun.
+    """
+
+    id: str
+    act: str
+    ids: tuple[str, ...]
+    at: str
+
+
+def begin(shelf: Shelf, act: str, ids: Sequence[str], at: str) -> Intent:
+    """Write that ``act`` is to be done to ``ids``. On return it will be, whatever happens.
+
+    Raises:
+        StoreError: It cannot be written; nothing has happened.
+    """
+    identity = hashlib.sha256(json.dumps([act, at, *ids]).encode()).hexdigest()[:24]
+    chunks = list(_chunks(ids))
+    shelf.append(
+        [
+            _record(INTENT, json.dumps({"act": act, "ids": chunk}), identity, at, part, len(chunks))
+            for part, chunk in enumerate(chunks)
+        ]
+    )
+    return Intent(identity, act, tuple(ids), at)
+
+
+def end(shelf: Shelf, intent: Intent) -> None:
+    """Write that it is done."""
+    shelf.append([_record(DONE, "", intent.id, intent.at, 0, 1)])
+
+
+def unfinished(records: Iterable[Artifact]) -> list[Intent]:
+    """The intents among the records of a usage shelf that were begun and not ended."""
+    parts: dict[str, list[Artifact]] = {}
+    done = set()
+    for record in records:
+        if record.name == INTENT:
+            parts.setdefault(record.identity, []).append(record)
+        elif record.name == DONE:
+            done.add(record.identity)
+    return [
+        _read(key, sorted(found, key=lambda a: a.part))
+        for key, found in parts.items()
+        if key not in done and len(found) == found[0].parts
+    ]
+
+
+def _read(key: str, parts: Sequence[Artifact]) -> Intent:
+    bodies = [json.loads(part.text) for part in parts]
+    ids = tuple(id_ for body in bodies for id_ in body["ids"])
+    return Intent(key, bodies[0]["act"], ids, parts[0].at)
+
+
+def _chunks(ids: Sequence[str]) -> Iterable[list[str]]:
+    chunk: list[str] = []
+    room = RECORD_BYTES - 200
+    for id_ in ids:
+        size = len(json.dumps(id_)) + 2
+        if chunk and size > room:
+            yield chunk
+            chunk, room = [], RECORD_BYTES - 200
+        chunk.append(id_)
+        room -= size
+    yield chunk
+
+
+def _record(name: str, text: str, identity: str, at: str, part: int, parts: int) -> Artifact:
+    return Artifact(
+        id="", thread="", branch="", seq=0, turn=0, kind="usage", name=name, text=text,
+        identity=identity, part=part, parts=parts, at=at,
+    )  # fmt: skip

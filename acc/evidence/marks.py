@@ -1,0 +1,77 @@
+"""Small files that say what is under way in a memory's folder, written and removed durably."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from acc.errors import StoreError
+
+
+def begin(path: Path, value: Any) -> None:
+    """Write ``value`` to ``path``: all of it or, if the process is killed, nothing.
+
+    Raises:
+        StoreError: It cannot be written.
+    """
+    half = half_of(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with half.open("wb") as file:
+            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(half, path)
+        _sync(path.parent)
+    except OSError as error:
+        wipe(half)
+        raise StoreError(
+            f"it cannot be begun: {error.strerror or error}",
+            where=str(path),
+            mend="free space, or let this user write there",
+        ) from error
+
+
+def read(path: Path) -> Any:
+    """What is under way by ``path``; None if nothing. What was only half begun is dropped.
+
+    Raises:
+        StoreError: The mark cannot be read.
+    """
+    wipe(half_of(path))
+    if not path.exists():
+        return None
+    try:
+        return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            "the mark of what was under way cannot be read",
+            where=str(path),
+            mend="remove this file, and do the same again",
+        ) from error
+
+
+def wipe(path: Path) -> None:
+    """Overwrite the file, then remove it."""
+    if path.exists():
+        with path.open("r+b") as file:
+            file.write(bytes(path.stat().st_size))
+            file.flush()
+            os.fsync(file.fileno())
+        path.unlink()
+
+
+def half_of(path: Path) -> Path:
+    """Where a mark stands until it is whole."""
+    return path.with_name(f".{path.name}.half")
+
+
+def _sync(folder: Path) -> None:
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,187 @@
+"""Files as text, section by section: plain text, Markdown, HTML and PDF."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from html.parser import HTMLParser
+from io import BytesIO
+from pathlib import Path
+from typing import NamedTuple
+
+from acc.errors import ConfigurationError, InputError
+from acc.turn import storable
+
+LARGEST = 64 * 1024 * 1024
+"""Bytes of one file that is read."""
+
+
+class Section(NamedTuple):
+    """A piece of a document.
+
+    Attributes:
+        text: Its words.
+        place: Where it stands: ``page 3``, or the headings above it, ``Backups > Restore``.
+    """
+
+    text: str
+    place: str = ""
+
+
+def sections(path: Path) -> list[Section]:
+    """What a file says.
+
+    Raises:
+        InputError: It cannot be read, is too large, or no text is found in it.
+        ConfigurationError: It is a PDF, and the extra that reads those is not installed.
+    """
+    read = READERS.get(path.suffix.lower())
+    if read is None:
+        known = " ".join(sorted(READERS))
+        raise InputError("no kind of file that is read", where=str(path), mend=f"give {known}")
+    try:
+        if path.stat().st_size > LARGEST:
+            raise InputError(
+                f"over {LARGEST >> 20} MB",
+                where=str(path),
+                mend="split the file, and give the parts",
+            )
+        data = path.read_bytes()
+    except OSError as error:
+        what = f"cannot be read: {error.strerror or error}"
+        raise InputError(what, where=str(path), mend="name a file that can be read") from error
+    found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
+    if not any(section.text.strip() for section in found):
+        raise InputError(
+            "no text in it", where=str(path), mend="a scanned PDF needs text recognition first"
+        )
+    return [section for section in found if section.text.strip()]
+
+
+def _plain(data: bytes, path: Path) -> list[Section]:
+    return [Section(_decoded(data, path))]
+
+
+def _decoded(data: bytes, path: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError("not UTF-8", where=str(path), mend="save the file as UTF-8") from error
+
+
+_HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
+_FENCE = re.compile(r"^\s*(```|~~~)")
+
+
+def _markdown(data: bytes, path: Path) -> list[Section]:
+    found: list[Section] = []
+    above: list[str] = []
+    lines: list[str] = []
+    fenced = False
+    for line in _decoded(data, path).splitlines(keepends=True):
+        fenced ^= bool(_FENCE.match(line))
+        heading = None if fenced else _HEADING.match(line.rstrip("\r\n"))
+        if heading:
+            found.append(Section("".join(lines), " > ".join(above)))
+            lines = []
+            above = [*above[: len(heading[1]) - 1], heading[2]]
+        lines.append(line)
+    found.append(Section("".join(lines), " > ".join(above)))
+    return found
+
+
+_BLOCK_TAGS = """
+    p div section article header footer main nav aside ul ol li table tr td th pre br hr blockquote
+    dl dt dd form figure figcaption h1 h2 h3 h4 h5 h6 body
+"""
+
+
+class _Text(HTMLParser):
+    """Visible text of a page, a line for each block, a section for each heading."""
+
+    _HIDDEN = frozenset({"script", "style", "template", "noscript", "title", "svg"})
+    _BLOCKS = frozenset(_BLOCK_TAGS.split())
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.sections: list[Section] = []
+        self._above: list[str] = []
+        self._text: list[str] = []
+        self._hidden = 0
+        self._heading = 0
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag in self._HIDDEN:
+            self._hidden += 1
+        if tag in self._BLOCKS:
+            self._text.append("\n")
+        if re.fullmatch("h[1-6]", tag):
+            self.end()
+            self._heading = int(tag[1])
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in self._HIDDEN:
+            self._hidden = max(0, self._hidden - 1)
+        if self._heading and tag == f"h{self._heading}":
+            title = " ".join("".join(self._text).split())
+            self._above = [*self._above[: self._heading - 1], title]
+            self._heading = 0
+        if tag in self._BLOCKS:
+            self._text.append("\n")
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self._text.append(re.sub(r"\s+", " ", data))
+
+    def end(self) -> None:
+        """Close the section."""
+        lines = (" ".join(line.split()) for line in "".join(self._text).split("\n"))
+        text = "\n".join(line for line in lines if line)
+        if text:
+            self.sections.append(Section(text, " > ".join(self._above)))
+        self._text = []
+
+
+def _html(data: bytes, path: Path) -> list[Section]:
+    parser = _Text()
+    parser.feed(_decoded(data, path))
+    parser.close()
+    parser.end()
+    return parser.sections
+
+
+def _pdf(data: bytes, path: Path) -> list[Section]:
+    try:
+        import pypdf
+    except ImportError as error:
+        raise ConfigurationError(
+            "no reader of PDF is installed",
+            where=str(path),
+            mend="pip install 'agent-cognitive-compressor[pdf]'",
+        ) from error
+    try:
+        pages = list(_pages(pypdf.PdfReader(BytesIO(data))))
+    except Exception as error:  # pypdf raises whatever a broken file makes it raise
+        raise InputError(
+            f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
+            where=str(path),
+            mend="open and save it anew, without a password",
+        ) from error
+    return pages
+
+
+def _pages(reader: object) -> Iterator[Section]:
+    for number, page in enumerate(reader.pages, 1):  # type: ignore[attr-defined]
+        yield Section(page.extract_text() or "", f"page {number}")
+
+
+READERS: dict[str, Callable[[bytes, Path], list[Section]]] = {
+    ".txt": _plain,
+    ".text": _plain,
+    ".log": _plain,
+    ".md": _markdown,
+    ".markdown": _markdown,
+    ".html": _html,
+    ".htm": _html,
+    ".pdf": _pdf,
+}

@@ -1,0 +1,151 @@
+"""Taking what was erased out of states and audit logs.
+
+A redacted record keeps its place, its hashes and everything that does not speak of what was
+erased; it says that it was redacted, and `acc.verify` counts it instead of recomputing it.
+After the last record comes a tombstone commit: the same state without the items that rested on
+what was erased alone. Nothing in it is worded anew, and no trust rises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from acc.evidence.traces import Traces
+from acc.state import canonical_json
+
+Record = dict[str, Any]
+
+_KEPT = frozenset({
+    "id", "turn", "touched", "trust", "endorsed", "sources", "cites", "slot", "ref", "channel",
+    "kind", "reason", "change", "mode", "author", "version", "schema_name", "branch", "counter",
+    "policy", "parent", "hash", "level", "status", "done", "shown", "left_out", "artifact",
+    "standing", "item",
+})  # fmt: skip
+"""Fields that say nothing of what was said."""
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What was erased, as a thread's states and records name it.
+
+    Attributes:
+        refs: Refs of the evidence.
+        traces: What its words look like.
+    """
+
+    refs: frozenset[str]
+    traces: Traces
+
+    def rests_alone(self, node: Mapping[str, Any], items: Collection[str] = ()) -> bool:
+        """Whether all that an item or a proposal names is erased, or an item that went with it."""
+        named = node.get("sources") or node.get("cites") or ()
+        return bool(named) and all(ref in self.refs or ref in items for ref in named)
+
+
+def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[str]]:
+    """The tombstone commit's state, sealed and chained to ``state``; and the ids of what went.
+
+    Gone is each item that rests on what was erased alone, or still has a run of its words.
+    """
+    gone: list[str] = []
+    after: Record = {}
+    for name, value in state.items():
+        if isinstance(value, list):
+            after[name] = [_kept(item, erased) for item in value if not _goes(item, erased, gone)]
+        else:
+            after[name] = value
+    after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
+    return {**after, "hash": state_hash(after)}, gone
+
+
+def state_hash(state: Mapping[str, Any]) -> str:
+    """The hash of a state given as plain JSON."""
+    body = {key: value for key, value in state.items() if key != "hash"}
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) -> frozenset[str]:
+    """Ids of all items that ever rested on what was erased alone."""
+    found = set()
+    for record in records:
+        for item in (*_items(record.get("state", {})), *_items(record.get("prior_state", {}))):
+            if erased.rests_alone(item):
+                found.add(str(item["id"]))
+        found |= {
+            str(gone["item"]["id"])
+            for gone in record.get("set_aside", ())
+            if erased.rests_alone(gone["item"])
+        }
+    return frozenset(found)
+
+
+def redacted(record: Mapping[str, Any], erased: Erased, items: Collection[str]) -> Record | None:
+    """The record without what was erased; None where there is nothing of it in it."""
+    kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased, [])]
+    body = {**record, "set_aside": kept}
+    scrubbed: Record = _scrubbed(body, _Scrub(erased, items))
+    if scrubbed == record:
+        return None
+    return {**scrubbed, "redacted": True}
+
+
+@dataclass(frozen=True)
+class _Scrub:
+    erased: Erased
+    items: Collection[str]
+
+    def blanks(self, node: Mapping[str, Any]) -> bool:
+        """Whether all that ``node`` says goes."""
+        if node.get("ref") in self.erased.refs and ("text" in node or "artifact" in node):
+            return True
+        if "sources" in node:
+            return self.erased.rests_alone(node)
+        about = node.get("item") if isinstance(node.get("item"), str) else node.get("id")
+        if about in self.items and about:
+            return True
+        return self.erased.rests_alone(node, self.items)
+
+
+def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -> Any:
+    if isinstance(node, str):
+        gone = blank and key not in _KEPT
+        return "" if gone or scrub.erased.traces.stand_in(node) else node
+    if isinstance(node, list):
+        return [_scrubbed(each, scrub, blank=blank, key=key) for each in node]
+    if not isinstance(node, Mapping):
+        return node
+    blank = blank or scrub.blanks(node)
+    return {name: _scrubbed(value, scrub, blank=blank, key=name) for name, value in node.items()}
+
+
+def _goes(item: Any, erased: Erased, gone: list[str]) -> bool:
+    if not isinstance(item, Mapping):
+        return False
+    pending = "sources" not in item and item.get("ref") in erased.refs
+    goes = pending or erased.rests_alone(item) or _any_text(item, erased.traces.stand_in)
+    if goes:
+        gone.append(str(item.get("id") or item.get("ref") or "lifted"))
+    return goes
+
+
+def _kept(item: Any, erased: Erased) -> Any:
+    if not (isinstance(item, Mapping) and erased.refs.intersection(item.get("sources", ()))):
+        return item
+    return {**item, "sources": [ref for ref in item["sources"] if ref not in erased.refs]}
+
+
+def _any_text(node: Any, test: Callable[[str], bool]) -> bool:
+    if isinstance(node, str):
+        return test(node)
+    values = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    return any(_any_text(value, test) for value in values)
+
+
+def _items(state: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    for value in state.values():
+        for item in value if isinstance(value, list) else ():
+            if isinstance(item, Mapping) and item.get("id"):
+                yield item

@@ -1,0 +1,132 @@
+"""Chat windows from the store: what a user interface shows of a thread, a page at a time.
+
+The agent reads none of it. The conversation stays whole in the store, however far the
+messages in a checkpoint were pruned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from acc.branch import Branch
+from acc.errors import InputError
+from acc.state import ROOT, CompressedCognitiveState
+from acc.store import Artifact, Thread
+from acc.turn import Channel
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
+
+
+class Window(NamedTuple):
+    """A page of a conversation.
+
+    Attributes:
+        messages: OpenAI chat messages, oldest first.
+        before: What to ask for to get the page before this one; None at the beginning.
+    """
+
+    messages: list[dict[str, Any]]
+    before: int | None
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which page: the ``last`` turns before turn ``before``, with calls and results or without."""
+
+    last: int
+    before: int | None = None
+    tools: bool = False
+
+    def __post_init__(self) -> None:
+        if self.last < 1:
+            raise InputError(f"{self.last} turns", where="history", mend="ask for at least one")
+
+
+def read_window(
+    memory: Memory, thread: Thread, state: CompressedCognitiveState | None, wanted: Wanted
+) -> Window:
+    """What `Memory.history` documents, of the past of ``state``; of all there is without one."""
+    with memory.lock:
+        log = memory.log_of(thread)
+        branch = log.branch(ROOT if state is None else state.branch)
+        upto = None if state is None else state.turn
+        # What was recorded since belongs to the turn that is stepped next.
+        if upto is not None and log.claims.of(branch, upto + 1) is None:
+            upto += 1
+        return _page(branch, upto, wanted)
+
+
+def _page(branch: Branch, upto: int | None, wanted: Wanted) -> Window:
+    told = [a for a in branch.artifacts if _is_told(a) and (upto is None or a.turn <= upto)]
+    before = wanted.before
+    exchanges = [e for e in _exchanges(told) if before is None or e[0] < before]
+    page = exchanges[-wanted.last :]
+    messages = [m for _, artifacts in page for m in _messages(artifacts, branch, wanted.tools)]
+    return Window(messages, page[0][0] if len(exchanges) > len(page) else None)
+
+
+def _is_told(artifact: Artifact) -> bool:
+    spoken = artifact.kind == "observation" and artifact.part == 0
+    return spoken and artifact.channel is not Channel.OPERATOR
+
+
+def _exchanges(told: Iterable[Artifact]) -> list[tuple[int, list[Artifact]]]:
+    """The artifacts by the turn of the user's message that they follow."""
+    found: list[tuple[int, list[Artifact]]] = []
+    pasted: list[Artifact] = []
+    for artifact in told:
+        if _is_pasted(artifact):
+            pasted.append(artifact)
+            continue
+        opens = artifact.channel is Channel.USER and not (found and found[-1][0] == artifact.turn)
+        if opens or not found:
+            found.append((artifact.turn, []))
+        found[-1][1].extend((*pasted, artifact))
+        pasted = []
+    return found
+
+
+def _messages(
+    artifacts: Sequence[Artifact], branch: Branch, tools: bool
+) -> Iterator[dict[str, Any]]:
+    pasted: list[str] = []
+    answer: dict[str, Any] | None = None
+    for artifact in artifacts:
+        text = branch.text(artifact.ref)
+        if _is_pasted(artifact):
+            pasted.append(text)
+        elif artifact.channel is Channel.USER:
+            yield {"role": "user", "content": "\n\n".join((text, *pasted))}
+            pasted = []
+            answer = None
+        elif artifact.channel is not Channel.AGENT:
+            answer = None
+            if tools:
+                yield _result(artifact, text)
+        elif not artifact.call_id:
+            answer = {"role": "assistant", "content": text}
+            yield answer
+        elif tools:
+            if answer is None:
+                answer = {"role": "assistant", "content": ""}
+                yield answer
+            answer.setdefault("tool_calls", []).append(_call(artifact, text))
+
+
+def _is_pasted(artifact: Artifact) -> bool:
+    """Whether it is a passage that the user brought along, taken out of the message behind it."""
+    return artifact.channel is Channel.DOCUMENT and artifact.name == "pasted"
+
+
+def _call(artifact: Artifact, text: str) -> dict[str, Any]:
+    arguments = text[len(artifact.name) + 1 : -1]
+    function = {"name": artifact.name, "arguments": arguments}
+    return {"id": artifact.call_id, "type": "function", "function": function}
+
+
+def _result(artifact: Artifact, text: str) -> dict[str, Any]:
+    named = {"tool_call_id": artifact.call_id, "name": artifact.name}
+    return {"role": "tool", "content": text, **named}

@@ -1,0 +1,83 @@
+"""A bounded tool with which the agent reads what a reference in its state points to."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langgraph.prebuilt import ToolRuntime
+
+from acc.errors import ConfigurationError, InputError
+from acc.integrations.graph_channels import read
+from acc.integrations.identity import Identify, Identity, thread_of
+from acc.integrations.messages import EVIDENCE_TOOL
+from acc.memory import Memory
+
+
+def evidence_tool(
+    memory: Memory,
+    *,
+    state_key: str = "ccs",
+    identity: Identify | None = None,
+    most: int = 4_000,
+    name: str = EVIDENCE_TOOL,
+) -> BaseTool:
+    """The tool, for `ToolNode`, `create_agent` and `create_react_agent`.
+
+    It opens only what the thread's own branch holds. What it shows is evidence that is stored
+    already: it comes back as a document, so that nothing gains trust by being opened.
+
+    Args:
+        memory: Either controller.
+        state_key: Channel of the state; where the tools' node does not see it, the thread's
+            last state by the audit log is taken.
+        identity: As the memory's node was given it.
+        most: Characters that one call shows; the agent asks for more by ``start``.
+        name: Of the tool. Under another, configure it: ``channels={name: Channel.DOCUMENT}``.
+
+    Raises:
+        ConfigurationError: ``most`` is below 1.
+    """
+    if most < 1:
+        raise ConfigurationError(
+            f"a tool that shows {most} characters", where="most", mend="give at least 1"
+        )
+    whose_memory = identity or Identity()
+
+    def open_evidence(
+        ref: Annotated[str, "a reference from the state, such as t7.1"],
+        runtime: ToolRuntime[Any, Any],
+        start: Annotated[int, "characters to skip; 0 at first"] = 0,
+    ) -> str:
+        thread = thread_of(runtime.config, whose_memory)
+        raw = read(runtime.state, state_key)
+        prior = memory.load(raw) if raw is not None else memory.last_state(thread)
+        if prior is None:
+            raise ToolException("Nothing is stored yet.")
+        try:
+            text = memory.open_evidence(ref, prior, thread=thread)
+        except InputError as error:
+            raise ToolException(f"There is no evidence {ref!r}. Use a ref of the state.") from error
+        return _shown(text, max(0, start), most)
+
+    async def aopen_evidence(
+        ref: Annotated[str, "a reference from the state, such as t7.1"],
+        runtime: ToolRuntime[Any, Any],
+        start: Annotated[int, "characters to skip; 0 at first"] = 0,
+    ) -> str:
+        return await asyncio.to_thread(open_evidence, ref, runtime, start)
+
+    return StructuredTool.from_function(
+        open_evidence,
+        aopen_evidence,
+        name=name,
+        description="Read the whole text of the evidence that a reference in your state names.",
+        handle_tool_error=True,
+    )
+
+
+def _shown(text: str, start: int, most: int) -> str:
+    left = len(text) - start - most
+    more = f"\n[{left} more characters: start={start + most}]" if left > 0 else ""
+    return text[start : start + most] + more

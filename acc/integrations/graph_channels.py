@@ -1,0 +1,64 @@
+"""The channels that the memory's nodes need, declared to LangGraph by the nodes themselves.
+
+A graph drops what a node writes to a channel that no schema declares, without a word. So a
+node carries its input schema with it: `StateGraph.add_node` reads it off the node, and adds
+what the graph's own schema lacks as private channels, which are checkpointed, and which no
+caller can write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MethodType, new_class
+from typing import Annotated, Any
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+
+class MemoryState(TypedDict, total=False):
+    """A graph's state with the memory's channels in it, for graphs whose nodes read them.
+
+    What a schema names, whoever calls the graph may hand in, a state of their own making too.
+    Where callers are not trusted with that, keep it to the messages::
+
+        StateGraph(MemoryState, input_schema=MessagesState)
+
+    Attributes:
+        messages: The current turn's messages; all of them where nothing is pruned.
+        ccs: The Compressed Cognitive State as plain JSON: what `canonical` returned.
+        ccs_turn: How far the commits have come; see `acc.integrations.folding.Mark`.
+    """
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    ccs: dict[str, Any]
+    ccs_turn: dict[str, Any]
+
+
+def declare(node: Any, channels: Mapping[str, Any]) -> None:
+    """Have ``node`` tell LangGraph that it reads and writes ``channels``.
+
+    Args:
+        node: An object with ``__call__(self, state, config)``; its hints become this node's own.
+        channels: Type by name; one that the graph declares too keeps the graph's reducer.
+    """
+    schema = new_class("MemoryChannels", (TypedDict,), {"total": False}, _annotated(channels))
+
+    def called(node: Any, state: Any, config: Any = None) -> Any:
+        return type(node).__call__(node, state, config)
+
+    called.__annotations__ = {"state": schema}
+    # add_node looks for the hints of `node.__call__`; each instance has keys of its own.
+    node.__dict__["__call__"] = MethodType(called, node)
+
+
+def read(state: Any, channel: str | None) -> Any:
+    """What stands in a channel, whichever form a graph's state has; None where nothing does."""
+    if channel is None:
+        return None
+    return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
+
+
+def _annotated(channels: Mapping[str, Any]) -> Callable[[dict[str, Any]], None]:
+    return lambda namespace: namespace.update(__annotations__=dict(channels))

@@ -1,0 +1,241 @@
+"""The memory as a middleware of `langchain.agents.create_agent`.
+
+    agent = create_agent(model, tools, middleware=[..., MemoryMiddleware(memory)])
+
+The model reads role, state and the current turn, never the transcript. List it after what
+redacts messages or writes prompts: a redaction that comes after the commit, or a prompt that
+lost its state, is an error. What is stored is what stands in the agent's messages once the hooks
+have seen it, so that a tool whose run was given up before its step ended is not in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Annotated, Any, NotRequired
+
+from langchain_core.messages import SystemMessage
+from langgraph.config import get_config
+from langgraph.runtime import Runtime
+
+from acc.errors import ConfigurationError
+from acc.integrations.folding import Folding
+from acc.integrations.identity import Identify, Identity, thread_of
+from acc.integrations.messages import replacing
+from acc.integrations.progress import tell
+from acc.integrations.prompt_watch import watching
+from acc.integrations.read_back import recorded
+from acc.integrations.run_notes import WRITTEN, Look, RunNotes
+from acc.integrations.stepping import Controller, Prior, astepped, stepped
+from acc.run import Step
+from acc.store import Thread
+from acc.turn import Channel, Observation, Trust
+
+try:
+    from langchain.agents.middleware.types import (
+        AgentMiddleware,
+        AgentState,
+        ModelRequest,
+        ModelResponse,
+        OmitFromInput,
+        PrivateStateAttr,
+    )
+except ImportError as error:
+    raise ConfigurationError(
+        f"langchain cannot be imported: {error}",
+        where="MemoryMiddleware",
+        mend="pip install 'agent-cognitive-compressor[langchain]'",
+    ) from error
+
+
+class MemoryAgentState(AgentState[Any]):
+    """The agent's channels: what it had, the state as plain JSON, and how far it has come.
+
+    Callers read ``ccs`` in the result; neither can be set by an invocation's input.
+    """
+
+    ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+    ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
+
+
+class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
+    """The memory in front of an agent's model: commits each turn, prunes, shows state and turn.
+
+    One commit before the first call of the model, and in long tool loops one whenever the steps
+    that it has read outgrow a bound. What is committed leaves the messages.
+    """
+
+    state_schema = MemoryAgentState
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        identity: Identify | None = None,
+        channels: Mapping[str, Channel] | None = None,
+        fold_over: int | None = 2_000,
+        adopt: Trust | None = None,
+        resume: bool = False,
+    ) -> None:
+        """Take a memory.
+
+        Args:
+            controller: The memory; an `AsyncMemoryController` where the agent is only ever
+                invoked asynchronously.
+            identity: Whose memory a run works on; by default its ``thread_id`` alone.
+            channels: Channel by tool name, where a tool is no more than a document; also by the
+                name of human messages that are not the user's.
+            fold_over: Tokens that the steps which the model has read may hold before they are
+                committed within a turn; 0 commits each, None waits for the user's next turn.
+            adopt: Trust at which a state is taken over that was edited in its checkpoint; None
+                makes it an error.
+            resume: Where the checkpoint has no state, go on from the thread's last one by the
+                audit log; for callers that keep no checkpoints and pass the whole transcript.
+
+        Raises:
+            ConfigurationError: ``fold_over`` is negative.
+        """
+        super().__init__()
+        self.controller = controller
+        self.identity = identity or Identity()
+        named = {WRITTEN: Channel.DOCUMENT, **(channels or {})}
+        self.folding = Folding(
+            channels=named, over=fold_over, counter=controller.settings.policy.counter
+        )
+        self.adopt = adopt
+        self.resume = resume
+        self.tools = []
+
+    def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Note which messages the agent was entered with; not rerun when it is resumed."""
+        notes = _notes(state).entered(state["messages"], self.folding)
+        return {"ccs_run": notes.dump()}
+
+    async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """As `before_agent`."""
+        return self.before_agent(state, runtime)
+
+    def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """Commit the turn, or the steps of it that are too much, and prune what it took in.
+
+        Raises:
+            PinnedOverflow: Rules and goals alone exceed the bounds (law 7).
+            ConflictError: Another run of this thread is under way.
+            StateError: The state in the checkpoint was edited.
+            StoreError: The evidence cannot be written; nothing was committed.
+        """
+        config = get_config()
+        thread = thread_of(config, self.identity)
+        prior, look = self._look(state, thread)
+        if look.turn is None:
+            return self._update(state, look, None)
+        step = stepped(self.controller, prior, look.turn, thread, config)
+        return self._update(state, look, step)
+
+    async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
+        """As `before_model`, off the event loop."""
+        config = get_config()
+        thread = thread_of(config, self.identity)
+        prior, look = await asyncio.to_thread(self._look, state, thread)
+        if look.turn is None:
+            return self._update(state, look, None)
+        step = await astepped(self.controller, prior, look.turn, thread, config)
+        return self._update(state, look, step)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Store what is new in the current turn, then show the model role, state and turn.
+
+        Raises:
+            ConfigurationError: A middleware rewrote what was stored, or took the state or the
+                user's message out of the prompt: the order of the list cannot work.
+        """
+        prior = self._loaded(request.state)
+        carried, shown = self._shown(request, prior)
+        self._record(prior, self._showing(request.state))
+        with watching() as watch:
+            response = handler(shown)
+        watch.check(carried, _notes(request.state).user_id)
+        return response
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """As `wrap_model_call`."""
+        prior = self._loaded(request.state)
+        carried, shown = self._shown(request, prior)
+        await asyncio.to_thread(self._record, prior, self._showing(request.state))
+        with watching() as watch:
+            response = await handler(shown)
+        watch.check(carried, _notes(request.state).user_id)
+        return response
+
+    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
+        """Store what the run ended with. Where it does not end, the next run stores it."""
+        unseen = _notes(state).unseen(state["messages"], self.folding)
+        self._record(self._loaded(state), unseen)
+
+    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
+        """As `after_agent`, off the event loop."""
+        await asyncio.to_thread(self.after_agent, state, runtime)
+
+    def _look(self, state: Any, thread: Thread) -> tuple[Prior, Look]:
+        prior = self._loaded(state)
+        if prior is None and self.resume:
+            prior = self.controller.last_state(thread)
+        notes, messages = _notes(state), state["messages"]
+        gone = notes.gone(messages)
+        found = recorded(self.controller, thread, prior, gone) if gone and prior else ()
+        return prior, notes.look(messages, self.folding, begun=prior is not None, gone=found)
+
+    def _update(self, state: Any, look: Look, step: Step | None) -> dict[str, Any]:
+        update: dict[str, Any] = {"ccs_run": look.notes.dump()}
+        if [m.id for m in look.messages] != [m.id for m in state["messages"]]:
+            update["messages"] = replacing(look.messages)
+        if step is not None:
+            update["ccs"] = step.state.canonical()
+            tell(step, self.controller.settings.policy)
+        return update
+
+    def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
+        """The rendered state, and the request with it and the current turn."""
+        notes = _notes(request.state)
+        notes.check_unchanged(request.state["messages"], self.folding)
+        carried = self.controller.settings.policy.rendered(prior) if prior else ""
+        shown = request.override(
+            system_message=_with_state(request.system_message, carried),
+            messages=notes.view(request.messages),  # type: ignore[arg-type]
+        )
+        return carried, shown
+
+    def _showing(self, state: Any) -> tuple[Observation, ...]:
+        return _notes(state).showing(state["messages"], self.folding)
+
+    def _record(self, prior: Prior, observations: tuple[Observation, ...]) -> None:
+        if observations:
+            thread = thread_of(get_config(), self.identity)
+            self.controller.recorded(observations, prior, thread)
+
+    def _loaded(self, state: Any) -> Prior:
+        raw, schema = state.get("ccs"), self.controller.settings.policy.schema
+        return None if raw is None else schema.load(raw, adopt=self.adopt)
+
+
+def _notes(state: Any) -> RunNotes:
+    return RunNotes.load(state.get("ccs_run"))
+
+
+def _with_state(role: SystemMessage | None, carried: str) -> SystemMessage | None:
+    """The role, and after it the state; the role's own blocks stay, with their cache marks."""
+    if not carried:
+        return role
+    if role is None:
+        return SystemMessage(carried)
+    if isinstance(role.content, str):
+        content: Any = f"{role.content}\n\n{carried}"
+    else:
+        content = [*role.content, {"type": "text", "text": f"\n\n{carried}"}]
+    return role.model_copy(update={"content": content})

@@ -1,0 +1,175 @@
+"""LangChain messages: what in them is evidence, what belongs together, what a model accepts.
+
+Observations are read by `acc.transcript`, as everywhere; here is what LangChain adds to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_messages,
+)
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+
+from acc.errors import InputError
+from acc.integrations.message_fields import as_openai
+from acc.transcript import read_exchanges
+from acc.turn import Channel, Observation
+
+EVIDENCE_TOOL = "open_evidence"
+"""The tool that shows stored evidence; what it shows is a document unless configured otherwise."""
+
+NO_RESULT = "No result: the call was interrupted before it finished."
+"""What stands in a prompt for the result of a call that never came."""
+
+
+def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
+    """``messages`` as LangChain's objects, each with an id.
+
+    A message without an id, as in a channel without LangGraph's reducer, gets one from its
+    place, its kind and its words, so that it has the same the next time.
+
+    Raises:
+        InputError: One is neither a message nor a dict that stands for one.
+    """
+    try:
+        converted = convert_to_messages(list(messages))
+    except (ValueError, NotImplementedError) as error:
+        raise InputError(
+            f"a message that LangChain cannot read: {str(error).splitlines()[0]}",
+            where=f"{len(messages)} messages",
+            mend='pass LangChain messages, or dicts with "role" and "content"',
+        ) from error
+    return [m if m.id else _identified(m, place) for place, m in enumerate(converted)]
+
+
+def observed(
+    messages: Sequence[BaseMessage], channels: Mapping[str, Channel]
+) -> tuple[Observation, ...]:
+    """The observations that ``messages`` make, in order; summaries and removals make none.
+
+    Args:
+        messages: Any stretch of a conversation.
+        channels: Channel by tool name, where a tool is no more than a document; also by the
+            name of a human message that another agent wrote.
+    """
+    channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **channels}
+    called = dict(call for message in messages for call in _calls(message))
+    found: list[Observation] = []
+    for message in messages:
+        if is_summary(message) or isinstance(message, RemoveMessage):
+            continue
+        if isinstance(message, HumanMessage) and message.name in channels:
+            said, name = str(message.text), str(message.name)
+            found.append(Observation(channel=channels[name], text=said, name=name))
+            continue
+        fields = _fields(message)
+        if isinstance(message, ToolMessage):  # the tool that was called, not the one it says it is
+            fields["name"] = called.get(message.tool_call_id) or message.name
+        found += _read(as_openai(message.type, fields), channels)
+    return tuple(found)
+
+
+def _read(message: Mapping[str, Any], channels: Mapping[str, Channel]) -> list[Observation]:
+    # What comes before the first user message would be the agent's role, and not be read.
+    exchanges = read_exchanges([{"role": "user", "content": ""}, message], channels=channels)
+    return [o for exchange in exchanges for o in exchange][1:]
+
+
+def is_summary(message: BaseMessage) -> bool:
+    """Whether a summarising middleware wrote it: no evidence, and nobody's words."""
+    return message.additional_kwargs.get("lc_source") == "summarization"
+
+
+def is_users(message: BaseMessage, channels: Mapping[str, Channel]) -> bool:
+    """Whether the user says it, and neither a middleware nor another agent."""
+    human = isinstance(message, HumanMessage)
+    return human and not is_summary(message) and message.name not in channels
+
+
+def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] | None:
+    """The turn that the human message ``user_id`` begins, with it; None where it is not there."""
+    for place, message in enumerate(messages):
+        if message.id == user_id:
+            return list(messages[place:])
+    return None
+
+
+def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
+    """The steps of a turn, each an answer of the model with the results of all its calls.
+
+    What comes before the first answer is a step of its own, and what stands between results
+    stays with them, so that a cut between two steps parts no call from its result.
+    """
+    found: list[list[BaseMessage]] = []
+    for message in messages:
+        if isinstance(message, AIMessage) or not found:
+            found.append([])
+        found[-1].append(message)
+    return found
+
+
+def healed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """``messages`` as every provider accepts them: each call with one result behind it.
+
+    A call without a result, after a crash say, gets a result that says so; a result without
+    its call is left out.
+    """
+    whole: list[BaseMessage] = []
+    for step in steps(messages):
+        results = [m for m in step if isinstance(m, ToolMessage)]
+        others = [m for m in step if not isinstance(m, ToolMessage)]
+        answers = [_answer(call_id, name, step[0], results) for call_id, name in _calls(step[0])]
+        whole += [*others[:1], *answers, *others[1:]]
+    return whole
+
+
+def replacing(kept: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The update that leaves ``kept`` and nothing else in a channel with LangGraph's reducer."""
+    return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept]
+
+
+def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
+    """The system messages at the beginning, which are the agent's role, and the others."""
+    places = (i for i, m in enumerate(messages) if not isinstance(m, SystemMessage))
+    first = next(places, len(messages))
+    return list(messages[:first]), list(messages[first:])
+
+
+def _calls(message: BaseMessage) -> Iterator[tuple[str, str]]:
+    """Ids and names of the calls that go out to a provider, the malformed ones included."""
+    if isinstance(message, AIMessage):
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            yield str(call["id"] or ""), str(call["name"] or "")
+
+
+def _answer(
+    call_id: str, name: str, calling: BaseMessage, results: list[ToolMessage]
+) -> ToolMessage:
+    """The result of a call, taken out of ``results``: some providers give two calls one id."""
+    for place, result in enumerate(results):
+        if result.tool_call_id == call_id:
+            return results.pop(place)
+    return ToolMessage(
+        NO_RESULT, tool_call_id=call_id, name=name, status="error",
+        id=f"{calling.id}.{call_id}",
+    )  # fmt: skip
+
+
+def _fields(message: BaseMessage) -> dict[str, Any]:
+    names = ("content", "name", "role", "tool_calls", "invalid_tool_calls", "tool_call_id")
+    return {name: getattr(message, name, None) for name in names}
+
+
+def _identified(message: BaseMessage, place: int) -> BaseMessage:
+    words = "\x00".join((str(place), message.type, str(message.content)))
+    return message.model_copy(update={"id": hashlib.sha256(words.encode()).hexdigest()[:24]})

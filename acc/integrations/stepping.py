@@ -1,0 +1,73 @@
+"""A step of the memory inside a LangGraph run: off the event loop, and out of the user's stream."""
+
+from __future__ import annotations
+
+import asyncio
+
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs, set_config_context
+from langgraph.constants import TAG_NOSTREAM
+
+from acc.controller import AsyncMemoryController, MemoryController
+from acc.errors import ConfigurationError, StoreError, StoreLockedError, StoreMismatchError
+from acc.run import Step
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Turn
+
+Controller = MemoryController | AsyncMemoryController
+Prior = CompressedCognitiveState | None
+
+
+def stepped(
+    controller: Controller, prior: Prior, turn: Turn, thread: Thread, config: RunnableConfig | None
+) -> Step:
+    """`MemoryController.step`; no chat model that a compressor calls is heard in the stream.
+
+    Raises:
+        ConfigurationError: The memory is an `AsyncMemoryController`.
+    """
+    memory = synchronous(controller)
+    with set_config_context(_quiet(config)) as context:
+        return context.run(memory.step, prior, turn, thread=thread)
+
+
+async def astepped(
+    controller: Controller, prior: Prior, turn: Turn, thread: Thread, config: RunnableConfig | None
+) -> Step:
+    """As `stepped`, with either controller; a synchronous one works in a thread."""
+    with set_config_context(_quiet(config)) as context:
+        if isinstance(controller, AsyncMemoryController):
+            stepping = controller.step(prior, turn, thread=thread)
+        else:
+            stepping = asyncio.to_thread(controller.step, prior, turn, thread=thread)
+        return await asyncio.create_task(stepping, context=context)
+
+
+def synchronous(controller: Controller) -> MemoryController:
+    """The controller, where it can be used without an event loop.
+
+    Raises:
+        ConfigurationError: It cannot.
+    """
+    if isinstance(controller, MemoryController):
+        return controller
+    raise ConfigurationError(
+        "an AsyncMemoryController in a graph that is run with invoke",
+        where="controller",
+        mend="run the graph with ainvoke or astream, or give a MemoryController",
+    )
+
+
+def _quiet(config: RunnableConfig | None) -> RunnableConfig:
+    return merge_configs(ensure_config(config), {"tags": [TAG_NOSTREAM]})
+
+
+def worth_retrying(error: BaseException) -> bool:
+    """For ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
+
+    LangGraph's default retries what can only fail again: an edited state, rules that do not fit.
+    A store that cannot be reached may be reached later; all other errors wait for somebody.
+    """
+    lasting = isinstance(error, StoreLockedError | StoreMismatchError)
+    return isinstance(error, StoreError) and not lasting

@@ -1,0 +1,75 @@
+"""A graph with the memory in it, as a node of another graph.
+
+Added as it is, a subgraph hands its messages back to the parent's reducer, which merges them by
+id: what the subgraph pruned stays in the parent for ever, and comes back into the subgraph.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.runnables import Runnable, RunnableConfig
+from langgraph.graph.state import CompiledStateGraph
+
+from acc.errors import ConfigurationError
+from acc.integrations.graph_channels import declare, read
+from acc.integrations.messages import as_messages, replacing
+
+
+class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
+    """A node that runs a compiled graph, and leaves in the parent the messages it left itself.
+
+    The state and its mark travel with the messages. Interrupts, streaming and the parent's
+    checkpointer work as in any graph that a node calls.
+    """
+
+    def __init__(
+        self,
+        graph: CompiledStateGraph[Any, Any, Any, Any],
+        *,
+        messages_key: str = "messages",
+        state_key: str = "ccs",
+        turn_key: str = "ccs_turn",
+        name: str = "subgraph",
+    ) -> None:
+        """Run ``graph``; the keys are those of its memory's node.
+
+        Raises:
+            ConfigurationError: Its schema does not declare them, so that they could not be
+                handed in.
+        """
+        self.graph = graph
+        self.name = name
+        self.messages_key = messages_key
+        self._keys = (messages_key, state_key, turn_key)
+        taken = graph.get_input_jsonschema().get("properties", {})
+        if missing := [key for key in self._keys if key not in taken]:
+            raise ConfigurationError(
+                f"the subgraph takes no {', '.join(missing)}",
+                where=f"node {name!r}",
+                mend="declare its state as a subclass of acc.integrations.graph_channels.MemoryState",
+            )
+        typed: dict[str, Any] = dict.fromkeys((state_key, turn_key), dict[str, Any])
+        declare(self, {messages_key: list[Any]} | typed)
+
+    def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
+        """As `invoke`; LangGraph reads off it which channels the node needs."""
+        return self.invoke(state, config)
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+        """Run the graph; returns the update of the parent's channels."""
+        return self._update(self.graph.invoke(self._given(input), config))
+
+    async def ainvoke(
+        self, input: Any, config: RunnableConfig | None = None, **_: Any
+    ) -> dict[str, Any]:
+        """As `invoke`."""
+        return self._update(await self.graph.ainvoke(self._given(input), config))
+
+    def _given(self, state: Any) -> dict[str, Any]:
+        found = {key: read(state, key) for key in self._keys}
+        return {key: value for key, value in found.items() if value is not None}
+
+    def _update(self, out: dict[str, Any]) -> dict[str, Any]:
+        kept = {key: out[key] for key in self._keys if key in out}
+        return kept | {self.messages_key: replacing(as_messages(out[self.messages_key]))}

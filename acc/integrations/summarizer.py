@@ -1,0 +1,162 @@
+"""The memory as the ``summarizer=`` of LangChain's own `SummarizationMiddleware`.
+
+    SummarizationMiddleware(
+        model,
+        trigger=("tokens", 8_000),
+        summarizer=MemorySummarizer(memory),
+        trim_tokens_to_summarize=None,
+    )
+
+The smallest step: the middleware still decides when, and what is summarised; the summary is the
+Compressed Cognitive State. What it replaces is evidence, rules hold word for word, and the next
+summary is the next state, not a summary of a summary. Without ``trim_tokens_to_summarize=None``
+the middleware hands on only the last 4,000 tokens, and the rest is gone unseen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from langchain_core.messages import AnyMessage, BaseMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
+
+from acc.audit import AuditLog
+from acc.errors import ConfigurationError
+from acc.integrations.identity import Identify, Identity, thread_of
+from acc.integrations.messages import as_messages, is_summary, is_users, observed
+from acc.integrations.progress import tell
+from acc.integrations.stepping import Controller, astepped, stepped
+from acc.run import Step
+from acc.state import ROOT, CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Channel, Observation, Turn
+
+SUMMARY = "summary"
+"""Name under which a summary that this memory did not write is evidence: a document's."""
+
+
+NOTHING = "Nothing to carry on."
+"""The summary that an empty state makes."""
+
+
+class MemorySummarizer(Runnable[list[AnyMessage], str]):
+    """Commits the messages that are to be summarised, turn by turn; the state is the summary."""
+
+    def __init__(
+        self,
+        controller: Controller,
+        *,
+        identity: Identify | None = None,
+        channels: Mapping[str, Channel] | None = None,
+    ) -> None:
+        """Take a memory.
+
+        Args:
+            controller: The memory. It needs its audit logs: in them the state of the summary
+                before is found.
+            identity: Whose memory a run works on; by default its ``thread_id`` alone.
+            channels: Channel by tool name, where a tool is no more than a document.
+
+        Raises:
+            ConfigurationError: The memory keeps no audit logs.
+        """
+        if controller.settings.audit is None:
+            raise ConfigurationError(
+                "a memory without audit logs cannot summarise",
+                where="MemorySummarizer",
+                mend="open it with MemoryController.open(path), or give it audit=FOLDER",
+            )
+        self.controller = controller
+        self.identity = identity or Identity()
+        self.channels = dict(channels or {})
+
+    def invoke(
+        self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
+    ) -> str:
+        """The summary of ``input``: what an agent reads of the state after it.
+
+        Raises:
+            ConfigurationError: The run names no thread, or the memory can only be awaited.
+            PinnedOverflow: Rules and goals alone exceed the bounds.
+            StoreError: The messages cannot be stored; nothing is summarised.
+        """
+        thread = thread_of(ensure_config(config), self.identity)
+        state, turns = self._plan(as_messages(input), thread)
+        for turn in turns:
+            state = self._told(stepped(self.controller, state, turn, thread, config))
+        return self._rendered(state)
+
+    async def ainvoke(
+        self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
+    ) -> str:
+        """As `invoke`; nothing blocks the event loop."""
+        thread = thread_of(ensure_config(config), self.identity)
+        state, turns = await asyncio.to_thread(self._plan, as_messages(input), thread)
+        for turn in turns:
+            state = self._told(await astepped(self.controller, state, turn, thread, config))
+        return self._rendered(state)
+
+    def _told(self, step: Step) -> CompressedCognitiveState:
+        tell(step, self.controller.settings.policy)
+        return step.state
+
+    def _rendered(self, state: CompressedCognitiveState | None) -> str:
+        shown = self.controller.settings.policy.rendered(state) if state else ""
+        return shown or NOTHING
+
+    def _plan(
+        self, messages: Sequence[BaseMessage], thread: Thread
+    ) -> tuple[CompressedCognitiveState | None, list[Turn]]:
+        """The state to go on from, and the turns to commit."""
+        summaries = [m for m in messages if is_summary(m)]
+        turns = list(self._turns(messages))
+        if not summaries:
+            return self._unsummarised(turns, thread), turns
+        text = str(summaries[-1].text)
+        state = self._state_of(text, thread)
+        if state is None:
+            seen = Observation(channel=Channel.DOCUMENT, text=text, name=SUMMARY)
+            turns.insert(0, Turn(observations=(seen,)))
+        return state, turns
+
+    def _turns(self, messages: Sequence[BaseMessage]) -> Iterator[Turn]:
+        """A turn for each message of the user, with what follows it; and what precedes the first."""
+        groups: list[list[BaseMessage]] = []
+        for message in messages:
+            if not groups or is_users(message, self.channels):
+                groups.append([])
+            groups[-1].append(message)
+        for group in groups:
+            if observations := observed(group, self.channels):
+                yield Turn(observations=observations)
+
+    def _state_of(self, summary: str, thread: Thread) -> CompressedCognitiveState | None:
+        """The state that ``summary`` shows: mostly the last; an older one after a fork."""
+        last = self.controller.last_state(thread)
+        if last is None or self._rendered(last) in summary:
+            return last
+        audit = self.controller.audit_of(thread)
+        states = (self.controller.load(r["state"]) for r in _newest_first(audit))
+        return next((s for s in states if self._rendered(s) in summary), None)
+
+    def _unsummarised(
+        self, turns: Sequence[Turn], thread: Thread
+    ) -> CompressedCognitiveState | None:
+        """None where these messages begin the thread, the first time and again.
+
+        Else the summary before was trimmed away, and the thread goes on where it stopped.
+        """
+        last = self.controller.last_state(thread)
+        if last is None or not turns:
+            return last
+        first = turns[0].observations[0].identity[:32]
+        with self.controller.lock:
+            begun = self.controller.log_of(thread).branch(ROOT).at_turn(1)
+        return None if any(a.identity[:32] == first for a in begun) else last
+
+
+def _newest_first(audit: AuditLog | None) -> list[dict[str, Any]]:
+    return list(audit.records())[::-1] if audit else []

@@ -1,0 +1,31 @@
+"""What the agent reads beside the items: rules lifted in this turn, and what nobody has read yet."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from acc.lines import Quote
+from acc.turn import Observation
+
+
+class Lifted(BaseModel):
+    """A pinned item retired in this turn; the agent reads it once (law 7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Quote
+    because: Quote
+
+
+class Pending(Observation):
+    """An observation that no compression has read yet.
+
+    Attributes:
+        shown: Whether there is room for it in what the agent reads.
+    """
+
+    shown: bool = True
+
+    def plain(self) -> Observation:
+        """The observation, as a turn carries it."""
+        return Observation(**self.model_dump(exclude={"shown"}))

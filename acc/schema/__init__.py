@@ -1,0 +1,1 @@
+"""A schema as a thing to find, show, check, compare and start: what ``acc schema`` does."""

@@ -1,0 +1,158 @@
+"""Finding a schema: by the name it is published under, by its class, or in a file.
+
+A package publishes its schemas by entry points, and they are found wherever it is installed:
+
+    [project.entry-points."acc.schemas"]
+    clinic = "my_package.clinic:ClinicState"
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+from acc.errors import ConfigurationError, SchemaError
+from acc.state import CompressedCognitiveState
+
+GROUP = "acc.schemas"
+"""The group of entry points under which schemas are published."""
+
+Schema: TypeAlias = type[CompressedCognitiveState]
+
+
+def published() -> dict[str, EntryPoint]:
+    """The schemas that installed packages publish, by name. Nothing is imported.
+
+    Raises:
+        ConfigurationError: Two packages publish different ones under one name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for entry in entry_points(group=GROUP):
+        other = found.setdefault(entry.name, entry)
+        if other.value != entry.value:
+            raise ConfigurationError(
+                f"two schemas are published as {entry.name!r}",
+                where=f"{other.value} and {entry.value}",
+                mend="name the one you mean by module:Class, or uninstall the other's package",
+            )
+    return dict(sorted(found.items()))
+
+
+def schema_named(name: str) -> Schema:
+    """The state class that ``name`` means.
+
+    Args:
+        name: A published name; ``module:Class``; or ``file.py``, or ``file.py:Class`` where the
+            file has several.
+
+    Raises:
+        ConfigurationError: Nothing is published under that name, it cannot be imported, or is
+            no state class. A `SchemaError` where its declaration is wrong.
+    """
+    place, _, path = name.partition(":")
+    if place.endswith(".py"):
+        return _chosen(_module_of(Path(place)), path, name)
+    if not path:
+        return _published_as(name, published())
+    return _chosen(_imported(place, name), path, name)
+
+
+def published_name(schema: Schema) -> str:
+    """The name that a class is published under, else ``module:Class``."""
+    value = f"{schema.__module__}:{schema.__qualname__}"
+    return next((name for name, entry in published().items() if entry.value == value), value)
+
+
+def _published_as(name: str, known: Mapping[str, EntryPoint]) -> Schema:
+    if name not in known:
+        raise ConfigurationError(
+            f"no schema is published as {name!r}",
+            where=f"there are {', '.join(known) or 'none'}",
+            mend="name one of these, module:Class, or file.py",
+        )
+    value = known[name].value
+    module, _, path = value.partition(":")
+    return _chosen(_imported(module, value), path, value)
+
+
+def _imported(module: str, name: str) -> ModuleType:
+    try:
+        return import_module(module)
+    except SchemaError:
+        raise
+    except Exception as error:  # importing runs whatever stands in the module
+        raise _unimportable(error, name) from error
+
+
+def _module_of(file: Path) -> ModuleType:
+    """The module that a file is, as ``import`` would name it; imported once."""
+    known = sys.modules.get(file.stem)
+    if known is not None:
+        if Path(getattr(known, "__file__", None) or "").resolve() == file.resolve():
+            return known
+        raise ConfigurationError(
+            f"another module named {file.stem!r} is loaded", where=str(file), mend="rename the file"
+        )
+    if not file.is_file():
+        raise ConfigurationError("no such file", where=str(file), mend="name a Python file")
+    spec = spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError("no Python file", where=str(file), mend="name a file.py")
+    module = module_from_spec(spec)
+    sys.modules[file.stem] = module  # pydantic looks annotations up there
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[file.stem]
+        if isinstance(error, SchemaError):
+            raise
+        raise _unimportable(error, str(file)) from error
+    return module
+
+
+def _chosen(module: ModuleType, path: str, name: str) -> Schema:
+    if not path:
+        return _only(module, name)
+    found: object = module
+    try:
+        for part in path.split("."):
+            found = getattr(found, part)
+    except AttributeError as error:
+        raise _unimportable(error, name) from error
+    if isinstance(found, type) and issubclass(found, CompressedCognitiveState):
+        return found
+    raise ConfigurationError(
+        "no state class", where=name, mend="name a subclass of CompressedCognitiveState"
+    )
+
+
+def _only(module: ModuleType, name: str) -> Schema:
+    own = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, CompressedCognitiveState)
+        and value.__module__ == module.__name__
+    ]
+    if len(own) == 1:
+        return own[0]
+    named = ", ".join(schema.__name__ for schema in own)
+    raise ConfigurationError(
+        f"{len(own) or 'no'} state classes",
+        where=name,
+        mend=f"name one as {name}:Class{f', out of {named}' if own else ''}",
+    )
+
+
+def _unimportable(error: Exception, name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"the schema cannot be imported: {type(error).__name__}: {error}",
+        where=name,
+        mend="write module:Class with the module on PYTHONPATH, or file.py",
+    )

@@ -1,0 +1,118 @@
+"""Rewriting an embedded Chroma's files, so that nothing deleted is left in them.
+
+Chroma deletes by marking: SQLite keeps the text in free pages, in the log of writes and in the
+index of trigrams, and a vector index keeps its vectors for good. Here the log loses what its
+records hold already, the trigrams are built anew, the database is vacuumed, and every vector
+index is set aside and made anew from the texts (`acc.stores.chroma_repair`).
+
+Each step may be repeated, and a kill between any two is mended by the next opening: once an
+index is aside, it is made anew whatever else has happened.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import struct
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from acc.stores.chroma_errors import translated
+from acc.stores.chroma_repair import ASIDE
+
+_DATABASE = "chroma.sqlite3"
+_SEGMENTS = "SELECT id FROM segments WHERE scope = 'VECTOR'"
+
+# Version, offset, room, elements, bytes of an element: the head of an index's header.
+_HEADER = struct.Struct("<i4Q")
+
+# The newest row stays, whatever it is: the numbers of later rows follow from it, and Chroma
+# passes over rows whose number its records have had.
+_APPLIED = """
+    DELETE FROM embeddings_queue
+    WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue) AND seq_id <= (
+        SELECT max_seq_id.seq_id FROM max_seq_id
+        JOIN segments ON segments.id = max_seq_id.segment_id
+        WHERE segments.scope = 'METADATA'
+        AND embeddings_queue.topic LIKE '%/' || segments.collection
+    )
+"""
+_ORPHANS = (
+    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
+    "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
+)
+
+
+def scrub(directory: Path) -> None:
+    """Rewrite the files in ``directory``: locked, with no client open, its log applied.
+
+    Takes time linear in the records: they are embedded again when it is opened.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    database = directory / _DATABASE
+    with translated("the files of the store cannot be rewritten", str(directory)):
+        if not database.is_file():
+            return
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            segments = {str(row[0]) for row in connection.execute(_SEGMENTS)}
+            for segment in segments:
+                _set_aside(directory / segment)
+            for orphan in _orphans(directory, segments):
+                shutil.rmtree(orphan)
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in (_APPLIED, *_ORPHANS):
+                connection.execute(statement)
+            connection.execute("COMMIT")
+            connection.execute("VACUUM")
+
+
+def blank_unused(directory: Path) -> None:
+    """Zero what a vector index's files hold beyond its elements.
+
+    Chroma writes a new index as large as its room, straight from memory that it never set: what
+    the process had there before, such as a text that was erased meanwhile, ends up in the file.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    with translated("the indexes of the store cannot be blanked", str(directory)):
+        for header in directory.glob("*/header.bin"):
+            _, _, _, count, size = _HEADER.unpack_from(
+                header.read_bytes().ljust(_HEADER.size, b"\0")
+            )
+            _blank(header.with_name("data_level0.bin"), count * size)
+            _blank(header.with_name("length.bin"), count * 4)
+
+
+def _blank(file: Path, used: int) -> None:
+    rest = file.stat().st_size - used if file.exists() else 0
+    if rest <= 0:
+        return
+    with file.open("r+b") as opened:
+        opened.seek(used)
+        if any(opened.read()):
+            opened.seek(used)
+            opened.write(bytes(rest))
+
+
+def _set_aside(index: Path) -> None:
+    moved = index.with_name(f"{index.name}{ASIDE}")
+    if moved.exists():
+        shutil.rmtree(index, ignore_errors=True)
+    elif index.exists():
+        index.rename(moved)
+    else:
+        moved.mkdir()
+
+
+def _orphans(directory: Path, segments: set[str]) -> Iterator[Path]:
+    """Indexes of collections that are no more: Chroma leaves their folders behind."""
+    for path in directory.iterdir():
+        name = path.name.removesuffix(ASIDE)
+        if path.is_dir() and (path / "header.bin").exists() and name not in segments:
+            yield path

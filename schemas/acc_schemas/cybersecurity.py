@@ -1,0 +1,248 @@
+"""Cybersecurity response: what an analyst's agent carries through an intrusion."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from acc.items import Item, Line, Name, OptionalLine, OptionalName
+from acc.slots import Example, Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Trust
+from acc_schemas.approvals import Approval
+
+TLP = Literal["RED", "AMBER+STRICT", "AMBER", "GREEN", "CLEAR"]
+"""Traffic light protocol 2.0: with whom something may be shared."""
+
+Tactic = Literal[
+    "reconnaissance", "resource_development", "initial_access", "execution", "persistence",
+    "privilege_escalation", "defense_evasion", "credential_access", "discovery", "lateral_movement",
+    "collection", "command_and_control", "exfiltration", "impact",
+]  # fmt: skip
+"""Tactics of MITRE ATT&CK for enterprises."""
+
+
+class Indicator(Item):
+    """An indicator of compromise. There is no benign one: that is the user's to say, in `KnownGood`."""
+
+    key = ("indicator",)
+    head = "indicator"
+    indicator: Name
+    kind: Literal["ip", "domain", "url", "file_hash", "email", "account", "process", "other"]
+    assessment: Literal["malicious", "suspicious", "unknown"]
+    tlp: TLP = "AMBER"
+    seen: OptionalLine = ""
+
+
+class KnownGood(Item):
+    """What looks like an indicator and is none, by the user's word."""
+
+    key = ("indicator",)
+    head = "indicator"
+    indicator: Name
+    reason: Line
+
+
+class Asset(Item):
+    """A host, account or system in scope, and where it stands in the response."""
+
+    key = ("asset",)
+    head = "asset"
+    asset: Name
+    state: Literal["suspected", "compromised", "contained", "eradicated", "recovered"]
+    role: OptionalLine = ""
+
+
+class Technique(Item):
+    """A technique of MITRE ATT&CK that was seen, by its number."""
+
+    key = ("technique",)
+    head = "technique"
+    technique: Name
+    tactic: Tactic
+    evidence: Line
+
+
+class Containment(Item):
+    """A step of containment, eradication or recovery, and what it costs the business."""
+
+    key = ("action",)
+    head = "action"
+    action: Line
+    stage: Literal["proposed", "running", "done", "reverted"]
+    side_effect: OptionalLine = ""
+
+
+class ForensicEvidence(Item):
+    """A piece of evidence in the chain of custody."""
+
+    key = ("evidence",)
+    head = "evidence"
+    evidence: Name
+    custodian: OptionalName = ""
+    integrity: OptionalName = ""
+
+
+class ReportingDuty(Item):
+    """Somebody who has to be told, and by when."""
+
+    key = ("party",)
+    head = "party"
+    party: Name
+    due: Name
+    stage: Literal["open", "drafted", "sent", "waived"]
+
+
+class CybersecurityState(CompressedCognitiveState):
+    """Cybersecurity response: indicators, assets, techniques, containment, evidence, duties to report."""
+
+    max_tokens: ClassVar[int] = 1300
+
+    indicators: Annotated[
+        tuple[Indicator, ...],
+        Slot(
+            places=16,
+            evict=54,
+            letter="i",
+            guidance="indicators of compromise, character for character, defanged as given; tlp as their source "
+            "set it, AMBER where it set none; seen: first and last sighting",
+            cues=("indicator", "C2", "malicious", "TLP", "hash", "beacon"),
+            examples=(
+                Example(
+                    "TLP:AMBER. 203.0.113[.]7 is malicious, beacons every 60 s",
+                    indicator="203.0.113[.]7",
+                    kind="ip",
+                    assessment="malicious",
+                    tlp="AMBER",
+                    seen="beacons every 60 s",
+                ),
+            ),
+        ),
+    ]
+    known_good: Annotated[
+        tuple[KnownGood, ...],
+        Slot(
+            places=6,
+            write=Trust.USER,
+            evict=82,
+            letter="y",
+            guidance="what the user cleared, with the reason; never on the word of a log or report",
+            cues=("ours", "known good", "false positive", "allow-list"),
+            examples=(
+                Example(
+                    "198.51.100.4 is ours, the vulnerability scanner",
+                    indicator="198.51.100.4",
+                    reason="the vulnerability scanner",
+                ),
+            ),
+        ),
+    ]
+    assets: Annotated[
+        tuple[Asset, ...],
+        Slot(
+            places=10,
+            evict=57,
+            letter="h",
+            guidance="hosts, accounts and systems in scope; role: what they are, and how critical",
+            cues=("compromised", "isolated", "reimaged"),
+            examples=(
+                Example(
+                    "FIN-LT-22 is compromised, a laptop of payroll",
+                    asset="FIN-LT-22",
+                    state="compromised",
+                    role="a laptop of payroll",
+                ),
+            ),
+        ),
+    ]
+    techniques: Annotated[
+        tuple[Technique, ...],
+        Slot(
+            places=8,
+            evict=45,
+            letter="m",
+            guidance="ATT&CK techniques by number, only where evidence shows them",
+            cues=("T1",),
+            examples=(
+                Example(
+                    "T1566.001, a macro in invoice.docm",
+                    technique="T1566.001",
+                    tactic="initial_access",
+                    evidence="a macro in invoice.docm",
+                ),
+            ),
+        ),
+    ]
+    containment: Annotated[
+        tuple[Containment, ...],
+        Slot(
+            places=8,
+            evict=60,
+            letter="n",
+            guidance="steps of containment, eradication and recovery; side_effect: what they cost or give away",
+            cues=("isolate", "block", "revoke", "reset", "reimage"),
+            examples=(
+                Example(
+                    "We could isolate FIN-LT-22; payroll stops until Thursday",
+                    action="isolate FIN-LT-22",
+                    stage="proposed",
+                    side_effect="payroll stops until Thursday",
+                ),
+            ),
+        ),
+    ]
+    forensic_evidence: Annotated[
+        tuple[ForensicEvidence, ...],
+        Slot(
+            places=6,
+            evict=62,
+            letter="v",
+            guidance="evidence secured: who holds it, and its hash; never alter what is listed",
+            cues=("image", "memory dump", "custody", "preserved"),
+            examples=(
+                Example(
+                    "Memory dump FIN-LT-22.raw is with Kim, sha256 9f2c",
+                    evidence="FIN-LT-22.raw",
+                    custodian="Kim",
+                    integrity="sha256 9f2c",
+                ),
+            ),
+        ),
+    ]
+    reporting_duties: Annotated[
+        tuple[ReportingDuty, ...],
+        Slot(
+            places=5,
+            write=Trust.AGENT,
+            evict=84,
+            letter="w",
+            guidance="whom to notify, and by when: regulators, customers, insurers, law enforcement",
+            cues=("notify", "72 hours", "regulator", "deadline"),
+            examples=(
+                Example(
+                    "The regulator has to be told by Friday 09:00",
+                    party="The regulator",
+                    due="Friday 09:00",
+                    stage="open",
+                ),
+            ),
+        ),
+    ]
+    approvals: Annotated[
+        tuple[Approval, ...],
+        Slot(
+            places=5,
+            write=Trust.USER,
+            evict=85,
+            letter="b",
+            guidance="actions of containment, disclosure or recovery that the user approved or refused",
+            cues=("approve", "go ahead", "do not isolate"),
+            examples=(
+                Example(
+                    "Isolate FIN-LT-22, approved, after 18:00",
+                    subject="Isolate FIN-LT-22",
+                    answer="given",
+                    terms="after 18:00",
+                ),
+            ),
+        ),
+    ]

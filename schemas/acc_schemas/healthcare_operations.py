@@ -1,0 +1,224 @@
+"""Healthcare operations: what an agent carries that keeps clinical data flowing."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from acc.items import Item, Name, OptionalLine, OptionalName
+from acc.slots import Example, Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Trust
+from acc_schemas.approvals import Approval
+from acc_schemas.diagnosis import Cause, Check
+from acc_schemas.identifiers import OptionalUnidentifiedLine, UnidentifiedLine, UnidentifiedName
+
+
+class Feed(Item):
+    """An interface by which clinical data arrive, with its standard and version."""
+
+    key = ("feed",)
+    head = "feed"
+    feed: UnidentifiedName
+    standard: Name
+    flow: Literal["flowing", "delayed", "stopped", "replaying"]
+    backlog: OptionalName = ""
+
+
+class Job(Item):
+    """A pipeline job by its id, and the span of data that it affects."""
+
+    key = ("job",)
+    head = "job"
+    job: UnidentifiedName
+    stage: Literal["failed", "delayed", "running", "on_hold", "recovered"]
+    data_window: OptionalName = ""
+    finding: OptionalUnidentifiedLine = ""
+
+
+class ClinicalImpact(Item):
+    """A process of care that feels it, the risk to patients, and how staff get by meanwhile."""
+
+    key = ("process",)
+    head = "process"
+    process: UnidentifiedLine
+    risk: Literal["none_known", "delay", "safety"]
+    workaround: OptionalUnidentifiedLine = ""
+
+
+class OperatingWindow(Item):
+    """When a site sees patients, and when its systems may be touched. The user's word alone."""
+
+    key = ("site", "kind")
+    head = "site"
+    site: Name
+    kind: Literal["clinic_hours", "maintenance_window", "downtime"]
+    hours: Name
+    permits: OptionalLine = ""
+
+
+class DataSet(Item):
+    """How far a data set identifies patients, and where it may go. The user's word alone."""
+
+    key = ("data_set",)
+    head = "data_set"
+    data_set: Name
+    identifiability: Literal["identified", "limited_data_set", "de_identified", "synthetic"]
+    method: Literal["safe_harbor", "expert_determination", "none"]
+    may_go: OptionalLine = ""
+
+
+class HealthcareOperationsState(CompressedCognitiveState):
+    """Healthcare operations: feeds, jobs, impact on care, clinic hours, and what is de-identified."""
+
+    max_tokens: ClassVar[int] = 1300
+
+    feeds: Annotated[
+        tuple[Feed, ...],
+        Slot(
+            places=6,
+            evict=55,
+            letter="h",
+            guidance="interfaces by name with standard and version (HL7 v2.5.1, FHIR R4); no patient",
+            cues=("HL7", "FHIR", "feed", "interface", "backlog"),
+            examples=(
+                Example(
+                    "The ADT feed (HL7 v2.5.1) is delayed, 1,200 messages wait",
+                    feed="ADT feed",
+                    standard="HL7 v2.5.1",
+                    flow="delayed",
+                    backlog="1,200 messages",
+                ),
+            ),
+        ),
+    ]
+    affected_jobs: Annotated[
+        tuple[Job, ...],
+        Slot(
+            places=8,
+            evict=56,
+            letter="j",
+            guidance="pipeline jobs known to be affected, by job id, with the span of data they affect",
+            cues=("job", "failed", "rerun"),
+            examples=(
+                Example(
+                    "lab-ingest-3 failed: unknown segment ZPI, data of 2 to 4 May",
+                    job="lab-ingest-3",
+                    stage="failed",
+                    data_window="2 to 4 May",
+                    finding="unknown segment ZPI",
+                ),
+            ),
+        ),
+    ]
+    clinical_impact: Annotated[
+        tuple[ClinicalImpact, ...],
+        Slot(
+            places=5,
+            evict=80,
+            letter="m",
+            guidance="processes of care that feel it, and the workaround in force; never a patient",
+            cues=("clinicians", "ward", "downtime procedure"),
+            examples=(
+                Example(
+                    "Lab results in the ED arrive late, the ED phones the lab",
+                    process="Lab results in the ED",
+                    risk="delay",
+                    workaround="the ED phones the lab",
+                ),
+            ),
+        ),
+    ]
+    operating_windows: Annotated[
+        tuple[OperatingWindow, ...],
+        Slot(
+            places=6,
+            write=Trust.USER,
+            evict=86,
+            letter="w",
+            guidance="clinic hours and maintenance windows by site, with what may be done in them",
+            cues=("clinic hours", "maintenance window"),
+            examples=(
+                Example(
+                    "Clinic hours at Northside are 07:00-19:00, read-only diagnostics",
+                    site="Northside",
+                    kind="clinic_hours",
+                    hours="07:00-19:00",
+                    permits="read-only diagnostics",
+                ),
+            ),
+        ),
+    ]
+    data_sets: Annotated[
+        tuple[DataSet, ...],
+        Slot(
+            places=5,
+            write=Trust.USER,
+            evict=87,
+            letter="n",
+            guidance="data sets and whether they identify patients; what nobody called de-identified is not",
+            cues=("de-identified", "limited data set", "safe harbor", "PHI"),
+            examples=(
+                Example(
+                    "labs_2026 is de-identified by safe harbor, analytics only",
+                    data_set="labs_2026",
+                    identifiability="de_identified",
+                    method="safe_harbor",
+                    may_go="analytics only",
+                ),
+            ),
+        ),
+    ]
+    checks: Annotated[
+        tuple[Check, ...],
+        Slot(
+            places=8,
+            evict=30,
+            letter="l",
+            guidance="diagnostics that were run, with what they showed; read-only ones in clinic hours",
+            cues=("checked", "queried"),
+            examples=(
+                Example(
+                    "Checked the parser version: 3.4.1 on all nodes",
+                    check="the parser version",
+                    result="normal",
+                    finding="3.4.1 on all nodes",
+                ),
+            ),
+        ),
+    ]
+    causes: Annotated[
+        tuple[Cause, ...],
+        Slot(
+            places=4,
+            evict=57,
+            letter="v",
+            guidance="the hypotheses in question, never as more than is shown; keep what was ruled out",
+            cues=("root cause", "suspect", "ruled out"),
+            examples=(
+                Example(
+                    "We suspect the vendor's schema change",
+                    cause="the vendor's schema change",
+                    standing="suspected",
+                ),
+            ),
+        ),
+    ]
+    approvals: Annotated[
+        tuple[Approval, ...],
+        Slot(
+            places=5,
+            write=Trust.USER,
+            evict=85,
+            letter="y",
+            guidance="interventions that the user approved or refused, with window and limits",
+            cues=("approve", "go ahead"),
+            examples=(
+                Example(
+                    "Replay of the ADT feed is approved after 19:00",
+                    subject="Replay of the ADT feed",
+                    answer="given",
+                    terms="after 19:00",
+                ),
+            ),
+        ),
+    ]

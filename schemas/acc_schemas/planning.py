@@ -1,0 +1,211 @@
+"""Planning: what a plan-execute-reflect agent carries from one iteration to the next."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from acc.items import Item, Line, Name, OptionalLine, Uncertainty
+from acc.slots import Example, Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Observation, Trust
+from acc_schemas.approvals import Approval
+
+
+class PlanStep(Item):
+    """A step that is committed to and not yet done, and how one will know that it is."""
+
+    key = ("step",)
+    head = "step"
+    step: Line
+    stage: Literal["planned", "active", "blocked"]
+    after: OptionalLine = ""
+    done_when: OptionalLine = ""
+
+
+class StepDone(Item):
+    """A step that was executed, and what came of it."""
+
+    key = ("step",)
+    head = "step"
+    step: Line
+    outcome: Literal["succeeded", "partly", "failed"]
+    result: Line
+
+
+class Option(Item):
+    """A way that was weighed; what was rejected stays, so that it stays rejected."""
+
+    key = ("option",)
+    head = "option"
+    option: Line
+    standing: Literal["candidate", "selected", "rejected"]
+    because: OptionalLine = ""
+
+
+class Finding(Item):
+    """A fact that the plan rests on, and where it was found. A document reports; it verifies nothing."""
+
+    key = ("claim",)
+    head = "claim"
+    claim: Line
+    standing: Literal["verified", "reported", "disputed"]
+    found_in: Name
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """What only documents say is reported, whatever they say of themselves."""
+        claims_more = fields.get("standing") == "verified" and trust < Trust.TOOL
+        return {**fields, "standing": "reported"} if claims_more else fields
+
+
+class OpenQuestion(Uncertainty):
+    """A gap in the plan, and what would settle it."""
+
+    settled_by: OptionalLine = ""
+
+
+class Lesson(Item):
+    """What reflection found worth doing otherwise."""
+
+    key = ("lesson",)
+    head = "lesson"
+    lesson: Line
+    applies_to: OptionalLine = ""
+
+
+class PlanningState(CompressedCognitiveState):
+    """Planning: plan commitments, steps done, options, findings, open questions, approvals, lessons."""
+
+    max_tokens: ClassVar[int] = 1200
+
+    plan: Annotated[
+        tuple[PlanStep, ...],
+        Slot(
+            places=10,
+            write=Trust.AGENT,
+            evict=78,
+            letter="h",
+            guidance="steps committed to, and after which other; an executed one moves on to steps_done",
+            cues=("step", "then", "plan"),
+            examples=(
+                Example(
+                    "After the inventory, patch the gateway; done when the scan is clean",
+                    step="patch the gateway",
+                    stage="planned",
+                    after="the inventory",
+                    done_when="the scan is clean",
+                ),
+            ),
+        ),
+    ]
+    steps_done: Annotated[
+        tuple[StepDone, ...],
+        Slot(
+            places=10,
+            evict=53,
+            letter="n",
+            guidance="steps executed, with the outcome that was observed, never the one expected",
+            cues=("done", "finished", "failed"),
+            examples=(
+                Example(
+                    "Inventory the gateways succeeded: 14 found, 3 unpatched",
+                    step="Inventory the gateways",
+                    outcome="succeeded",
+                    result="14 found, 3 unpatched",
+                ),
+            ),
+        ),
+    ]
+    options: Annotated[
+        tuple[Option, ...],
+        Slot(
+            places=6,
+            write=Trust.AGENT,
+            evict=65,
+            letter="m",
+            guidance="ways that were weighed, the selected one and why the others were not",
+            cues=("option", "alternative", "instead"),
+            examples=(
+                Example(
+                    "Disable the module, rejected because uploads need it",
+                    option="Disable the module",
+                    standing="rejected",
+                    because="uploads need it",
+                ),
+            ),
+        ),
+    ]
+    findings: Annotated[
+        tuple[Finding, ...],
+        Slot(
+            places=12,
+            evict=57,
+            letter="v",
+            guidance="facts the plan rests on: versions, mitigations, dates; verified only where a tool or person "
+            "showed it, disputed where sources differ",
+            cues=("according to", "advisory", "affected versions"),
+            examples=(
+                Example(
+                    "The vendor advisory says 4.0 to 4.7 are affected",
+                    claim="4.0 to 4.7 are affected",
+                    standing="reported",
+                    found_in="vendor advisory",
+                ),
+            ),
+        ),
+    ]
+    uncertainty_signal: Annotated[
+        tuple[OpenQuestion, ...],
+        Slot(
+            places=6,
+            evict=60,
+            letter="q",
+            guidance="open questions, the next evidence that would settle each, and how much it matters",
+            cues=("unclear", "unknown", "which", "?"),
+            examples=(
+                Example(
+                    "Unclear whether 4.8 is affected; the changelog would tell",
+                    gap="whether 4.8 is affected",
+                    level="high",
+                    settled_by="the changelog",
+                ),
+            ),
+        ),
+    ]
+    approvals: Annotated[
+        tuple[Approval, ...],
+        Slot(
+            places=5,
+            write=Trust.USER,
+            evict=85,
+            letter="y",
+            guidance="gates of the plan: what the user approved or refused, with limits",
+            cues=("approve", "go ahead", "stop before"),
+            examples=(
+                Example(
+                    "You may patch the gateway on Sunday only",
+                    subject="patch the gateway",
+                    answer="given",
+                    terms="on Sunday only",
+                ),
+            ),
+        ),
+    ]
+    lessons: Annotated[
+        tuple[Lesson, ...],
+        Slot(
+            places=4,
+            write=Trust.AGENT,
+            evict=55,
+            letter="l",
+            guidance="what reflection would do otherwise, from outcomes seen, and what it applies to",
+            cues=("next time", "lesson"),
+            examples=(
+                Example(
+                    "Next time drain the node first, for every patch",
+                    lesson="drain the node first",
+                    applies_to="every patch",
+                ),
+            ),
+        ),
+    ]

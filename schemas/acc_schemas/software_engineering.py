@@ -1,0 +1,202 @@
+"""Software engineering: what a coding agent carries through a task that outlives its context."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from acc.items import Item, Line, Name, OptionalLine, OptionalName
+from acc.slots import Example, Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Observation, Trust
+from acc_schemas.approvals import Approval
+from acc_schemas.diagnosis import Cause
+
+
+class WorkItem(Item):
+    """An issue or pull request, by its number."""
+
+    key = ("item",)
+    head = "item"
+    item: Name
+    subject: Line
+    stage: Literal["open", "in_progress", "in_review", "merged", "closed"]
+
+
+class Edit(Item):
+    """A file that is being changed, and how far that is."""
+
+    key = ("path",)
+    head = "path"
+    path: Name
+    change: Line
+    stage: Literal["planned", "edited", "tested", "committed", "reverted"]
+
+
+class CheckRun(Item):
+    """A test, suite, build or linter, as it last came out, and on what."""
+
+    key = ("run",)
+    head = "run"
+    run: Name
+    result: Literal["passed", "failed", "flaky", "not_run"]
+    at: OptionalName = ""
+    finding: OptionalLine = ""
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """A document ran nothing, whatever it says of a test."""
+        return {**fields, "result": "not_run"} if trust < Trust.TOOL else fields
+
+
+class Decision(Item):
+    """A decision of design, with its reason: what was rejected stays, so that it stays rejected."""
+
+    key = ("decision",)
+    head = "decision"
+    decision: Line
+    standing: Literal["proposed", "accepted", "rejected", "superseded"]
+    because: OptionalLine = ""
+
+
+class Contract(Item):
+    """An interface and the promise that others rely on."""
+
+    key = ("interface",)
+    head = "interface"
+    interface: Name
+    promise: Line
+
+
+class SoftwareEngineeringState(CompressedCognitiveState):
+    """Software engineering: work items, edits, check runs, decisions, contracts, causes, approvals."""
+
+    max_tokens: ClassVar[int] = 1200
+
+    work_items: Annotated[
+        tuple[WorkItem, ...],
+        Slot(
+            places=5,
+            evict=60,
+            letter="w",
+            guidance="issues and pull requests by number",
+            cues=("issue", "pull request", "PR"),
+            examples=(
+                Example(
+                    "#512 is in review: retry uploads",
+                    item="#512",
+                    subject="retry uploads",
+                    stage="in_review",
+                ),
+            ),
+        ),
+    ]
+    edits: Annotated[
+        tuple[Edit, ...],
+        Slot(
+            places=12,
+            evict=55,
+            letter="h",
+            guidance="files by path from the root of the repository, with what changes in them and how far it is",
+            cues=("edited", "changed", "renamed", "reverted"),
+            examples=(
+                Example(
+                    "Edited src/upload.py: backoff doubles",
+                    path="src/upload.py",
+                    change="backoff doubles",
+                    stage="edited",
+                ),
+            ),
+        ),
+    ]
+    check_runs: Annotated[
+        tuple[CheckRun, ...],
+        Slot(
+            places=10,
+            evict=52,
+            letter="v",
+            guidance="tests, builds and linters as a run showed them, never as expected; at: commit or environment",
+            cues=("passed", "failed", "flaky", "error:"),
+            examples=(
+                Example(
+                    "test_upload failed on 3.11: timeout after 30 s",
+                    run="test_upload",
+                    result="failed",
+                    at="3.11",
+                    finding="timeout after 30 s",
+                ),
+            ),
+        ),
+    ]
+    decisions: Annotated[
+        tuple[Decision, ...],
+        Slot(
+            places=8,
+            write=Trust.AGENT,
+            evict=70,
+            letter="n",
+            guidance="decisions of design with their reason; keep rejected ones, so that nobody proposes them again",
+            cues=("decided", "instead of", "rejected"),
+            examples=(
+                Example(
+                    "No new dependency for retries, tenacity is there already",
+                    decision="No new dependency for retries",
+                    standing="accepted",
+                    because="tenacity is there already",
+                ),
+            ),
+        ),
+    ]
+    contracts: Annotated[
+        tuple[Contract, ...],
+        Slot(
+            places=6,
+            write=Trust.AGENT,
+            evict=75,
+            letter="m",
+            guidance="interfaces that others use, and what must not change about them",
+            cues=("public API", "backwards compatible", "must not change"),
+            examples=(
+                Example(
+                    "POST /v1/files keeps returning 201",
+                    interface="POST /v1/files",
+                    promise="keeps returning 201",
+                ),
+            ),
+        ),
+    ]
+    causes: Annotated[
+        tuple[Cause, ...],
+        Slot(
+            places=4,
+            evict=56,
+            letter="l",
+            guidance="causes of the defect in question, never as more than is shown; keep what was ruled out",
+            cues=("root cause", "because of", "ruled out"),
+            examples=(
+                Example(
+                    "We suspect a shared session across threads",
+                    cause="a shared session across threads",
+                    standing="suspected",
+                ),
+            ),
+        ),
+    ]
+    approvals: Annotated[
+        tuple[Approval, ...],
+        Slot(
+            places=4,
+            write=Trust.USER,
+            evict=85,
+            letter="y",
+            guidance="what the user lets the agent do, or not: pushes, merges, releases, migrations, deletions",
+            cues=("go ahead", "you may", "merge it"),
+            examples=(
+                Example(
+                    "You may merge #512 once CI is green",
+                    subject="merge #512",
+                    answer="given",
+                    terms="once CI is green",
+                ),
+            ),
+        ),
+    ]

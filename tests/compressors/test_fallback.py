@@ -1,0 +1,88 @@
+"""Law 9's last step: whom a failing compressor falls back on, and who pays."""
+
+from __future__ import annotations
+
+import pytest
+from asking import GOOD, RULE, TURN, WAYS, always, asking, fact, stepped, wire
+
+from acc.controller import MemoryController, update_state
+from acc.errors import CompressionError, ConfigurationError
+from acc.price import Price
+from acc.stores.memory import MemoryArtifactStore
+from acc.testing import FailingCompressor, Fault, ModelServer
+from acc.turn import Turn
+
+
+def test_items_stand_where_the_fallback_says_so() -> None:
+    step = stepped(FailingCompressor(), fallback="items")
+    assert step.commit.held
+    assert step.outcome == "error"
+
+
+def test_the_rules_take_over_where_the_fallback_says_so() -> None:
+    with always("500") as server:
+        step = stepped(asking(server.base_url), fallback="rules")
+    assert step.outcome == "server_error"
+    assert not step.commit.held
+    assert [rule.text for rule in step.state.constraints] == ["Never restart nginx"]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_a_second_model_may_be_the_fallback_and_both_are_paid(how: str) -> None:
+    with always("refusal") as first, ModelServer(lambda _: GOOD) as second:
+        fallback = asking(second.base_url, how, price=Price(1, 1))
+        step = stepped(asking(first.base_url, how, price=Price(1, 1)), how=how, fallback=fallback)
+    assert step.outcome == "refusal"
+    assert len(step.state.constraints) == 1
+    assert step.usage["input"] == sum(s.requests[0].input_tokens for s in (first, second))
+    assert step.money == Price(1, 1).of(step.usage)
+
+
+def test_a_fallback_of_another_name_is_a_configuration_error() -> None:
+    with pytest.raises(ConfigurationError, match="fallback"):
+        MemoryController(MemoryArtifactStore(), fallback="item")
+    with pytest.raises(ConfigurationError, match="fallback"):
+        update_state(None, TURN, fallback="item")  # type: ignore[arg-type]
+
+
+def test_an_error_of_a_third_party_is_an_error() -> None:
+    assert stepped(FailingCompressor(ValueError("no"))).outcome == "error"
+    own = CompressionError("no", outcome="out_of_stock", usage={"input": 7})
+    step = stepped(FailingCompressor(own))
+    assert (step.outcome, step.usage) == ("out_of_stock", {"input": 7})
+
+
+def test_an_error_of_configuration_passes_every_fallback() -> None:
+    wrong = FailingCompressor(ConfigurationError("no", mend="mend it"))
+    for compressor, fallback in ((wrong, "rules"), (FailingCompressor(), wrong)):
+        with pytest.raises(ConfigurationError, match="mend it"):
+            stepped(compressor, fallback=fallback)
+
+
+class Odd(FailingCompressor):
+    """Has what the library looks for in a compressor, and none of it is what it should be."""
+
+    price = 3
+
+    def under(self, policy: object) -> None:
+        raise RuntimeError("not now")
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_odd_hooks_of_a_third_party_stop_nothing(how: str) -> None:
+    step = stepped(Odd(), how=how, fallback=Odd())
+    assert (step.outcome, step.money) == ("error", None)
+    assert step.failure == "RuntimeError: not now; fallback: RuntimeError: not now"
+    assert step.commit.held
+
+
+def test_the_next_success_folds_in_what_no_model_has_read() -> None:
+    folded = wire(constraints=[RULE], relational_map=[fact("queue", "q-2", "u2")])
+    with ModelServer([folded], faults=[Fault("503")] * 3) as server:
+        compressor = asking(server.base_url)
+        held = update_state(None, TURN, compressor=compressor)
+        assert [o.ref for o in held.state.pending] == ["u1"]
+        done = update_state(held.state, Turn.said("The queue is q-2."), compressor=compressor)
+    assert "Unread sources of earlier turns" in server.requests[-1].messages[1].text
+    assert [rule.sources for rule in done.state.constraints] == [("u1",)]
+    assert done.state.pending == ()

@@ -1,0 +1,75 @@
+"""The schema that goes along stays within what strict structured output takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from typing import Annotated, Any
+
+import jsonschema
+import pytest
+from asking import GOOD, InProcess
+
+from acc.compress import Mode
+from acc.compressors.model import ModelCompressor
+from acc.items import Item, Name
+from acc.policy import Policy
+from acc.slots import Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Turn
+
+TAKEN = {"type", "properties", "required", "additionalProperties", "items", "enum", "const"}
+
+
+class Book(Item):
+    key = ("title",)
+    head = "title"
+    title: Name
+    description: Name
+    items: int = 0
+
+
+class Library(CompressedCognitiveState):
+    books: Annotated[tuple[Book, ...], Slot(places=5, letter="b")]
+
+
+def schemas() -> list[type[CompressedCognitiveState]]:
+    ours = [entry.load() for entry in entry_points(group="acc.schemas")]
+    return [CompressedCognitiveState, Library, *ours]
+
+
+def sent(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> Any:
+    endpoint = InProcess(lambda _: '{"episodic_trace": [{"text": "x", "cites": ["u1"], "id": ""}]}')
+    compressor = ModelCompressor(endpoint, mode=mode).under(Policy(schema=schema))
+    compressor(Turn.said("hello").numbered(1), schema.empty(), ())
+    return endpoint.asks[0].schema
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    yield schema
+    for below in (*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])):
+        yield from nodes(below)
+
+
+@pytest.mark.parametrize("schema", schemas(), ids=lambda schema: schema.__name__)
+def test_every_object_is_closed_and_asks_for_all_it_has(schema: Any) -> None:
+    for node in nodes(sent(schema)):
+        assert set(node) <= TAKEN
+        if node["type"] == "object":
+            assert node["required"] == list(node["properties"])
+            assert node["additionalProperties"] is False
+
+
+def test_fields_called_like_keywords_are_kept() -> None:
+    books = sent(Library)["properties"]["books"]["items"]
+    assert set(books["properties"]) == {"title", "description", "items", "cites", "id"}
+
+
+def test_an_answer_of_every_slot_fits_it() -> None:
+    jsonschema.validate(GOOD, sent(CompressedCognitiveState))
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**GOOD, "more": []}, sent(CompressedCognitiveState))
+
+
+def test_both_modes_send_the_same_shape() -> None:
+    assert sent(CompressedCognitiveState) == sent(CompressedCognitiveState, "rewrite")

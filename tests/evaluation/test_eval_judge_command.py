@@ -1,0 +1,99 @@
+"""`acc eval judge` on the command line, by rule."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from toy import scenario_file
+
+from acc.cli import run
+from acc.cli.eval_judge import read_price
+from acc.errors import ConfigurationError
+from acc.evaluation.judge.by_rule import NOTICE
+from acc.evaluation.judge.summary import NAMES
+from acc.price import Price
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    scenario, log = scenario_file(tmp_path), tmp_path / "log.jsonl"
+    return ["eval", "judge", str(scenario), "--log", str(log)]
+
+
+def test_the_whole_path_by_rule_says_what_it_is(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out.json"
+    assert run([*arguments, "--by-rule", "--seeds", "2", "--json", str(out)]) == 0
+    told = capsys.readouterr().out
+    assert NOTICE in told
+    assert "2 complete runs, 0 judgements given up, 0 compressions failed" in told
+    for name in NAMES:
+        assert f"\n{name} " in told
+    value = json.loads(out.read_text(encoding="utf-8"))
+    assert value["note"] == NOTICE
+    assert [memory["memory"] for memory in value["memories"]] == ["transcript", "retrieval", "acc"]
+    assert [pair["first"] for pair in value["paired"]] == ["acc", "acc"]
+    assert value["complete_runs"] == 2
+    assert [turn["turn"] for turn in value["runs"][0]["agents"]["acc"]["turns"]] == [1, 2, 3, 4]
+    assert value["runs"][0]["agents"]["acc"]["turns"][0]["drift"] is None
+
+
+def test_a_budget_ends_with_an_error_that_says_how_to_go_on(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, "--by-rule", "--budget-tokens", "9000", "--quiet"]) == 1
+    told = capsys.readouterr()
+    assert "stopped with 0 of 1 runs complete" in told.err
+    assert "goes on from" in told.err
+    assert run([*arguments, "--by-rule", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ([], "no model for the agents"),
+        (["--by-rule", "--reference", "nobody"], "no memory 'nobody'"),
+        (["--by-rule", "--budget-money", "1"], "a budget in money, and no price"),
+        (["--by-rule", "--price", "agent=1"], "'agent=1' is no price"),
+        (["--by-rule", "--memory", "nothing"], "no memory 'nothing'"),
+    ],
+)
+def test_what_is_missing_is_said_in_one_line(
+    arguments: list[str], more: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments, *more]) == 1
+    told = capsys.readouterr().err
+    assert what in told
+    assert told.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_the_papers_figures_and_a_csv(arguments: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "figures"
+    assert run([*arguments, "--by-rule", "--quiet", "--plot", str(folder)]) == 0
+    for name in ("figure5", "figure6", "figure7"):
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    rows = list(csv.DictReader((folder / "turns.csv").open(encoding="utf-8")))
+    assert len(rows) == 3 * 4
+    assert [row["drift"] == "" for row in rows[:4]] == [True, False, False, False]
+    assert float(rows[0]["memory_tokens"]) == 0
+
+
+def test_a_csv_needs_no_matplotlib_and_no_complete_run(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    more = ["--by-rule", "--quiet", "--budget-tokens", "9000", "--plot", str(tmp_path / "f")]
+    assert run([*arguments, *more]) == 1
+    assert [file.name for file in (tmp_path / "f").iterdir()] == ["turns.csv"]
+
+
+def test_a_price_is_read() -> None:
+    assert read_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
+    for wrong in ("judge=1", "cook=1,2", "judge=a,b", "judge=1,2,3,4", ""):
+        with pytest.raises(ConfigurationError):
+            read_price(wrong)

@@ -1,0 +1,215 @@
+"""LangChain messages: what is evidence, what belongs together, what a provider accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    ChatMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+    convert_to_openai_messages,
+)
+from langgraph.graph.message import add_messages
+
+from acc import Channel, Turn
+from acc.errors import InputError, StateError
+from acc.integrations.folding import Folding
+from acc.integrations.messages import (
+    NO_RESULT,
+    as_messages,
+    healed,
+    observed,
+    replacing,
+    role_and_rest,
+    steps,
+    turn_of,
+)
+from acc.testing.chat_model import PromptRefused, call, check_prompt
+
+ASK = HumanMessage("Why is checkout slow?", id="h")
+
+
+def calling(*ids: str, **fields: Any) -> AIMessage:
+    return AIMessage("", tool_calls=[call("logs", i) for i in ids], id="-".join(ids), **fields)
+
+
+def result(call_id: str, text: str = "60 of 60", **fields: Any) -> ToolMessage:
+    return ToolMessage(text, tool_call_id=call_id, id=f"r{call_id}", **fields)
+
+
+def test_observations_are_those_of_the_openai_transcript() -> None:
+    messages = [ASK, calling("c1", "c2"), result("c1"), result("c2"), AIMessage("The pool.")]
+    plain = Turn.from_messages(convert_to_openai_messages(messages))
+    assert observed(messages, {}) == plain.observations
+
+
+def test_chunks_and_chat_messages_are_read_as_what_they_are() -> None:
+    messages = [AIMessageChunk(content="Half"), ChatMessage("Hello", role="user")]
+    assert [(o.channel, o.text) for o in observed(messages, {})] == [
+        (Channel.AGENT, "Half"), (Channel.USER, "Hello"),
+    ]  # fmt: skip
+
+
+def test_malformed_calls_are_evidence_too_and_are_answered() -> None:
+    bad = {
+        "name": "logs",
+        "args": "{oops",
+        "id": "c1",
+        "error": "no JSON",
+        "type": "invalid_tool_call",
+    }
+    message = AIMessage("", invalid_tool_calls=[bad], id="m")
+    assert [o.text for o in observed([message], {})] == ["logs({oops)"]
+    check_prompt(healed([ASK, message]))
+
+
+def test_a_call_without_a_result_is_answered_and_a_result_without_a_call_is_left_out() -> None:
+    broken = [ASK, result("c0"), calling("c1", "c2"), result("c2"), HumanMessage("Well?", id="w")]
+    whole = healed(broken)
+    assert [m.type for m in whole] == ["human", "ai", "tool", "tool", "human"]
+    assert [m.text for m in whole[2:4]] == [NO_RESULT, "60 of 60"]
+    assert healed(whole) == whole == healed(broken)
+
+
+def test_two_calls_with_one_id_keep_a_result_each() -> None:
+    messages = [ASK, calling("c1", "c1"), result("c1", "first"), result("c1", "second")]
+    assert healed(messages) == messages
+
+
+def test_a_step_is_an_answer_with_all_its_results() -> None:
+    messages = [
+        ASK,
+        calling("c1", "c2"),
+        result("c1"),
+        HumanMessage("image"),
+        result("c2"),
+        calling("c3"),
+    ]
+    assert [len(step) for step in steps(messages)] == [1, 4, 1]
+
+
+def test_the_turn_is_found_by_the_id_of_its_message() -> None:
+    messages = [
+        HumanMessage("before", id="b"),
+        ASK,
+        calling("c1"),
+        result("c1"),
+        HumanMessage("written"),
+    ]
+    assert turn_of(messages, "h") == messages[1:]
+    assert turn_of(messages, "gone") is None
+
+
+def test_the_replacing_update_leaves_what_is_kept() -> None:
+    update: Any = replacing([ASK])
+    assert isinstance(update[0], RemoveMessage)
+    assert add_messages([HumanMessage("old", id="o")], update) == [ASK]
+
+
+def test_messages_without_ids_get_the_same_ids_each_time() -> None:
+    given_ = [{"role": "user", "content": "yes"}, ("ai", "ok"), HumanMessage("yes")]
+    ids = [m.id for m in as_messages(given_)]
+    assert len(set(ids)) == 3
+    assert ids == [m.id for m in as_messages(given_)]
+
+
+@pytest.mark.parametrize("message", [7, {"content": "x"}, {"role": "nobody", "content": "x"}])
+def test_what_is_no_message_is_refused_in_our_words(message: Any) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        as_messages([message])
+
+
+def test_the_role_stands_in_front_and_nowhere_else() -> None:
+    messages = [
+        SystemMessage("a", id="1"),
+        SystemMessage("b", id="2"),
+        ASK,
+        SystemMessage("c", id="3"),
+    ]
+    role, rest = role_and_rest(messages)
+    assert [m.text for m in role] == ["a", "b"]
+    assert rest == messages[2:]
+
+
+def test_a_mark_that_is_none_is_refused() -> None:
+    for mark in ("x", {"id": "h"}):
+        with pytest.raises(StateError, match="not a mark"):
+            Folding().look([ASK], mark, begun=True)  # type: ignore[arg-type]
+
+
+def test_the_last_reply_opens_the_turn_within_its_bound() -> None:
+    said = [HumanMessage("Hi", id="a"), AIMessage("x" * 50, id="b"), ASK]
+    fold = Folding(reply_chars=20).look(said, None, begun=False)
+    assert [m.text for m in fold.kept] == ["x" * 14 + " [...]", ASK.text]
+    assert Folding(reply_chars=20).look(fold.kept, fold.mark, begun=True).kept == fold.kept
+    assert [m.text for m in Folding().look(said, None, begun=False).kept] == [ASK.text]
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[list[BaseMessage]]:
+    """What is added to a channel between two looks: a user's message at first, then anything."""
+    places = iter(range(1_000))
+    added: list[list[BaseMessage]] = []
+    for _ in range(draw(st.integers(1, 4))):
+        added.append(
+            [HumanMessage(draw(st.sampled_from(["yes", "continue"])), id=f"h{next(places)}")]
+        )
+        for _ in range(draw(st.integers(0, 4))):
+            ids = [f"c{next(places)}" for _ in range(draw(st.integers(1, 3)))]
+            answered = ids[: draw(st.integers(0, 3))]
+            added.append([calling(*ids), *(result(i) for i in answered)])
+        if draw(st.booleans()):
+            added.append([AIMessage("ok", id=f"a{next(places)}")])
+    return added
+
+
+@given(conversations(), st.sampled_from([0, 20, None]), st.booleans(), st.booleans())
+def test_every_message_is_committed_once_and_every_prompt_is_accepted(
+    added: list[list[BaseMessage]], over: int | None, pruned: bool, crashing: bool
+) -> None:
+    folding = Folding(over=over)
+    channel: list[BaseMessage] = []
+    mark: Any = None
+    committed: list[Any] = []
+    for place, messages in enumerate(added):
+        channel = [*channel, *messages]
+        if crashing and place % 2:  # the run dies before the memory sees it
+            continue
+        fold = folding.look(channel, mark, begun=mark is not None)
+        again = folding.look(channel, mark, begun=mark is not None)
+        assert fold == again
+        mark = fold.mark
+        if fold.turn is not None:
+            committed += fold.turn.observations
+        check_prompt(fold.kept)
+        assert fold.kept[0].id == [m.id for m in channel if m.type == "human"][-1]
+        channel = fold.kept if pruned else channel
+    end = folding.look([*channel, HumanMessage("end", id="end")], mark, begun=mark is not None)
+    assert end.turn is not None
+    committed += end.turn.observations
+    everything = observed([m for messages in added for m in messages], {})
+    held = [o for o in committed if o.text not in ("end", NO_RESULT)]
+    assert held == list(everything)
+
+
+def test_the_scripted_model_refuses_what_providers_refuse() -> None:
+    refused: list[list[BaseMessage]] = [
+        [ASK, calling("c1"), HumanMessage("Well?")],
+        [ASK, result("c1")],
+        [ASK, SystemMessage("Be brief.")],
+        [ASK, calling("c1")],
+        [SystemMessage("Be brief.")],
+    ]
+    for prompt in refused:
+        with pytest.raises(PromptRefused):
+            check_prompt(prompt)
+    check_prompt([SystemMessage("Be brief."), ASK, calling("c1"), result("c1")])

@@ -1,0 +1,100 @@
+"""Finding a schema by its published name, its class, or its file."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from acc.errors import ConfigurationError, SchemaError
+from acc.schema import catalog
+from acc.schema.catalog import published_name, schema_named
+from acc.schema.starting import start
+from acc_schemas.finance import FinanceState
+
+
+def entry(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, catalog.GROUP)
+
+
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> list[EntryPoint]:
+    """What installed packages publish, for the test to fill."""
+    entries: list[EntryPoint] = []
+    monkeypatch.setattr(
+        catalog, "entry_points", lambda group: [e for e in entries if e.group == group]
+    )
+    return entries
+
+
+def test_a_third_partys_schema_is_found_by_its_name(published: list[EntryPoint]) -> None:
+    published += [entry("money", "acc_schemas.finance:FinanceState")]
+    assert schema_named("money") is FinanceState
+    assert published_name(FinanceState) == "money"
+    published.clear()
+    assert published_name(FinanceState) == "acc_schemas.finance:FinanceState"
+
+
+def test_one_name_for_two_schemas_is_an_error(published: list[EntryPoint]) -> None:
+    published += [entry("money", "acc_schemas.finance:FinanceState"), entry("money", "other:State")]
+    with pytest.raises(ConfigurationError, match=r"two schemas .* other:State"):
+        schema_named("money")
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("nothing", "no schema is published as 'nothing'"),
+        ("no_such_module:State", "cannot be imported"),
+        ("acc_schemas.finance:NoState", "cannot be imported"),
+        ("acc_schemas.finance:Figure", "no state class"),
+        ("no_such_file.py", "no such file"),
+        ("typing.py", "another module named 'typing' is loaded"),
+    ],
+)
+def test_what_is_no_schema_says_so(name: str, what: str) -> None:
+    with pytest.raises(ConfigurationError, match=what) as error:
+        schema_named(name)
+    assert error.value.mend
+
+
+def test_a_file_is_a_schema(tmp_path: Path) -> None:
+    file, _ = start("catalog_clinic", tmp_path)
+    schema = schema_named(str(file))
+    assert schema.__name__ == "CatalogClinicState"
+    assert schema_named(str(file)) is schema
+    assert schema_named(f"{file}:CatalogClinicState") is schema
+    with pytest.raises(ConfigurationError, match="cannot be imported"):
+        schema_named(f"{file}:Other")
+
+
+@pytest.mark.parametrize(
+    ("code", "error", "what"),
+    [
+        ("x = 1", ConfigurationError, "no state classes"),
+        ("def", ConfigurationError, "SyntaxError"),
+        ("import sys\nsys.exit", ConfigurationError, "no state classes"),
+        (
+            "from acc import CompressedCognitiveState as S\nclass A(S): pass\nclass B(S): pass",
+            ConfigurationError,
+            "2 state classes",
+        ),
+        (
+            "from acc import CompressedCognitiveState as S\nclass A(S):\n    max_tokens = 3",
+            SchemaError,
+            "max_tokens is 3",
+        ),
+    ],
+)
+def test_a_file_that_is_no_schema_says_why(
+    tmp_path: Path, code: str, error: type[Exception], what: str
+) -> None:
+    file = tmp_path / "catalog_wrong.py"
+    file.write_text(code, encoding="utf-8")
+    try:
+        with pytest.raises(error, match=what):
+            schema_named(str(file))
+    finally:
+        sys.modules.pop("catalog_wrong", None)
