@@ -16,21 +16,27 @@ if TYPE_CHECKING:
     from acc.compress import ProposedItem as ProposedItem
     from acc.compress import Retirement as Retirement
     from acc.compress import wire_schema as wire_schema
+    from acc.compressors.langchain import LangChainCompressor as LangChainCompressor
+    from acc.compressors.openai import OpenAICompressor as OpenAICompressor
     from acc.compressors.rules import RuleCompressor as RuleCompressor
     from acc.controller import AsyncMemoryController as AsyncMemoryController
     from acc.controller import MemoryController as MemoryController
     from acc.controller import seed as seed
     from acc.controller import update_state as update_state
     from acc.errors import AccError as AccError
+    from acc.errors import ConfigurationError as ConfigurationError
     from acc.errors import ConflictError as ConflictError
     from acc.errors import PinnedOverflow as PinnedOverflow
     from acc.gate import Context as Context
     from acc.gate import Gate as Gate
     from acc.gate import Verdict as Verdict
     from acc.gates import default_gate as default_gate
+    from acc.integrations.langchain import MemoryMiddleware as MemoryMiddleware
+    from acc.integrations.langgraph import MemoryNode as MemoryNode
     from acc.items import Item as Item
     from acc.memory import Settings as Settings
     from acc.policy import Policy as Policy
+    from acc.price import Price as Price
     from acc.recall import Recall as Recall
     from acc.run import Step as Step
     from acc.slots import Slot as Slot
@@ -58,16 +64,22 @@ _HOME = {
     "Commit": "acc.commit",
     "CompressedCognitiveState": "acc.state",
     "Compressor": "acc.compress",
+    "ConfigurationError": "acc.errors",
     "ConflictError": "acc.errors",
     "Context": "acc.gate",
     "Evidence": "acc.turn",
     "Gate": "acc.gate",
     "Item": "acc.items",
+    "LangChainCompressor": "acc.compressors.langchain",
     "MemoryArtifactStore": "acc.stores.memory",
     "MemoryController": "acc.controller",
+    "MemoryMiddleware": "acc.integrations.langchain",
+    "MemoryNode": "acc.integrations.langgraph",
     "Observation": "acc.turn",
+    "OpenAICompressor": "acc.compressors.openai",
     "PinnedOverflow": "acc.errors",
     "Policy": "acc.policy",
+    "Price": "acc.price",
     "Proposal": "acc.compress",
     "ProposedItem": "acc.compress",
     "Recall": "acc.recall",

@@ -28,10 +28,11 @@ def test_the_public_names_are_this_list() -> None:
         [
             "AccError", "Artifact", "ArtifactStore", "AsyncMemoryController", "Channel",
             "ChromaArtifactStore", "Commit", "CompressedCognitiveState", "Compressor",
-            "ConflictError", "Context", "Evidence", "Gate", "Item", "MemoryArtifactStore",
-            "MemoryController", "Observation", "PinnedOverflow", "Policy", "Proposal",
-            "ProposedItem", "Recall", "Retirement", "RuleCompressor", "Settings", "Slot", "Step",
-            "Thread", "Trust", "Turn", "Verdict", "__version__", "default_gate", "seed",
+            "ConfigurationError", "ConflictError", "Context", "Evidence", "Gate", "Item",
+            "LangChainCompressor", "MemoryArtifactStore", "MemoryController", "MemoryMiddleware",
+            "MemoryNode", "Observation", "OpenAICompressor", "PinnedOverflow", "Policy", "Price",
+            "Proposal", "ProposedItem", "Recall", "Retirement", "RuleCompressor", "Settings", "Slot",
+            "Step", "Thread", "Trust", "Turn", "Verdict", "__version__", "default_gate", "seed",
             "update_state", "wire_schema",
         ]
     )  # fmt: skip
