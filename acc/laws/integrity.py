@@ -99,6 +99,13 @@ class Sources:
         items = (i.words for i in self._items.values() if i.trust < Trust.AGENT)
         return (*(o.text for o in self.lower), *items)
 
+    def texts_below(self, least: Trust) -> tuple[str, ...]:
+        """Those of `lower_texts` that rest on less than ``least``."""
+        if least >= Trust.AGENT:
+            return self.lower_texts
+        items = (i.words for i in self._items.values() if i.trust < least)
+        return (*(o.text for o in self.lower if o.trust < least), *items)
+
     @cached_property
     def spoken(self) -> tuple[str, ...]:
         """The operator's and user's words of this turn and pending ones."""

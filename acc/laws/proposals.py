@@ -158,7 +158,8 @@ def _proposers(
         draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
         return ()
     own = [c.observation.text for c in able if c.observation] + list(sources.privileged_texts)
-    if taken(said, own, sources.lower_texts) or any(repeats(said, t) for t in sources.lower_texts):
+    lower = sources.texts_below(slot.rules.write)
+    if taken(said, own, lower) or any(repeats(said, text) for text in lower):
         draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
         return ()
     known = vocabulary((*own, *sources.agent_texts))

@@ -11,7 +11,6 @@ from acc.schema.catalog import Schema
 from acc.schema.pages import own_slots
 from acc.state import CompressedCognitiveState, canonical_json
 from acc.tokens import utf8_quarter
-from acc.turn import Trust
 
 MOST_PROMPT_TOKENS = 4_000
 """Tokens of a wire schema beyond which every turn becomes notably dearer."""
@@ -22,7 +21,7 @@ TOKENS_A_PLACE = 12
 
 def advice(schema: Schema) -> list[str]:
     """What an expert would change, a line each; empty where nothing."""
-    return [*_told(schema), *_writers(schema), *_letters(schema), *_room(schema), *_cost(schema)]
+    return [*_told(schema), *_letters(schema), *_room(schema), *_cost(schema)]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
@@ -53,12 +52,6 @@ def _told(schema: Schema) -> Iterator[str]:
             and slot.name not in CompressedCognitiveState.slots()
         ):
             yield f"slot {slot.name} has neither cues nor examples: the keyless rules cannot fill it"
-
-
-def _writers(schema: Schema) -> Iterator[str]:
-    for slot in own_slots(schema):
-        if slot.rules.write is Trust.TOOL:
-            yield f"slot {slot.name} has write=Trust.TOOL: commit refuses there what repeats a tool's words"
 
 
 def _letters(schema: Schema) -> Iterator[str]:
