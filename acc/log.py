@@ -220,14 +220,20 @@ def _whole(artifacts: Sequence[Artifact]) -> list[Artifact]:
 
 def _completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
     """A turn without a word of the agent is completed by what was recorded of it."""
-    if any(o.channel in (Channel.AGENT, Channel.TOOL) for o in turn.observations):
+    if any(_is_done(o.channel, o.call_id) for o in turn.observations):
         return turn
     recorded = tuple(
         Observation(channel=a.channel, name=a.name, call_id=a.call_id, text=branch.text(a.ref))
         for a in stored
-        if a.channel in (Channel.AGENT, Channel.TOOL)
+        if _is_done(a.channel, a.call_id)
     )
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
+
+
+def _is_done(channel: Channel, call_id: str) -> bool:
+    """Whether it is the agent's doing: its words, its calls, and what they brought, documents too."""
+    brought = channel is Channel.DOCUMENT and bool(call_id)
+    return brought or channel in (Channel.AGENT, Channel.TOOL)
 
 
 def _refs(

@@ -201,6 +201,16 @@ class TestRetry:
         assert memory.open_evidence("t1", state=done.state, thread="t") == long
         assert seen(shelf, done.state) == [long, "Read it?"]
 
+    def test_a_recorded_tool_that_speaks_as_a_document_is_part_of_the_turn(self) -> None:
+        shelf = Shelf()
+        memory = memory_on(shelf)
+        first = memory.step(None, Turn.said("Look it up."), thread="t").state
+        found = Observation(channel=Channel.DOCUMENT, text="a page", name="web", call_id="c1")
+        memory.record([called("web()", "c1"), found], state=first, thread="t")
+        done = memory.step(first, Turn.said("And?"), thread="t")
+        assert done.state.branch == first.branch
+        assert seen(shelf, done.state) == ["Look it up.", "web()", "a page", "And?"]
+
     def test_an_empty_turn_after_another_is_no_accident(self) -> None:
         shelf = Shelf()
         memory = memory_on(shelf)
