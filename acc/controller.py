@@ -72,6 +72,25 @@ class MemoryController(Memory):
         """
         self.recorded(decision, state, thread)
 
+    def feedback(
+        self, target: int | str, utility: float, *, thread: str | Thread
+    ) -> tuple[str, ...]:
+        """Say how good what came of a turn was: it is told of the evidence admitted in it.
+
+        Args:
+            target: The turn's number; or the ref of one piece of evidence.
+            utility: Any finite number, higher is better (`acc.evidence.deletion` compares it).
+            thread: The conversation.
+
+        Returns:
+            Keys of the evidence that it is about; none where the turn admitted nothing.
+
+        Raises:
+            InputError: No such turn or ref, or no number.
+            StoreError: It cannot be written.
+        """
+        return self.told(target, utility, thread)
+
     def __enter__(self) -> Self:
         return self
 
@@ -103,6 +122,12 @@ class AsyncMemoryController(Memory):
     ) -> None:
         """As `MemoryController.record`."""
         await asyncio.to_thread(self.recorded, decision, state, thread)
+
+    async def feedback(
+        self, target: int | str, utility: float, *, thread: str | Thread
+    ) -> tuple[str, ...]:
+        """As `MemoryController.feedback`."""
+        return await asyncio.to_thread(self.told, target, utility, thread)
 
     async def __aenter__(self) -> Self:
         return self

@@ -195,6 +195,15 @@ class Memory:
         with self.lock:
             self.log_of(whose(thread)).record(prior, decision)
 
+    def told(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
+        """What stands behind ``feedback``."""
+        from acc.evidence.feedback import tell
+
+        who = whose(thread)
+        with self.lock:
+            log = self.audit_of(who)
+            return tell(self.artifacts, log, who, target, utility, self.now())
+
     @contextmanager
     def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[Run]:
         """A run of one turn; no other step of the thread may be under way.

@@ -11,7 +11,17 @@ from typing import Annotated
 
 import typer
 
+from acc.cli import evidence_commands
+from acc.cli.doctor_options import (
+    Api,
+    ApiOption,
+    AskedOption,
+    EndpointOption,
+    LookOption,
+    SecondsOption,
+)
 from acc.cli.eval_commands import evaluation
+from acc.cli.evidence_commands import TenantOption
 from acc.cli.options import (
     BoundOption,
     ChannelOption,
@@ -27,6 +37,7 @@ from acc.cli.options import (
     PriceOption,
     QuietOption,
     RepairOption,
+    ReportOption,
     SchemaOption,
     ServerOption,
     StyleOption,
@@ -92,6 +103,7 @@ def replay(
     model: ModelOption = "",
     mode: ModeOption = CompressorMode.REVISE,
     price: PriceOption = None,
+    report: ReportOption = None,
 ) -> Work:
     """Replay a conversation turn by turn, and watch the state."""
     from acc.cli.replay import Wanted
@@ -102,7 +114,7 @@ def replay(
         max_tokens=max_tokens, style=style, schema=schema_class(schema),
         channels=dict(map(tool_channel, channel or ())),
         json=json, repair=repair, turns=turns, quiet=quiet,
-        model=model, mode=mode.value, price=token_price(price),
+        model=model, mode=mode.value, price=token_price(price), report=report,
     )  # fmt: skip
     return lambda: work(wanted)
 
@@ -188,8 +200,37 @@ def retire(
 
 
 @app.command()
+def doctor(
+    endpoint: EndpointOption = "",
+    model: AskedOption = "",
+    api: ApiOption = Api.CHAT,
+    seconds: SecondsOption = 60.0,
+    memory: MemoryOption = HERE,
+    tenant: TenantOption = "default",
+    dry_run: LookOption = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Tell what works and what does not: installation and memory, or a model's endpoint."""
+    if endpoint:
+        from acc.cli.doctor_endpoint import examine_endpoint
+
+        return lambda: examine_endpoint(
+            endpoint, model=model, api=api.value, seconds=seconds, as_json=json
+        )
+    from acc.cli.doctor import examine as work
+
+    return lambda: work(
+        memory, tenant, repair=not dry_run, server=server_address(server), as_json=json
+    )
+
+
+@app.command()
 def threads(memory: MemoryOption = HERE, json: JsonOption = False) -> Work:
     """List the threads of a memory."""
     from acc.cli.show import threads as work
 
     return lambda: work(memory, as_json=json)
+
+
+evidence_commands.register(app)

@@ -87,6 +87,10 @@ ChannelOption = Annotated[
 OutOption = Annotated[
     str, typer.Option("--json", metavar="OUT", help="Write a JSON object a turn; - for stdout.")
 ]
+ReportOption = Annotated[
+    Path | None,
+    typer.Option("--report", metavar="FILE", help="Write an HTML page to look at any turn."),
+]
 RepairOption = Annotated[
     bool, typer.Option("--repair", help="Mend broken characters and tool results.")
 ]

@@ -43,13 +43,16 @@ def verify_logs(
     if as_json:
         told_json([
             {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
-             "head": each.last["state"]["hash"]}
-            for each, count in zip(found, counts, strict=True)
+             "redacted": redacted, "head": each.last["state"]["hash"]}
+            for each, (count, redacted) in zip(found, counts, strict=True)
         ])  # fmt: skip
         return
-    for each, count in zip(found, counts, strict=True):
+    for each, (count, redacted) in zip(found, counts, strict=True):
         ends = each.last["state"]["hash"]
-        print(f"{each.thread.thread}: {count:,} commits recomputed, all equal; head {ends}")
+        gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
+        print(
+            f"{each.thread.thread}: {count - redacted:,} commits recomputed, all equal; {gone}head {ends}"
+        )
 
 
 def _recomputed(
@@ -57,7 +60,7 @@ def _recomputed(
     head: str,
     schema: type[CompressedCognitiveState] | None,
     max_tokens: int | None,
-) -> int:
+) -> tuple[int, int]:
     policies: dict[str, Policy] = {}
     seen = set()
     try:
@@ -66,7 +69,8 @@ def _recomputed(
                 seen.add(fingerprint)
                 policy = policy_of(record, schema=schema, max_tokens=max_tokens)
                 policies[policy.fingerprint] = policy
-        return verify(logged.log, policies, head=head)
+        redacted: list[int] = []
+        return verify(logged.log, policies, head=head, redacted=redacted), len(redacted)
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
             f"not a record of this library: {type(error).__name__} {error}",

@@ -9,6 +9,8 @@ from typing import Any
 
 from acc.errors import StoreError
 
+_HALF = ".half"
+
 
 def begin(path: Path, value: Any) -> None:
     """Write ``value`` to ``path``: all of it or, if the process is killed, nothing.
@@ -54,8 +56,11 @@ def read(path: Path) -> Any:
 
 
 def wipe(path: Path) -> None:
-    """Overwrite the file, then remove it."""
+    """Take the mark away at once, then overwrite and remove what it said."""
     if path.exists():
+        if not path.name.endswith(_HALF):
+            # From here on it is as if it had never been whole: zeros are no mark.
+            path = path.replace(half_of(path))
         with path.open("r+b") as file:
             file.write(bytes(path.stat().st_size))
             file.flush()
@@ -65,7 +70,7 @@ def wipe(path: Path) -> None:
 
 def half_of(path: Path) -> Path:
     """Where a mark stands until it is whole."""
-    return path.with_name(f".{path.name}.half")
+    return path.with_name(f".{path.name}{_HALF}")
 
 
 def _sync(folder: Path) -> None:

@@ -42,7 +42,9 @@ class Erased:
     def rests_alone(self, node: Mapping[str, Any], items: Collection[str] = ()) -> bool:
         """Whether all that an item or a proposal names is erased, or an item that went with it."""
         named = node.get("sources") or node.get("cites") or ()
-        return bool(named) and all(ref in self.refs or ref in items for ref in named)
+        # The diff of an item's sources is a list of two lists, and rests on nothing itself.
+        refs = [ref for ref in named if isinstance(ref, str)]
+        return bool(refs) and all(ref in self.refs or ref in items for ref in refs)
 
 
 def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[str]]:
@@ -99,12 +101,12 @@ class _Scrub:
 
     def blanks(self, node: Mapping[str, Any]) -> bool:
         """Whether all that ``node`` says goes."""
-        if node.get("ref") in self.erased.refs and ("text" in node or "artifact" in node):
+        if str(node.get("ref")) in self.erased.refs and ("text" in node or "artifact" in node):
             return True
         if "sources" in node:
             return self.erased.rests_alone(node)
         about = node.get("item") if isinstance(node.get("item"), str) else node.get("id")
-        if about in self.items and about:
+        if isinstance(about, str) and about in self.items:
             return True
         return self.erased.rests_alone(node, self.items)
 

@@ -7,80 +7,24 @@ was lifted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from acc.errors import ConfigurationError
-from acc.evidence.addition import Judgement
-from acc.evidence.audits import Audits, cited_in, read
-from acc.evidence.deletion import Both, Deletion, Doomed, Either
-from acc.evidence.holds import holds
-from acc.evidence.shelf import Shelf, ShelfName
+from acc.evidence.deletion import Deletion
+from acc.evidence.retention_plan import (
+    DEFAULT_KINDS,
+    KINDS,
+    Plan,
+    Planning,
+    PrunedKind,
+)
+from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
-from acc.evidence.tombstones import managed, marks_retirement
-from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, turn_ledger
-from acc.store import Artifact, ArtifactStore, Thread
-
-PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
-KINDS: tuple[PrunedKind, ...] = (
-    "observation", "set_aside", "document", "experience", "quarantine",
-)  # fmt: skip
-DEFAULT_KINDS: tuple[PrunedKind, ...] = ("document", "experience")
-"""What a prune looks at unless told: raw turns and what left a state are not among it."""
-
-_SHELF: dict[str, ShelfName] = {
-    "document": "documents",
-    "experience": "experiences",
-    "quarantine": "quarantine",
-}
-
-
-@dataclass(frozen=True)
-class Doom:
-    """Evidence that would be deleted, or is protected from it.
-
-    Attributes:
-        ref: What citations call it.
-        kind: What it is.
-        thread: Its thread's name; empty for a namespace's own.
-        why: The policy's reason; for what is protected, what protects it.
-        ids: Its records.
-    """
-
-    ref: str
-    kind: str
-    thread: str
-    why: str
-    ids: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a prune would do.
-
-    Attributes:
-        space: The namespace.
-        t: The time by kind: commits so far, or executions.
-        looked_at: Pieces of evidence that the policy judged.
-        doomed: What would go.
-        protected: What the policy would delete, and something protects.
-        readings: Of a combined policy, how many its union and its intersection would delete.
-    """
-
-    space: Thread
-    t: dict[str, int]
-    looked_at: int
-    doomed: tuple[Doom, ...]
-    protected: tuple[Doom, ...]
-    readings: dict[str, int]
-
-    @property
-    def ids(self) -> list[str]:
-        """The records that would go."""
-        return [id_ for doom in self.doomed for id_ in doom.ids]
+from acc.evidence.tombstones import managed
+from acc.store import ArtifactStore, Thread
 
 
 class Retention:
@@ -147,7 +91,7 @@ class Retention:
                 f"no kind {unknown[0]!r}", where="kinds", mend=f"use {', '.join(KINDS)}"
             )
         with self._lock:
-            return _Planning(self._store, self._folder, space, states or {}).plan(policy, kinds)
+            return Planning(self._store, self._folder, space, states or {}).plan(policy, kinds)
 
     def prune(self, plan: Plan) -> int:
         """Do what ``plan`` says, all of it or, if the process is killed before it begins, nothing.
@@ -164,131 +108,3 @@ class Retention:
                 Standing(Shelf(self._store, plan.space, "usage"), self._now).prune(plan.ids)
                 self._forget()
         return len(plan.ids)
-
-
-class _Planning:
-    def __init__(
-        self,
-        store: ArtifactStore,
-        folder: Path | None,
-        space: Thread,
-        states: Mapping[str, Sequence[Mapping[str, Any]]],
-    ) -> None:
-        self._store = managed(store)
-        self._space = space
-        self._audits = Audits(store, folder, space)
-        self._threads = {t.key: t for t in self._audits.threads()}
-        self._states = {
-            key: states.get(t.thread) or self._audits.newest(t) for key, t in self._threads.items()
-        }
-        self._usage = Shelf(store, space, "usage").records()
-        self._holds = holds(self._usage)
-        self._cited = dict(self._all_cited())
-
-    def plan(self, policy: Deletion, kinds: Sequence[PrunedKind]) -> Plan:
-        doomed: list[Doom] = []
-        protected: list[Doom] = []
-        times: dict[str, int] = {}
-        readings: dict[str, int] = {}
-        looked_at = 0
-        for ledger, group in self._groups(kinds):
-            usages = self._usages(ledger, group)
-            looked_at += len(usages)
-            for kind in {usage.kind for usage in usages}:
-                times[kind] = ledger.t
-            for key, why in policy(usages, ledger.t).items():
-                shield = self._shield(group[key])
-                place = protected if shield else doomed
-                place.append(self._doom(group[key], shield or why))
-            for name, found in _readings(policy, usages, ledger.t).items():
-                readings[name] = readings.get(name, 0) + len(found)
-        return Plan(self._space, times, looked_at, tuple(doomed), tuple(protected), readings)
-
-    def _groups(
-        self, kinds: Sequence[PrunedKind]
-    ) -> Iterator[tuple[Ledger, dict[str, list[Artifact]]]]:
-        """Evidence by key, each group with the ledger whose time it lives in."""
-        raw = [kind for kind in kinds if kind not in _SHELF]
-        turns = _grouped(
-            [
-                *(a for key in self._threads if raw for a in self._of_thread(key, raw)),
-                *(self._on_shelf("documents") if "document" in kinds else ()),
-            ]
-        )
-        if turns:
-            yield turn_ledger(self._audits.paths(), self._usage, read), turns
-        for kind in ("experience", "quarantine"):
-            if kind in kinds:
-                yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
-
-    def _of_thread(self, key: str, kinds: Sequence[str]) -> Iterator[Artifact]:
-        ids = self._store.ids(self._space.tenant, thread=key)
-        found = self._store.get(self._space.tenant, ids)
-        return (artifact for artifact in found if artifact.kind in kinds)
-
-    def _on_shelf(self, name: ShelfName) -> list[Artifact]:
-        return Shelf(self._store, self._space, name).records()
-
-    def _usages(self, ledger: Ledger, group: Mapping[str, Sequence[Artifact]]) -> list[Usage]:
-        ordered = sorted(group.values(), key=lambda parts: (parts[0].at, parts[0].id))
-        return [
-            ledger.usage(
-                parts[0], added=ledger.time_of(parts[0].at), prior=_prior(parts[0]), order=order
-            )
-            for order, parts in enumerate(ordered)
-        ]
-
-    def _shield(self, parts: Sequence[Artifact]) -> str:
-        first = parts[0]
-        if (held := self._holds.on(evidence_key(first))) is not None:
-            return f"held: {held}"
-        if (by := self._cited.get(evidence_key(first))) is not None:
-            return f"cited by {by}"
-        if first.thread not in self._threads:
-            return ""
-        if any(map(marks_retirement, parts)):
-            return "says that a rule was lifted"
-        states = self._states[first.thread]
-        if not states:
-            return "the thread's current state is not known"
-        if first.turn >= min(int(state["turn"]) for state in states) - 1:
-            return "the next turn reads it"
-        return ""
-
-    def _all_cited(self) -> Iterator[tuple[str, str]]:
-        owners = [self._space.key, *self._threads]
-        for key, states in self._states.items():
-            for state in states:
-                for ref, by in cited_in(state).items():
-                    near, slash, far = ref.partition("/")
-                    of = [o for o in owners if o.startswith(near)] if slash else [key]
-                    for owner in (*of, self._space.key):
-                        yield f"{owner}:{far if slash else ref}", f"{by} of {self._name(key)}"
-
-    def _doom(self, parts: Sequence[Artifact], why: str) -> Doom:
-        first = parts[0]
-        ids = tuple(part.id for part in parts)
-        return Doom(first.ref, first.kind, self._name(first.thread), why, ids)
-
-    def _name(self, key: str) -> str:
-        return self._threads[key].thread if key in self._threads else ""
-
-
-def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> dict[str, Doomed]:
-    if not isinstance(policy, Either | Both):
-        return {}
-    pair = (policy.one, policy.other)
-    return {"union": Either(*pair)(usages, t), "intersection": Both(*pair)(usages, t)}
-
-
-def _grouped(artifacts: Iterable[Artifact]) -> dict[str, list[Artifact]]:
-    found: dict[str, list[Artifact]] = {}
-    for artifact in artifacts:
-        found.setdefault(evidence_key(artifact), []).append(artifact)
-    return found
-
-
-def _prior(artifact: Artifact) -> float | None:
-    if artifact.kind not in ("document", "experience"):
-        return None
-    return Judgement.model_validate_json(artifact.reason).utility

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ class Rows:
     def __len__(self) -> int:
         return len(self._names)
 
-    def add(self, name: str, vector: Sequence[float]) -> None:
+    def add(self, name: str, vector: Sequence[float] | NDArray[np.float32]) -> None:
         """Append a vector."""
         row = np.asarray(vector, np.float32)
         count = len(self._names)
@@ -37,14 +37,27 @@ class Rows:
         self._matrix = self._matrix[kept]
         self._names = [self._names[at] for at in kept]
 
-    def best(self, vector: Sequence[float], k: int, likeness: Likeness) -> list[tuple[str, float]]:
-        """The ``k`` most alike, best first; of equals the later first."""
+    @property
+    def matrix(self) -> NDArray[np.float32]:
+        """A row for each vector."""
+        return self._matrix[: len(self._names)]
+
+    def best(
+        self,
+        vector: Sequence[float] | NDArray[np.float32],
+        k: int,
+        likeness: Likeness,
+        keep: Callable[[str], bool] | None = None,
+    ) -> list[tuple[str, float]]:
+        """The ``k`` most alike, best first; of equals the later first. ``keep`` passes names."""
         if not self._names or k < 1:
             return []
-        rows = self._matrix[: len(self._names)]
-        scores = likeness(np.asarray(vector, np.float32), rows)
+        scores = likeness(np.asarray(vector, np.float32), self.matrix)
+        if keep is not None:
+            kept = np.fromiter(map(keep, self._names), np.bool_, len(self._names))
+            scores = np.where(kept, scores, np.float32(-np.inf))
         most = min(k, len(scores))
         least = np.partition(scores, -most)[-most]
         found = np.flatnonzero(scores >= least)
         ranked = sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
-        return [(self._names[at], float(scores[at])) for at in ranked]
+        return [(self._names[at], float(scores[at])) for at in ranked if scores[at] > -np.inf]

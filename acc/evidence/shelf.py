@@ -48,12 +48,9 @@ class Shelf:
         self.name = name
         self._key = space.key
         self._records: list[Artifact] = []
-        self._in_step = False
 
     def refresh(self) -> None:
-        """Read what was added since the last look; once is enough where nobody else may write."""
-        if self._in_step and not self.store.shared:
-            return
+        """Read what was added since the last look, by this object or another."""
         batch = _FIRST_READ
         while True:
             first = len(self._records) + 1
@@ -63,7 +60,6 @@ class Shelf:
             if len(found) < batch:
                 break
             batch = min(batch * 2, _LARGEST_READ)
-        self._in_step = True
 
     def reread(self, ids: Sequence[str]) -> None:
         """Read these records anew: they were replaced."""
@@ -83,7 +79,7 @@ class Shelf:
     def append(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
         """Put ``artifacts`` at the end, in order; as they stand there.
 
-        Several processes may append at the same time: each finds places of its own.
+        Several may append at the same time: each finds places of its own.
 
         Raises:
             ConflictError: Others took every place that was tried.
@@ -92,11 +88,9 @@ class Shelf:
         for _ in range(_ATTEMPTS):
             self.refresh()
             placed = self._placed(artifacts)
-            self._in_step = False
             self.store.add(self.space.tenant, placed)
-            if not self.store.shared or self._is_mine(placed):
+            if self._is_mine(placed):
                 self._records.extend(placed)
-                self._in_step = True
                 return placed
         raise ConflictError(
             "other processes write to this shelf all the time",

@@ -26,7 +26,7 @@ from acc.stores.chroma_client import (
 from acc.stores.chroma_collections import TenantCollections
 from acc.stores.chroma_embedded import EmbeddedConnection
 from acc.stores.chroma_errors import translated
-from acc.stores.chroma_managed import deleted, listed, replaced, vectors
+from acc.stores.chroma_managed import ManagedRecords
 from acc.stores.chroma_rows import Row, from_row, row_id, to_rows
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ GET_BATCH = 300
 """Ids in one read: as many as the hosted Chroma returns at once."""
 
 
-class ChromaArtifactStore:
+class ChromaArtifactStore(ManagedRecords):
     """Artifacts in Chroma. For any number of threads; not across a fork.
 
     Args:
@@ -57,6 +57,8 @@ class ChromaArtifactStore:
     Attributes:
         directory: The embedded path; None where the files are not this process's.
         after_kill: Whether the process before may have been killed.
+        revision: Goes up with every write of this object's; ``rewrites`` with those alone that
+            replaced or deleted something.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class ChromaArtifactStore:
         self._closed = False
         self.directory: Path | None = None
         self.after_kill = False
+        self.revision = self.rewrites = 0
 
     @classmethod
     def embedded(cls, path: str | Path) -> Self:
@@ -159,8 +162,7 @@ class ChromaArtifactStore:
         rows = to_rows(tenant, artifacts)
         if not rows:
             return
-        with self._writing, self._watched(tenant, "the records cannot be written"):
-            self._recover()
+        with self._changing(tenant, "the records cannot be written"):
             collection = self._collections.ensured(tenant)
             for start in range(0, len(rows), ADD_BATCH):
                 self._write(collection, rows[start : start + ADD_BATCH])
@@ -181,67 +183,6 @@ class ChromaArtifactStore:
             for start in range(0, len(keys) if collection is not None else 0, GET_BATCH):
                 self._read(collection, keys[start : start + GET_BATCH], found)
         return [found[id_] for id_ in ids if id_ in found]
-
-    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """The ids of all records, or of those of this kind or thread, sorted; linear in the tenant's.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        with self._reading(tenant) as collection:
-            if collection is None:
-                return []
-            return listed(self._ask, collection, kind=kind, thread=thread)
-
-    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, over what stands under their ids; see `acc.store.ManagedStore`.
-
-        Raises:
-            StoreError: A record is beyond `acc.stores.limits`, or cannot be written.
-        """
-        self._check_usable()
-        if rows := to_rows(tenant, artifacts):
-            with self._writing, self._watched(tenant, "the records cannot be replaced"):
-                self._recover()
-                replaced(self._ask, self._collections.ensured(tenant), rows)
-
-    def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Take the records of these ids out, with their vectors. Absent ones are passed over.
-
-        Raises:
-            StoreError: They cannot be deleted.
-        """
-        self._check_usable()
-        with self._writing, self._watched(tenant, "the records cannot be deleted"):
-            self._recover()
-            if (collection := self._collections.existing(tenant)) is not None:
-                deleted(self._ask, collection, ids)
-
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The vectors of these ids; see `acc.store.ManagedStore`.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        with self._reading(tenant) as collection:
-            # A lost vector is an answer, not a failure of the connection: no `_ask` here.
-            return vectors(self._patience, collection, ids) if collection is not None else {}
-
-    def compact(self) -> bool:
-        """Rewrite the files, so that nothing deleted is left in them; see `acc.store.ManagedStore`.
-
-        Some 0.7 ms for each record: every vector is made anew.
-
-        Raises:
-            StoreError: They cannot be rewritten.
-        """
-        self._check_usable()
-        with self._writing, translated("the files cannot be rewritten", self._where):
-            self._recover()
-            done = self._connection.scrub()
-            client = self._connection.client
-            self._collections = TenantCollections(client, self._ask, shared=self._shared)
-            return done
 
     def close(self) -> None:
         """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`.
@@ -296,6 +237,13 @@ class ChromaArtifactStore:
             self._connection.recover()
             client = self._connection.client
             self._collections = TenantCollections(client, self._ask, shared=self._shared)
+
+    @contextmanager
+    def _changing(self, tenant: str, doing: str) -> Iterator[None]:
+        with self._writing, self._watched(tenant, doing):
+            self.revision += 1
+            self._recover()
+            yield
 
     @contextmanager
     def _watched(self, tenant: str, doing: str) -> Iterator[None]:

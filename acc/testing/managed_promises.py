@@ -86,7 +86,28 @@ def _vectors(case: Case) -> None:
         )
 
 
-MANAGED: tuple[Callable[[Case], None], ...] = (_lists, _replaces, _deletes, _vectors)
+def _compacts(case: Case) -> None:
+    """It rewrites its files without losing a record, a vector, or what is added next."""
+    store = _managed(case)
+    records = [case.artifact(seq, f"compact {seq}", thread="compacted") for seq in range(1, 131)]
+    store.add(case.tenant, records)
+    store.delete(case.tenant, [records[0].id])
+    require(isinstance(store.compact(), bool), "compact() does not say whose the files are")
+    late = case.artifact(500, "added after", thread="compacted")
+    store.add(case.tenant, [late])
+    kept = [*records[1:], late]
+    case.expect(kept)
+    found = store.vectors(case.tenant, [a.id for a in kept])
+    require(len(found) == len(kept), f"of {len(kept)} vectors {len(found)} are left")
+
+
+MANAGED: tuple[Callable[[Case], None], ...] = (
+    _lists,
+    _replaces,
+    _deletes,
+    _vectors,
+    _compacts,
+)
 
 
 def require(condition: bool, breach: str) -> None:

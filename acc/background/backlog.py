@@ -1,0 +1,260 @@
+"""Finished turns in their order, and which of them is being committed. No I/O; for any number of threads."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+
+from acc.background.unread import with_unread
+from acc.policy import Policy
+from acc.run import Step
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Turn
+
+MOST_KNOWN = 512
+"""Carried states whose turns are committed that are still known; of older ones the audit log knows."""
+
+State = CompressedCognitiveState
+
+
+@dataclass(eq=False)
+class Finished:
+    """A finished turn: stored and claimed, and to be committed.
+
+    Attributes:
+        thread: Whose it is.
+        turn: The turn, numbered.
+        branch: Where its evidence stands.
+        parent: The state it goes on from; where ``before`` is given, that one's result is.
+        before: The finished turn before it, if that was not committed either.
+        step: What its commit did.
+        error: What its commit raised.
+        is_told: Whether anybody was told of the error.
+        ended: Done when a commit of it has ended, in whichever way.
+    """
+
+    thread: Thread
+    turn: Turn
+    branch: str
+    parent: State
+    before: Finished | None = None
+    step: Step | None = None
+    error: BaseException | None = None
+    is_told: bool = False
+    ended: Future[None] = field(default_factory=Future)
+
+    @property
+    def prior(self) -> State:
+        """CCS_t-1, once the turn before is committed."""
+        before = self.before
+        return before.step.state if before is not None and before.step is not None else self.parent
+
+    def standing(self, policy: Policy) -> State:
+        """CCS_t; until it is committed the newest state before it, with what is pending."""
+        if self.step is not None:
+            return self.step.state
+        origin = self.parent if self.before is None else self.before.standing(policy)
+        if origin.branch != self.branch:
+            origin = origin.on_branch(self.branch)
+        return with_unread(origin, self.turn, policy)
+
+
+class _Lane:
+    """The finished turns of one thread that no commit has taken in."""
+
+    def __init__(self) -> None:
+        self.jobs: deque[Finished] = deque()
+        self.is_running = False
+        self.idle: Future[None] = Future()
+
+
+class Backlog:
+    """The lanes of all threads, and the states that are carried while their turns wait.
+
+    Args:
+        a_thread: Finished turns of one thread at the most.
+        in_all: Finished turns of all threads that are being worked on, at the most.
+    """
+
+    def __init__(self, a_thread: int, in_all: int) -> None:
+        self._a_thread = a_thread
+        self._in_all = in_all
+        self._lock = Lock()
+        self._lanes: dict[str, _Lane] = {}
+        self._known: OrderedDict[str, Finished] = OrderedDict()
+        self._steps: OrderedDict[str, deque[Step]] = OrderedDict()
+        self._mended: dict[str, list[BaseException]] = {}
+
+    def of(self, state: State) -> Finished | None:
+        """The finished turn that ``state`` carries as the last, if it is known."""
+        with self._lock:
+            return self._known.get(state.hash)
+
+    def know(self, state: State, job: Finished) -> None:
+        """From now on ``state`` carries ``job`` as its last turn."""
+        with self._lock:
+            self._known[state.hash] = job
+            self._forget()
+
+    def offer(self, job: Finished) -> Future[None] | None:
+        """Take ``job`` in; or, where there is no room, what to wait for before trying again.
+
+        Raises:
+            BaseException: There is no room, and what stopped the thread's commits is this.
+        """
+        with self._lock:
+            lane = self._lanes.setdefault(job.thread.key, _Lane())
+            head = lane.jobs[0] if lane.jobs else None
+            if head is not None and len(lane.jobs) >= self._a_thread:
+                if head.error is not None and not lane.is_running:
+                    head.is_told = True
+                    raise head.error
+                return head.ended
+            busy = [each for each in self._lanes.values() if each.is_running and each.jobs]
+            if sum(len(each.jobs) for each in busy) >= self._in_all:
+                return busy[0].jobs[0].ended
+            lane.jobs.append(job)
+            return None
+
+    def take_up(self, jobs: Sequence[Finished]) -> Finished | None:
+        """Queue what another process finished, unless it is queued already; the last of it."""
+        last = None
+        for job in jobs:
+            with self._lock:
+                lane = self._lanes.setdefault(job.thread.key, _Lane())
+                place = (job.branch, job.turn.number)
+                known = (j for j in lane.jobs if (j.branch, j.turn.number) == place)
+                queued = next(known, None)
+                if queued is None:
+                    job.before = last if last is not None and last.step is None else None
+                    lane.jobs.append(job)
+                last = queued or job
+        return last
+
+    def last(self, key: str) -> Finished | None:
+        """The latest finished turn of a thread that no commit has taken in."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            return lane.jobs[-1] if lane is not None and lane.jobs else None
+
+    def start(self, key: str) -> bool:
+        """Whether the caller has to begin working on a lane: it has turns, and nobody works on it."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            if lane is None or lane.is_running or not lane.jobs:
+                return False
+            head = lane.jobs[0]
+            if head.error is not None:
+                if not head.is_told:
+                    self._mended.setdefault(key, []).append(head.error)
+                head.error, head.is_told, head.ended = None, False, Future()
+            lane.is_running, lane.idle = True, Future()
+            return True
+
+    def next(self, key: str) -> Finished | None:
+        """The turn to commit now; None when all are, and the lane is nobody's again."""
+        with self._lock:
+            lane = self._lanes[key]
+            if lane.jobs:
+                return lane.jobs[0]
+            self._stop(lane)
+            del self._lanes[key]
+            return None
+
+    def done(self, job: Finished, step: Step) -> None:
+        """``job`` is committed."""
+        with self._lock:
+            self._lanes[job.thread.key].jobs.popleft()
+            job.step, job.before = step, None
+            self._steps.setdefault(job.thread.key, deque(maxlen=self._a_thread)).append(step)
+            self._steps.move_to_end(job.thread.key)
+            if len(self._steps) > MOST_KNOWN:
+                self._steps.popitem(last=False)
+            self._forget()
+        job.ended.set_result(None)
+
+    def failed(self, job: Finished, error: BaseException, *, told: bool) -> None:
+        """The commit of ``job`` raised ``error``: it and what is behind it wait for the next `start`."""
+        with self._lock:
+            job.error, job.is_told = error, told
+            self._stop(self._lanes[job.thread.key])
+        job.ended.set_result(None)
+
+    def interrupted(self, key: str) -> None:
+        """Whoever worked on a lane is gone."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            if lane is not None and lane.is_running:
+                self._stop(lane)
+
+    def stopped(self, key: str) -> Finished | None:
+        """The turn whose commit failed, and at which the lane stands."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            head = lane.jobs[0] if lane is not None and lane.jobs else None
+            return head if head is not None and head.error is not None else None
+
+    def waiting(self, key: str) -> int:
+        """Finished turns of a thread that no commit has taken in."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            return len(lane.jobs) if lane is not None else 0
+
+    def working(self, key: str = "") -> list[Future[None]]:
+        """Done when a lane that is worked on stands still: that of one thread, or each."""
+        with self._lock:
+            return [
+                lane.idle
+                for name, lane in self._lanes.items()
+                if lane.is_running and key in ("", name)
+            ]
+
+    def ready(self, key: str = "") -> list[str]:
+        """Threads with turns that nobody works on and nothing stops; only ``key``, if given."""
+        with self._lock:
+            return [
+                name
+                for name, lane in self._lanes.items()
+                if lane.jobs
+                and key in ("", name)
+                and not (lane.is_running or lane.jobs[0].error is not None)
+            ]
+
+    def unfinished(self, key: str = "") -> bool:
+        """Whether there are turns, of one thread or of any, that no commit has taken in."""
+        with self._lock:
+            return any(lane.jobs for name, lane in self._lanes.items() if key in ("", name))
+
+    def untold(self) -> list[BaseException]:
+        """The errors that nobody was told of; now somebody is."""
+        with self._lock:
+            heads = [lane.jobs[0] for lane in self._lanes.values() if lane.jobs]
+            errors = [error for mended in self._mended.values() for error in mended]
+            self._mended.clear()
+            for head in heads:
+                if head.error is not None and not head.is_told:
+                    head.is_told = True
+                    errors.append(head.error)
+            return errors
+
+    def news(self, key: str) -> tuple[tuple[Step, ...], tuple[BaseException, ...]]:
+        """What was committed, and what went wrong and was mended, since this was last asked."""
+        with self._lock:
+            return tuple(self._steps.pop(key, ())), tuple(self._mended.pop(key, ()))
+
+    def _stop(self, lane: _Lane) -> None:
+        lane.is_running = False
+        lane.idle.set_result(None)
+
+    def _forget(self) -> None:
+        """Forget the oldest carried states whose turns are committed."""
+        excess = len(self._known) - MOST_KNOWN
+        old = (
+            [key for key, job in self._known.items() if job.step is not None] if excess > 0 else []
+        )
+        for key in old[:excess]:
+            del self._known[key]

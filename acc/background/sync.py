@@ -1,0 +1,188 @@
+"""A background memory on threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
+from typing import Self
+
+from acc.background.entrance import Entrance, OnError
+from acc.background.entries import Entry
+from acc.controller import MemoryController, Stored
+from acc.memory import whose
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.turn import Observation, Turn
+
+
+class BackgroundMemory:
+    """A memory whose commits are made behind the agent, on threads of their own.
+
+    Per thread in order and one at a time, across threads at the same time. What `finish` returns
+    is what the caller keeps, and checkpoints: a state like any other, in which the finished turn is
+    pending. Whoever goes on from it, in whatever process, has the turn: `begin` finds the commit
+    that was made of it meanwhile, or makes it now; `MemoryController.step` folds it in.
+    """
+
+    def __init__(
+        self,
+        memory: MemoryController,
+        *,
+        threads: int = 2,
+        a_thread: int = 4,
+        in_all: int = 64,
+        on_error: OnError | None = None,
+    ) -> None:
+        """Take a memory. It stays the caller's, to be closed after this one.
+
+        Args:
+            memory: What commits.
+            threads: Commits that are made at the same time.
+            a_thread: Finished turns of one conversation that may wait for their commit; `finish`
+                waits for a place.
+            in_all: Those of all conversations.
+            on_error: Called with the conversation and the error when a commit raises, in the
+                thread that made it. Without it the next entry tells.
+
+        Raises:
+            ConfigurationError: No place for a single turn.
+        """
+        self._memory = memory
+        self._entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acc-background")
+
+    def begin(
+        self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
+    ) -> Entry:
+        """Begin a turn: join what was committed, store the user's words, tell what to read.
+
+        A finished turn whose commit is not there yet is pending in `Entry.state`, and among what
+        the agent reads. A commit of a state that ``state`` does not come from, as after a
+        rewind, is not joined.
+
+        Args:
+            state: What `finish` returned, or a committed state, or the canonical JSON of either;
+                None for the first turn of a thread.
+            turn: The user's words; the agent's are given to `finish`.
+            thread: The conversation.
+            wait: Seconds to wait for commits under way; None until they are made.
+
+        Raises:
+            AccError: A commit behind raised this; the turns are stored, and wait. Each entry tries
+                it once more and waits for it, until it is mended. With an ``on_error`` only
+                `PinnedOverflow` is raised here, and the agent goes on behind the others.
+            StateError: The state was edited, or is not of this schema.
+            StoreError: The words cannot be stored, or this memory is closed.
+        """
+        looked = self._entrance.look(state, turn, thread)
+        strict = self._entrance.must_wait(looked.thread.key)
+        self._work(looked.thread.key)
+        self._stand_still(looked.thread.key, None if strict else wait)
+        return self._entrance.enter(looked, strict=self._entrance.must_wait(looked.thread.key))
+
+    def finish(
+        self, entry: Entry, decision: Sequence[Observation] = ()
+    ) -> CompressedCognitiveState:
+        """Store the finished turn, have it committed behind, and return at once.
+
+        Args:
+            entry: What `begin` returned.
+            decision: What tools told and the agent did and said, in its order.
+
+        Returns:
+            The state to keep: the turn is pending in it.
+
+        Raises:
+            StoreError: The turn cannot be stored; nothing of it will be committed.
+            ConflictError: Another process is stepping from the same state.
+            AccError: There is no place left behind a commit that raised this. The turn is stored;
+                `last_state` finds it.
+        """
+        job = self._entrance.store(entry, decision)
+        self._work(job.thread.key)
+        while (full := self._entrance.backlog.offer(job)) is not None:
+            wait([full])
+        kept = self._entrance.carrying(job)
+        self._work(job.thread.key)
+        return kept
+
+    def last_state(
+        self, thread: str | Thread, *, first: Stored = None
+    ) -> CompressedCognitiveState | None:
+        """Where a thread stands, for callers that keep no state: also after a kill.
+
+        Args:
+            thread: The conversation.
+            first: The state that it began with, such as a seed: used where nothing was ever committed.
+
+        Returns:
+            The newest committed state by the audit log, with the finished turns that no commit
+            has taken in pending in it; ``first`` where there is neither.
+        """
+        return self._entrance.resumed(thread, first)
+
+    def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
+        """Wait until nothing is committed any more, of one thread or of all.
+
+        Returns:
+            Whether every finished turn is committed.
+
+        Raises:
+            AccError: A commit raised this, and nobody was told yet.
+        """
+        key = whose(thread).key if thread else ""
+        for name in self._entrance.backlog.ready(key):
+            self._work(name)
+        self._stand_still(key, seconds)
+        self._entrance.tell()
+        return not self._entrance.backlog.unfinished(key)
+
+    def close(self, *, seconds: float | None = None) -> bool:
+        """Commit what waits, then stop. A process that ends without it does so too.
+
+        What is not committed within ``seconds`` stays stored, and is committed after a later
+        `begin` or `last_state`. Safe to repeat.
+
+        Returns:
+            Whether every finished turn is committed.
+
+        Raises:
+            AccError: A commit raised this, and nobody was told yet.
+        """
+        self._entrance.shut()
+        try:
+            return self.drain(seconds=seconds)
+        finally:
+            self._pool.shutdown(wait=False)
+            self._entrance.released()
+
+    def _work(self, key: str) -> None:
+        if self._entrance.backlog.start(key):
+            self._pool.submit(self._commit_all, key)
+
+    def _commit_all(self, key: str) -> None:
+        """Commit the finished turns of a thread, until there are none, or one raises."""
+        while (job := self._entrance.backlog.next(key)) is not None:
+            try:
+                step = self._memory.step(job.prior, job.turn, thread=job.thread)
+            except BaseException as error:  # nobody waits for this thread: it is kept, and told
+                self._entrance.failed(job, error)
+                return
+            self._entrance.backlog.done(job, step)
+
+    def _stand_still(self, key: str, seconds: float | None) -> None:
+        under_way: list[Future[None]] = self._entrance.backlog.working(key)
+        if under_way and seconds != 0:
+            wait(under_way, seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,163 @@
+"""``acc doctor --endpoint``: on which rung of the ladder an endpoint stands, and what ails it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+from acc.cli.findings import Finding, finding_of, told
+from acc.compressors.http_failures import no_such_model
+from acc.compressors.ladder import IN_WORDS, Rung
+from acc.compressors.outcomes import Outcome
+from acc.compressors.probing import Probe, Tried, probe
+from acc.errors import AccError, ConfigurationError
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+Api = Literal["chat", "responses"]
+
+SLOW = 15.0
+"""Seconds for a greeting, above which a whole compression may miss its deadline."""
+
+MENDS: Mapping[Outcome, str] = {
+    Outcome.CONNECTION_REFUSED: "start the server, or correct host and port of the address",
+    Outcome.CONNECTION_RESET: "look at the server's own log; a proxy in between may cut connections off",
+    Outcome.MALFORMED_REPLY: "something else answers at this address: it has to be that of the API, "
+    "and mostly ends in /v1",
+    Outcome.NOT_FOUND: "let the address end in /v1; where there is no such API, try the other (--api)",
+    Outcome.RATE_LIMITED: "wait, raise the limit, or see to the account's quota",
+    Outcome.SERVER_ERROR: "the server fails: look at its own log, and try again",
+    Outcome.TIMEOUT: "the endpoint is too slow or overloaded: a smaller model, or more --seconds",
+    Outcome.DEADLINE: "the endpoint is too slow or overloaded: a smaller model, or more --seconds",
+    Outcome.TRUNCATED: "the model used its room up, as those that reason at length do: give it a larger "
+    "max_output_tokens, or have it reason less",
+    Outcome.REFUSAL: "the model refuses a harmless question: name another",
+    Outcome.CONTENT_FILTER: "the provider's filter stops a harmless question: see its settings",
+    Outcome.EMPTY: "the model answers nothing: is it a chat model, with its chat template?",
+    Outcome.WRONG_SHAPE: "the model does not keep to a schema, not even as text: name a stronger one",
+    Outcome.BAD_REQUEST: "the endpoint refuses any request: see what it says",
+}
+_REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
+
+
+def examine_endpoint(
+    endpoint: str,
+    *,
+    model: str = "",
+    api: Api = "chat",
+    seconds: float = 60.0,
+    as_json: bool = False,
+) -> None:
+    """Ask an endpoint a trifle on each rung from the top, and tell what came of it.
+
+    Args:
+        endpoint: Its address, or the name of a model at OPENAI_BASE_URL.
+        model: The model's name, where the address is given; by default the first it lists.
+        api: Chat completions, or responses.
+        seconds: For each call.
+        as_json: Tell it in JSON.
+
+    Raises:
+        AccError: It cannot be used as it is; every finding was told before.
+    """
+    told(list(_findings(endpoint, model, api, seconds)), as_json=as_json)
+
+
+def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
+    from acc.compressors.openai import OpenAIEndpoint
+
+    url = endpoint if "://" in endpoint else ""
+    name = model or ("" if url else endpoint.removeprefix("openai:"))
+    try:
+        client = _client(url)
+        name = name or _first_listed(client)
+        asked = OpenAIEndpoint(name, client=client, api=api)
+        started = time.perf_counter()
+        found = probe(asked, seconds)
+        took = (time.perf_counter() - started) / len(found.tried)
+    except ConfigurationError as error:
+        yield finding_of(error)
+        return
+    yield from map(_of_rung, found.tried[:-1])
+    yield _of_end(found)
+    if found.rung is None:
+        return
+    if not found.usage:
+        yield Finding("note", "it does not say what calls cost in tokens", "money is not counted")
+    yield _of_speed(took)
+
+
+def _client(url: str) -> OpenAI:
+    import openai
+
+    from acc.compressors.sdk_errors import no_client
+
+    # Most servers of one's own ask for no key, and the SDK for any.
+    key: dict[str, Any] = {} if os.environ.get("OPENAI_API_KEY") or not url else {"api_key": "none"}
+    try:
+        return openai.OpenAI(base_url=url or None, max_retries=0, **key)
+    except openai.OpenAIError as error:
+        raise no_client(error, "acc doctor") from error
+
+
+def _first_listed(client: OpenAI) -> str:
+    """The first model that the endpoint lists.
+
+    Raises:
+        ConfigurationError: It lists none, or does not answer.
+    """
+    from acc.compressors.sdk_errors import translated
+
+    where = str(client.base_url)
+    try:
+        listed = [model.id for model in client.models.list().data or ()]
+    except Exception as error:
+        meant = translated(error, where)
+        if isinstance(meant, AccError):
+            raise meant from error
+        mend = MENDS.get(meant.outcome, "name the model (--model NAME)")
+        raise ConfigurationError(
+            f"the endpoint does not list its models: {meant.outcome.value}: {meant.detail}",
+            where=where,
+            mend=mend,
+        ) from error
+    if not listed:
+        raise no_such_model(where, "it lists none")
+    return listed[0]
+
+
+def _of_rung(tried: Tried) -> Finding:
+    """A rung on which the endpoint does not stand."""
+    said = "refused" if tried.outcome in _REFUSED else tried.outcome.value
+    if tried.outcome is Outcome.WRONG_SHAPE:
+        return Finding("note", f"{tried.rung.value}: {tried.detail}")
+    return Finding("note", f"{tried.rung.value}: {said}: {tried.detail}")
+
+
+def _of_end(found: Probe) -> Finding:
+    if found.rung is None:
+        last = found.tried[-1]
+        mend = MENDS.get(last.outcome, "see what it says, and the server's own log")
+        return Finding("bad", found.in_words, mend)
+    said = f"{found.where}: {IN_WORDS[found.rung]}"
+    if found.rung in (Rung.JSON_SCHEMA, Rung.TOOL):
+        return Finding("ok", said)
+    return Finding(
+        "note", said,
+        "it works; where the server can hold models to a JSON schema (vLLM, llama.cpp and Ollama "
+        "can), switch that on: replies that do not fit cost a repair",
+    )  # fmt: skip
+
+
+def _of_speed(seconds: float) -> Finding:
+    said = f"a call took {seconds:.1f} s"
+    if seconds <= SLOW:
+        return Finding("ok", said)
+    return Finding(
+        "note", f"{said}; a compression reads and writes far more",
+        "a smaller model, a longer deadline (120 s by default), or commits behind the agent "
+        "(acc.background)",
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""``acc erase``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from acc.cli.evidence import Server, kept
+from acc.cli.screen import told_json
+from acc.errors import ConfigurationError
+from acc.evidence.checkpoints import checkpointer_at
+from acc.evidence.erasure import Receipt, refuse_unproved
+from acc.evidence.erasure_plan import ErasurePlan, Target, plan_erasure
+from acc.evidence.keeping import erasure
+
+
+def erase(
+    memory: Path,
+    *,
+    user: str,
+    thread: str,
+    artifact: str,
+    agent: str,
+    tenant: str,
+    echoes: bool,
+    despite_holds: bool,
+    checkpointers: Sequence[str],
+    dry_run: bool = False,
+    server: Server = None,
+    as_json: bool = False,
+) -> None:
+    """Erase what is named, and prove it.
+
+    Raises:
+        ConfigurationError: Nothing is named.
+        StoreError: Something of it is still there.
+    """
+    if not (user or thread or artifact):
+        raise ConfigurationError(
+            "nothing to erase", where="acc erase", mend="name --user, --thread or --artifact"
+        )
+    target = Target(user or "default", thread, artifact, agent, tenant)
+    hooks = [checkpointer_at(url) for url in checkpointers]
+    with kept(memory, server) as controller:
+        plan = plan_erasure(
+            controller.artifacts, controller.settings.audit, target,
+            echoes=echoes, despite_holds=despite_holds,
+        )  # fmt: skip
+        if dry_run:
+            _tell_plan(plan, as_json=as_json)
+            return
+        receipt = erasure(controller).erase(plan)
+    threads = [t.thread for t in plan.logs] or ([thread] if thread else [])
+    checkpoints = sum(hook(threads) for hook in hooks)
+    _tell(receipt, plan, checkpoints, as_json=as_json)
+    refuse_unproved(receipt)
+
+
+def _tell_plan(plan: ErasurePlan, *, as_json: bool) -> None:
+    said = {
+        "records": len(plan.delete) + len(plan.bury), "audit_logs": len(plan.logs),
+        "threads_looked_at": len(plan.threads), "echoes": list(plan.echoes),
+    }  # fmt: skip
+    if as_json:
+        told_json(said)
+        return
+    for name, value in said.items():
+        print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+
+
+def _tell(receipt: Receipt, plan: ErasurePlan, checkpoints: int, *, as_json: bool) -> None:
+    if as_json:
+        told_json({
+            "id": receipt.id, "records": receipt.records, "audit_logs": receipt.logs,
+            "rewritten": [{"log": str(r.path), "records": r.records, "items": r.items,
+                           "head": r.head} for r in receipt.rewritten],
+            "echoes": plan.echoes, "checkpoints": checkpoints, "files": receipt.files,
+            "traces": len(receipt.traces), "proved": receipt.proved,
+        })  # fmt: skip
+        return
+    print(f"erasure {receipt.id}: {receipt.records} records, {receipt.logs} audit logs")
+    if plan.echoes:
+        print(f"gone with it, because they repeat its words: {', '.join(plan.echoes)}")
+    for each in receipt.rewritten:
+        items = ", ".join(each.items) or "none"
+        print(f"{each.path.stem}: {each.records} records redacted, items {items}; head {each.head}")
+    if checkpoints:
+        print(f"{checkpoints} rows of checkpoints deleted")
+    if receipt.foreign:
+        print("the server's files were not searched: stop it, and run acc vacuum on its folder")
+    found = f"{len(receipt.traces)} traces" if receipt.traces else "no trace"
+    print(f"{found} in {receipt.files} files")

@@ -1,0 +1,115 @@
+"""``acc ingest`` and ``acc search``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from acc.cli.opening import opened
+from acc.cli.screen import table, told_json
+from acc.controller import MemoryController
+from acc.errors import InputError
+from acc.evidence.addition import Addition, Judgement, ModelJudge
+from acc.evidence.documents import files_below
+from acc.evidence.keeping import documents
+from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.wide import WideScope, each_ref
+from acc.policy import Policy
+from acc.store import Artifact, Thread
+
+Names = tuple[str, str, str]
+"""User, agent and tenant."""
+
+Server = tuple[str, int] | None
+
+
+@contextmanager
+def kept(memory: Path, server: Server, *, new: bool = False) -> Iterator[MemoryController]:
+    """The memory in a folder; what a kill had left half done is told on stderr.
+
+    Raises:
+        InputError: There is none, and it is not ``new``.
+    """
+    if not new and not memory.is_dir():
+        raise InputError("no memory in this folder", where=str(memory), mend="name one: --memory")
+    with opened(memory, Policy(), server=server) as controller:
+        for said in controller.resumed:
+            print(f"acc: {said}", file=sys.stderr)
+        yield controller
+
+
+def space_of(names: Names) -> Thread:
+    """The namespace of a user, agent and tenant."""
+    user, agent, tenant = names
+    return namespace(user, agent, tenant)
+
+
+def ingest(
+    paths: Sequence[Path],
+    memory: Path,
+    names: Names,
+    *,
+    judge: str = "",
+    replace: bool = False,
+    server: Server = None,
+    as_json: bool = False,
+) -> None:
+    """Take in files."""
+    files = files_below(paths)
+    addition = Addition("automatic", ModelJudge(judge)) if judge else Addition("all")
+    with kept(memory, server, new=True) as controller:
+        shelf = documents(controller, space_of(names), addition)
+        found = [shelf.ingest(file, replace=replace) for file in files]
+    if as_json:
+        told_json([
+            {"name": f.name, "ref": f.ref, "parts": f.parts, "replaced": f.replaced,
+             **f.judgement.model_dump()}
+            for f in found
+        ])  # fmt: skip
+        return
+    for each in found:
+        said = f"{each.parts} parts" if each.parts else "there already"
+        if not each.judgement.admitted:
+            said = f"refused, in quarantine: {each.judgement.reason}"
+        gone = f", {each.replaced} parts of earlier versions deleted" if each.replaced else ""
+        print(f"{each.ref}  {each.name}: {said}{gone}")
+
+
+def search(
+    query: str,
+    memory: Path,
+    names: Names,
+    *,
+    most: int,
+    quarantine: bool = False,
+    server: Server = None,
+    as_json: bool = False,
+) -> None:
+    """Tell the best matches of a user's threads and documents, or of what was refused."""
+    space = space_of(names)
+    with kept(memory, server) as controller:
+        if quarantine:
+            refused = Shelf(controller.artifacts, space, "quarantine").records()
+            found = [(a, 0.0) for a in refused if _has(a, query)][:most]
+        else:
+            ranked = WideScope(controller.artifacts, space).search(query, most)
+            found = list(zip(each_ref(ranked, space), (s for _, s in ranked), strict=True))
+    if as_json:
+        told_json([{"score": round(s, 4), **a.model_dump(mode="json")} for a, s in found])
+        return
+    rows = [(f"{s:.2f}", a.ref, a.name or a.channel.value, _said(a)) for a, s in found]
+    table(("score", "ref", "from", "text"), rows, folds=("text",))
+
+
+def _has(artifact: Artifact, query: str) -> bool:
+    return all(word in artifact.text.lower() for word in query.lower().split())
+
+
+def _said(artifact: Artifact) -> str:
+    text = " ".join(artifact.text.split())[:300]
+    if artifact.kind in ("document", "experience"):
+        judgement = Judgement.model_validate_json(artifact.reason)
+        return text if judgement.admitted else f"{text} (refused: {judgement.reason})"
+    return text

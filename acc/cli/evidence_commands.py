@@ -1,0 +1,224 @@
+"""The commands about evidence: taking in, searching, forgetting, erasing, moving, mending."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acc.cli.options import JsonOption, MemoryOption, ServerOption, server_address
+
+Work = Callable[[], None]
+
+HERE = Path("memory")
+
+UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose evidence.")]
+AgentOption = Annotated[str, typer.Option("--agent", metavar="NAME", help="Of which agent.")]
+TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Of which tenant.")]
+DryOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]
+KindOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind", metavar="KIND",
+        help="observation (raw turns), set_aside, document, experience or quarantine. Repeatable. "
+        "[default: document, experience]",
+    ),
+]  # fmt: skip
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to ``app``."""
+    for command in (ingest, search, prune, hold, erase, vacuum, export):
+        app.command()(command)
+    app.command("import")(import_)
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.")],
+    memory: MemoryOption = HERE,
+    user: UserOption = "default",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    judge: Annotated[
+        str, typer.Option("--judge", metavar="MODEL", help="Keep what this model approves of.")
+    ] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Delete earlier versions of the same files.")
+    ] = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Take in documents: text, Markdown, HTML, PDF."""
+    from acc.cli.evidence import ingest as work
+
+    return lambda: work(
+        paths, memory, (user, agent, tenant),
+        judge=judge, replace=replace, server=server_address(server), as_json=json,
+    )  # fmt: skip
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="Words.")],
+    memory: MemoryOption = HERE,
+    user: UserOption = "default",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    most: Annotated[int, typer.Option("--most", metavar="N", min=1, help="Results.")] = 8,
+    quarantine: Annotated[
+        bool, typer.Option("--quarantine", help="What an evaluator refused.")
+    ] = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Search a user's threads and documents by words."""
+    from acc.cli.evidence import search as work
+
+    return lambda: work(
+        query, memory, (user, agent, tenant),
+        most=most, quarantine=quarantine, server=server_address(server), as_json=json,
+    )  # fmt: skip
+
+
+def prune(
+    memory: MemoryOption = HERE,
+    user: UserOption = "default",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    policy: Annotated[
+        str,
+        typer.Option("--policy", help="period, history, combined or intersection."),
+    ] = "combined",
+    like: Annotated[
+        str, typer.Option("--like", metavar="AGENT", help="Defaults of a paper's agent.")
+    ] = "ehragent",
+    period: Annotated[int | None, typer.Option("--period", metavar="N", min=1)] = None,
+    alpha: Annotated[int | None, typer.Option("--alpha", metavar="N", min=0)] = None,
+    n: Annotated[int | None, typer.Option("--n", metavar="N", min=0)] = None,
+    beta: Annotated[float | None, typer.Option("--beta", metavar="X")] = None,
+    capacity: Annotated[
+        int | None, typer.Option("--capacity", metavar="N", min=0, help="Then keep at most N.")
+    ] = None,
+    kind: KindOption = None,
+    dry_run: DryOption = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Delete evidence that is not read, or was of no use."""
+    from acc.cli.prune import Numbers, chosen_policy
+    from acc.cli.prune import prune as work
+
+    judge = chosen_policy(policy, like, Numbers(period, alpha, n, beta, capacity))
+    return lambda: work(
+        memory, (user, agent, tenant), judge, kind or [],
+        dry_run=dry_run, server=server_address(server), as_json=json,
+    )  # fmt: skip
+
+
+def hold(
+    ref: Annotated[str, typer.Argument(help="A ref; empty for the whole thread.")] = "",
+    memory: MemoryOption = HERE,
+    thread: Annotated[
+        str, typer.Option("--thread", metavar="NAME", help="Its thread; none for a document's ref.")
+    ] = "",
+    user: UserOption = "default",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT")] = "",
+    release: Annotated[bool, typer.Option("--release", help="Lift the hold.")] = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Hold evidence, so that no policy deletes it; without a ref or thread, list what is held."""
+    from acc.cli.prune import hold as work
+
+    return lambda: work(
+        ref, thread, memory, (user, agent, tenant),
+        reason=reason, lift=release, server=server_address(server), as_json=json,
+    )  # fmt: skip
+
+
+def erase(
+    memory: MemoryOption = HERE,
+    user: Annotated[str, typer.Option("--user", metavar="NAME", help="All of this user's.")] = "",
+    thread: Annotated[str, typer.Option("--thread", metavar="NAME", help="This thread.")] = "",
+    artifact: Annotated[
+        str, typer.Option("--artifact", metavar="REF", help="One ref, on --thread; or a document's.")
+    ] = "",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    keep_echoes: Annotated[
+        bool, typer.Option("--keep-echoes", help="Leave other evidence that repeats the words.")
+    ] = False,
+    despite_hold: Annotated[bool, typer.Option("--despite-hold")] = False,
+    checkpointer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--checkpointer", metavar="URL",
+            help="Delete the threads' checkpoints too: sqlite:PATH or postgresql://...",
+        ),
+    ] = None,
+    dry_run: DryOption = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:  # fmt: skip
+    """Erase a user, a thread or one piece of evidence from every file, and prove it."""
+    from acc.cli.erase import erase as work
+
+    return lambda: work(
+        memory, user=user, thread=thread, artifact=artifact, agent=agent, tenant=tenant,
+        echoes=not keep_echoes, despite_holds=despite_hold, checkpointers=checkpointer or [],
+        dry_run=dry_run, server=server_address(server), as_json=json,
+    )  # fmt: skip
+
+
+def vacuum(memory: MemoryOption = HERE, json: JsonOption = False) -> Work:
+    """Rewrite the files, so that nothing deleted is left in them."""
+    from acc.cli.upkeep import vacuum as work
+
+    return lambda: work(memory, as_json=json)
+
+
+def doctor(
+    memory: MemoryOption = HERE,
+    tenant: TenantOption = "default",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look.")] = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Find records whose vector was lost, and make it anew."""
+    from acc.cli.upkeep import doctor as work
+
+    return lambda: work(
+        memory, tenant, repair=not dry_run, server=server_address(server), as_json=json
+    )
+
+
+def export(
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to.")],
+    memory: MemoryOption = HERE,
+    user: UserOption = "default",
+    agent: AgentOption = "default",
+    tenant: TenantOption = "default",
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Write a user's evidence and audit logs to one file."""
+    from acc.cli.upkeep import export as work
+
+    return lambda: work(
+        out, memory, (user, agent, tenant), server=server_address(server), as_json=json
+    )
+
+
+def import_(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What acc export wrote.")],
+    memory: MemoryOption = HERE,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> Work:
+    """Take in what acc export wrote, its hashes checked: all of it or nothing."""
+    from acc.cli.upkeep import import_ as work
+
+    return lambda: work(source, memory, server=server_address(server), as_json=json)

@@ -1,0 +1,61 @@
+"""``acc vacuum``, ``acc doctor``, ``acc export`` and ``acc import``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from acc.cli.evidence import Names, Server, kept, space_of
+from acc.cli.screen import told_json
+from acc.evidence import portability
+from acc.evidence.upkeep import examine
+from acc.evidence.upkeep import vacuum as rewrite
+
+
+def vacuum(memory: Path, *, as_json: bool = False) -> None:
+    """Rewrite the files of a memory."""
+    with kept(memory, None) as controller:
+        before, after, _ = rewrite(controller)
+    if as_json:
+        told_json({"bytes_before": before, "bytes_after": after})
+    else:
+        print(f"{before:,} bytes before, {after:,} after")
+
+
+def doctor(
+    memory: Path, tenant: str, *, repair: bool, server: Server = None, as_json: bool = False
+) -> None:
+    """Find and mend lost vectors."""
+    with kept(memory, server) as controller:
+        health = examine(controller.artifacts, tenant, repair=repair)
+        resumed = controller.resumed
+    if as_json:
+        told_json({**health._asdict(), "resumed": resumed})
+        return
+    print(
+        f"{health.records:,} records, {len(health.lost)} without a vector, "
+        f"{health.repaired} of these mended"
+    )
+
+
+def export(
+    out: Path, memory: Path, names: Names, *, server: Server = None, as_json: bool = False
+) -> None:
+    """Write a namespace to a file."""
+    with kept(memory, server) as controller:
+        moved = portability.export(
+            controller.artifacts, controller.settings.audit, space_of(names), out
+        )
+    if as_json:
+        told_json({"records": moved.records, "audit_logs": moved.logs, "file": str(out)})
+    else:
+        print(f"{moved.records:,} records and {moved.logs} audit logs in {out}")
+
+
+def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool = False) -> None:
+    """Take in a file of `export`."""
+    with kept(memory, server, new=True) as controller:
+        moved = portability.import_from(controller.artifacts, memory, source)
+    if as_json:
+        told_json({"records": moved.records, "written": moved.written, "audit_logs": moved.logs})
+    else:
+        print(f"{moved.records:,} records, {moved.written:,} of them new; {moved.logs} audit logs")

@@ -1,0 +1,99 @@
+"""Erasing a thread from LangGraph's checkpointers, which hold states and messages of their own.
+
+A checkpoint is one blob, so what is erased of a thread takes all its checkpoints: the thread
+goes on from the memory's own last state. For SQLite the file is rewritten and searched by
+nobody else's leave; for Postgres the tables are, and its backups and logs are the deployer's.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from acc.errors import ConfigurationError, StoreError
+
+Hook = Callable[[Sequence[str]], int]
+"""Deletes all rows of threads by their names; returns how many."""
+
+_SQLITE = ("checkpoints", "writes")
+_POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+
+
+def checkpointer_at(url: str) -> Hook:
+    """The hook of a checkpointer's database.
+
+    Args:
+        url: ``sqlite:PATH``, or ``postgresql://...``.
+
+    Raises:
+        ConfigurationError: Neither, no such file, or psycopg is not installed.
+    """
+    if url.startswith("sqlite:"):
+        path = Path(url.removeprefix("sqlite:"))
+        if not path.is_file():
+            raise ConfigurationError("no such file", where=str(path), mend="name the database")
+        return lambda threads: erase_sqlite(path, threads)
+    if url.startswith(("postgresql://", "postgres://")):
+        return _postgres(url)
+    raise ConfigurationError(
+        "no checkpointer that is known", where=url, mend="give sqlite:PATH or postgresql://..."
+    )
+
+
+def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
+    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite it.
+
+    Raises:
+        StoreError: The file cannot be written, or somebody keeps it busy.
+    """
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            count = _deleted(connection, _SQLITE, "?", threads)
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return count
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"the checkpoints cannot be erased: {error}",
+            where=str(path),
+            mend="end what uses the database, and run the same again",
+        ) from error
+
+
+def _postgres(url: str) -> Hook:
+    try:
+        import psycopg
+    except ImportError as error:
+        raise ConfigurationError(
+            "psycopg is not installed", where="postgresql", mend="pip install 'psycopg[binary]'"
+        ) from error
+
+    def erase(threads: Sequence[str]) -> int:
+        try:
+            # VACUUM runs outside a transaction.
+            with psycopg.connect(url, autocommit=True) as connection:
+                count = _deleted(connection, _POSTGRES, "%s", threads)
+                for table in _POSTGRES:
+                    connection.execute(f"VACUUM FULL {table}")
+                return count
+        except psycopg.Error as error:
+            raise StoreError(
+                f"the checkpoints cannot be erased: {type(error).__name__}",
+                where="postgresql",
+                mend="look at the address, and at what locks the tables",
+            ) from error
+
+    return erase
+
+
+def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
+    count = 0
+    for table in tables:
+        for thread in threads:
+            done = connection.execute(f"DELETE FROM {table} WHERE thread_id = {mark}", (thread,))
+            count += max(0, done.rowcount)
+    return count

@@ -1,0 +1,167 @@
+"""What a commit behind the agent raises is told to somebody, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from driving import KINDS, SAID, Driven, Held, in_front, whole
+
+from acc.controller import MemoryController, seed
+from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
+from acc.memory import whose
+from acc.policy import Policy
+from acc.stores.memory import MemoryArtifactStore
+
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+NO_KEY = ConfigurationError("no key", mend="set it")
+
+
+@kinds
+def test_the_next_entry_tries_again_and_raises_until_it_is_mended(kind: str) -> None:
+    held = Held()
+    held.error = NO_KEY
+    driven = Driven(kind, compressor=held)
+    state = driven.turn(None, SAID[0])
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="set it"):
+            driven.begin(state, SAID[1], wait=None)
+    held.error = None
+    entry = driven.begin(state, SAID[1])  # waits for the commit that failed before
+    assert entry.state.hash == in_front(SAID[:1]).hash
+    assert driven.close()
+
+
+@kinds
+def test_a_passing_error_is_told_though_it_was_mended(kind: str) -> None:
+    held = Held()
+    held.error = NO_KEY
+    driven = Driven(kind, compressor=held)
+    state = driven.turn(None, SAID[0])
+    driven.settle()
+    held.error = None
+    entry = driven.begin(state, SAID[1], wait=None)
+    assert entry.errors == (NO_KEY,)
+    assert [c.text for c in entry.state.constraints] == [SAID[0].rstrip(".")]
+    assert driven.begin(state, SAID[1]).errors == ()
+
+
+@kinds
+def test_with_a_callback_the_agent_goes_on_behind_the_error(kind: str) -> None:
+    held, told = Held(), []
+    held.error = NO_KEY
+    driven = Driven(kind, compressor=held, on_error=lambda *error: told.append(error))
+    state = driven.turn(driven.turn(None, SAID[0]), SAID[1])
+    entry = driven.begin(state, SAID[2], wait=None)
+    assert entry.waiting == 2
+    assert SAID[0] in entry.reads
+    assert set(told) == {(whose("t"), NO_KEY)}
+    held.error = None
+    state = driven.finish(entry, f"Answer to {SAID[2]}")
+    assert driven.drain()
+    assert driven.begin(state, "So?").state.hash == in_front(SAID[:3]).hash
+
+
+@kinds
+def test_rules_that_do_not_fit_stop_the_agent_whatever_the_callback(kind: str) -> None:
+    told: list[Any] = []
+    policy = Policy(max_tokens=64)
+    driven = Driven(kind, policy=policy, on_error=lambda *error: told.append(error))
+    long = "Never restart " + ", ".join(f"host-{n:03}" for n in range(60)) + "."
+    state = driven.turn(seed(rules=["Speak German."], policy=policy), long)
+    for _ in range(2):
+        with pytest.raises(PinnedOverflow):
+            driven.begin(state, SAID[1], wait=None)
+    assert told
+
+
+@kinds
+def test_a_full_backlog_behind_an_error_raises_it_and_the_turn_is_stored(
+    kind: str, tmp_path: Any
+) -> None:
+    held = Held()
+    held.error = NO_KEY
+    driven = Driven(kind, compressor=held, audit=tmp_path, a_thread=1, on_error=lambda *_: None)
+    state = driven.turn(None, SAID[0])
+    entry = driven.begin(state, SAID[1], wait=None)
+    with pytest.raises(ConfigurationError, match="set it"):
+        driven.finish(entry, f"Answer to {SAID[1]}")
+    held.error = None
+    again = Driven(kind, store=driven.memory.artifacts, compressor=held, audit=tmp_path)
+    assert again.begin(again.last_state(), "So?", wait=None).state.hash == in_front(SAID[:2]).hash
+
+
+@kinds
+def test_closing_tells_what_nobody_was_told(kind: str) -> None:
+    held = Held()
+    held.error = NO_KEY
+    driven = Driven(kind, compressor=held)
+    driven.turn(None, SAID[0], "one")
+    driven.turn(None, SAID[0], "two")
+    with pytest.raises(ConfigurationError, match="no key") as raised:
+        driven.close()
+    assert "another thread" in raised.value.__notes__[0]
+    assert not driven.close()  # told once; the turns stay stored
+
+
+@kinds
+def test_a_callback_that_raises_hides_nothing(kind: str) -> None:
+    def broken(*_: Any) -> None:
+        raise OSError("no disk")
+
+    held = Held()
+    held.error = ConfigurationError("no key")
+    driven = Driven(kind, compressor=held, on_error=broken)
+    driven.turn(None, SAID[0])
+    with pytest.raises(ConfigurationError) as raised:
+        driven.close()
+    assert "OSError: no disk" in raised.value.__notes__[0]
+
+
+@kinds
+def test_a_step_beside_a_commit_under_way_is_a_conflict_that_harms_nothing(kind: str) -> None:
+    held = Held(open=False)
+    driven = Driven(kind, compressor=held)
+    state = driven.turn(None, SAID[0])
+    driven.start()
+    held.wait_until_begun()
+    with pytest.raises(ConflictError):
+        driven.step(None, whole(SAID[0]))
+    held.let_go()
+    assert driven.begin(state, "?", wait=None).state.hash == in_front(SAID[:1]).hash
+
+
+_EXITS = """
+import sys
+from acc import MemoryArtifactStore, MemoryController, Turn
+from acc.background import BackgroundMemory
+from acc.compressors.rules import RuleCompressor
+from acc.errors import ConfigurationError
+import threading, time
+
+def slow(*read):
+    time.sleep(0.2)
+    {what}
+
+behind = BackgroundMemory(MemoryController(MemoryArtifactStore(), slow, audit=__import__("pathlib").Path("audit")))
+state = None
+for n in range(3):
+    state = behind.finish(behind.begin(state, Turn.said(f"Never restart db-{{n}}."), thread="t"))
+print("ends", flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_process_that_ends_without_closing_commits_and_tells(tmp_path: Any, fails: bool) -> None:
+    what = 'raise ConfigurationError("no key")' if fails else "return RuleCompressor()(*read)"
+    command = [sys.executable, "-c", _EXITS.format(what=what)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "ends"
+    assert ("no key" in done.stderr) is fails
+    last = MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit").last_state("t")
+    kept = [c.text for c in last.constraints] if last else []
+    assert kept == ([] if fails else [f"Never restart db-{n}" for n in range(3)])

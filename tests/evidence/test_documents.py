@@ -1,0 +1,137 @@
+"""Documents: text, Markdown, HTML and PDF in parts, each with where it comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acc.errors import ConfigurationError, InputError
+from acc.evidence.addition import Addition
+from acc.evidence.documents import PART_BYTES, Documents, files_below, split_passages
+from acc.evidence.parsing import sections
+from acc.evidence.shelf import namespace
+from acc.stores.memory import MemoryArtifactStore
+
+_OBJECTS = (
+    b"<</Type/Catalog/Pages 2 0 R>>",
+    b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
+    b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<</Font<</F1 5 0 R>>>>>>",
+    b"<</Length 63>>stream\nBT /F1 12 Tf 20 200 Td (The ledger is on bkp-3 since May) Tj ET\nendstream",
+    b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+)
+
+
+def pdf() -> bytes:
+    """A PDF of one page, with its table of offsets."""
+    body, offsets = b"%PDF-1.4\n", []
+    for number, content in enumerate(_OBJECTS, 1):
+        offsets.append(len(body))
+        body += b"%d 0 obj%s\nendobj\n" % (number, content)
+    table = b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
+    size = len(offsets) + 1
+    head = b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, table)
+    return (
+        body
+        + head
+        + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (size, len(body))
+    )
+
+
+def documents(store: MemoryArtifactStore | None = None, **given: Addition) -> Documents:
+    return Documents(store or MemoryArtifactStore(), namespace(), lambda: "now", **given)
+
+
+def test_markdown_is_cut_at_headings_and_a_fence_is_no_heading(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text("Top.\n# One\nText.\n## Two\n```\n# no heading\n```\n# Three\nEnd.\n")
+    found = sections(page)
+    assert [s.place for s in found] == ["", "One", "One > Two", "Three"]
+    assert "# no heading" in found[2].text
+    assert "".join(s.text for s in found) == page.read_text()
+
+
+def test_html_gives_what_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "a.html"
+    page.write_text(
+        "<html><head><title>no</title><style>p{}</style><body><h1>One &amp; all</h1><p>Some\n  text."
+        "<script>var hidden = 1</script><table><tr><td>a<td>b</table><h2>Two</h2>End<p>of it"
+    )
+    found = sections(page)
+    assert [(s.place, s.text) for s in found] == [
+        ("One & all", "One & all\nSome text.\na\nb"), ("One & all > Two", "Two\nEnd\nof it"),
+    ]  # fmt: skip
+
+
+def test_a_pdf_is_read_page_by_page(tmp_path: Path) -> None:
+    pytest.importorskip("pypdf")
+    page = tmp_path / "a.pdf"
+    page.write_bytes(pdf())
+    (found,) = sections(page)
+    assert (found.place, "ledger is on bkp-3" in found.text) == ("page 1", True)
+    page.write_bytes(b"%PDF-1.4 broken")
+    with pytest.raises(InputError, match=r"PDF cannot be read|no text"):
+        sections(page)
+
+
+def test_without_the_extra_a_pdf_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pypdf", None)
+    page = tmp_path / "a.pdf"
+    page.write_bytes(pdf())
+    with pytest.raises(ConfigurationError, match=r"\[pdf\]"):
+        sections(page)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [("a.docx", b"x", "no kind"), ("a.txt", b"\xff\xfe\x00", "not UTF-8"), ("a.txt", b" \n", "no text"),
+     ("absent.txt", None, "cannot be read")],
+)  # fmt: skip
+def test_what_cannot_be_read_says_why(
+    tmp_path: Path, name: str, data: bytes | None, why: str
+) -> None:
+    if data is not None:
+        (tmp_path / name).write_bytes(data)
+    with pytest.raises(InputError, match=why):
+        sections(tmp_path / name)
+
+
+def test_parts_say_where_they_come_from_and_are_small(tmp_path: Path) -> None:
+    page = tmp_path / "a.md"
+    page.write_text("# Restore\n\n" + "".join(f"Paragraph {n} {'x' * 300}.\n\n" for n in range(20)))
+    shelf = documents()
+    done = shelf.ingest(page, name="handbook")
+    parts = shelf.shelf.records()
+    assert done.parts == len(parts) > 1
+    assert all(len(p.text.encode()) <= PART_BYTES for p in parts)
+    assert {p.name for p in parts} == {"handbook"}
+    assert all(p.sources[0].startswith("sha256:") and p.sources[1] == "Restore" for p in parts)
+    assert [p.ref for p in parts] == [f"{done.ref}.{n}" for n in range(1, len(parts) + 1)]
+    assert shelf.ingest(page, name="handbook").parts == 0
+
+
+def test_passages_joined_are_the_text() -> None:
+    text = "One.\n\nTwo.\n" + "long line " * 900 + "\n\n\nThree."
+    assert "".join(split_passages(text)) == text
+
+
+def test_what_an_evaluator_refuses_is_in_quarantine() -> None:
+    from acc.evidence.parsing import Section
+
+    shelf = documents(addition=Addition("strict", lambda _, text: "spam" not in text))
+    assert not shelf.add("a.txt", [Section("Buy spam.")]).judgement.admitted
+    assert shelf.add("b.txt", [Section("Restore the ledger.")]).judgement.admitted
+    assert [a.text for a in shelf.shelf.records()] == ["Restore the ledger."]
+    assert [a.text for a in shelf.quarantine.records()] == ["Buy spam."]
+
+
+def test_folders_give_their_documents_and_nothing_hidden(tmp_path: Path) -> None:
+    for name in ("b.md", "a.txt", ".hidden.md", ".git/c.md", "sub/d.html", "e.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    found = [p.relative_to(tmp_path).as_posix() for p in files_below([tmp_path, tmp_path / "b.md"])]
+    assert found == ["a.txt", "b.md", "sub/d.html"]
+    with pytest.raises(InputError, match="no document there"):
+        files_below([tmp_path / "nothing"])

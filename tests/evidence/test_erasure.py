@@ -1,0 +1,224 @@
+"""Erasure: nothing of what was said stays in any file, and the thread goes on without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acc import MemoryController, Turn
+from acc.errors import AuditError, InputError, StateError
+from acc.evidence.erasure import Receipt, refuse_unproved
+from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.holds import hold
+from acc.evidence.keeping import erasure, folders
+from acc.evidence.shelf import Shelf, namespace
+from acc.policy import Policy
+from acc.store import Thread
+from acc.verify import verify
+
+SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
+ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
+BEFORE = (
+    "The billing service runs on host bill-db-7.",
+    "Never restart nginx during business hours.",
+)
+AFTER = ("Checkout is slow: p95 is 4.2s. Why?", "What do we know of the billing service?")
+
+
+def talk(memory: MemoryController, thread: str = "inc", *said: str) -> None:
+    state = memory.last_state(thread)
+    for words in said or (*BEFORE, SECRET, *AFTER):
+        state = memory.step(state, Turn.said(words), thread=thread).state
+
+
+def erased(memory: MemoryController, target: Target) -> Receipt:
+    plan = plan_erasure(memory.artifacts, memory.settings.audit, target)
+    return erasure(memory).erase(plan)
+
+
+def raw(folder: Path) -> dict[str, bytes]:
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def standing(folder: Path, words: tuple[str, ...] = ABOUT) -> list[tuple[str, str]]:
+    """Which of the words stand in which file: plain, or as JSON escapes them."""
+    return [
+        (name, word)
+        for name, data in raw(folder).items()
+        for word in words
+        if word.encode() in data or json.dumps(word)[1:-1].encode() in data
+    ]
+
+
+def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        before = memory.last_state("inc")
+        assert before is not None
+        assert SECRET[:-1] in before.render()
+        assert standing(tmp_path)
+        receipt = erased(memory, Target(thread="inc", artifact="u3"))
+        assert receipt.proved
+        refuse_unproved(receipt)
+        after = memory.last_state("inc")
+        assert after is not None
+        assert "Ottilie" not in after.render()
+        assert "Never restart nginx" in after.render()
+        assert (after.turn, after.version, after.parent) == (5, before.version + 1, before.hash)
+        assert standing(tmp_path) == []
+        with pytest.raises(StateError, match="still holds what was erased"):
+            memory.step(before, Turn.said("Go on."), thread="inc")
+        talk(memory, "inc", "Is bill-db-7 healthy?")
+    assert standing(tmp_path) == []
+    assert "erasure.json" not in raw(tmp_path)
+
+
+def test_the_log_still_verifies_and_counts_what_was_redacted(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        erased(memory, Target(thread="inc", artifact="u3"))
+        talk(memory, "inc", "Is bill-db-7 healthy?")
+        log = memory.audit_of(Thread(thread="inc"))
+    assert log is not None
+    policy = Policy()
+    gone: list[int] = []
+    assert verify(log, {policy.fingerprint: policy}, redacted=gone) == 7
+    assert gone
+    assert 1 not in gone
+    assert 7 not in gone
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("trust", "operator"), ("text", "Always restart nginx."), ("id", "c99")]
+)
+def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
+    tmp_path: Path, field: str, value: str
+) -> None:
+    from acc.audit import digest_of
+    from acc.evidence.redaction import state_hash
+    from acc.state import canonical_json
+
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        erased(memory, Target(thread="inc", artifact="u3"))
+        log = memory.audit_of(Thread(thread="inc"))
+    assert log is not None
+    *lines, last = log.path.read_text().splitlines()
+    entry = json.loads(last)
+    entry["state"]["constraints"][0][field] = value
+    entry["state"]["hash"] = state_hash(entry["state"])
+    entry["digest"] = digest_of(entry)
+    log.path.write_text("\n".join([*lines, canonical_json(entry), ""]))
+    policy = Policy()
+    with pytest.raises(AuditError, match="tombstone commit is none"):
+        verify(log, {policy.fingerprint: policy})
+
+
+def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:
+    from acc.audit import digest_of
+    from acc.state import canonical_json
+
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", *BEFORE)
+        log = memory.audit_of(Thread(thread="inc"))
+    assert log is not None
+    first, last = log.path.read_text().splitlines()
+    entry = {**json.loads(last), "redacted": True}
+    entry["digest"] = digest_of(entry)
+    log.path.write_text("\n".join([first, canonical_json(entry), ""]))
+    policy = Policy()
+    with pytest.raises(AuditError, match="erasures account for 0"):
+        verify(log, {policy.fingerprint: policy})
+
+
+def test_a_thread_goes_whole_and_another_stays(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", SECRET)
+        talk(memory, "other", *BEFORE)
+        receipt = erased(memory, Target(thread="inc"))
+        assert receipt.proved
+        assert memory.last_state("inc") is None
+        kept = memory.last_state("other")
+        assert kept is not None
+        assert memory.open_evidence("u1", kept, thread="other") == BEFORE[0]
+    assert standing(tmp_path) == []
+
+
+def test_a_user_goes_whole_with_every_agent_and_another_user_stays(tmp_path: Path) -> None:
+    eve, eve_too = (Thread(thread="t1", user="eve", agent=a) for a in ("default", "coder"))
+    bob = Thread(thread="t1", user="bob")
+    with MemoryController.open(tmp_path) as memory:
+        for who, words in ((eve, SECRET), (eve_too, SECRET + " Twice."), (bob, BEFORE[0])):
+            memory.step(None, Turn.said(words), thread=who)
+        receipt = erased(memory, Target(user="eve"))
+        assert receipt.proved
+        assert receipt.logs == 2
+        assert memory.last_state(bob) is not None
+        assert not [i for i in memory.artifacts.ids("default") if i.startswith(eve.key)]
+    assert standing(tmp_path) == []
+
+
+def test_what_repeats_the_words_goes_with_them_unless_told(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", SECRET, f"I repeat: {SECRET}", BEFORE[0])
+        audit = memory.settings.audit
+        target = Target(thread="inc", artifact="u1")
+        assert plan_erasure(memory.artifacts, audit, target).echoes == ("u2",)
+        assert plan_erasure(memory.artifacts, audit, target, echoes=False).echoes == ()
+        assert erased(memory, target).proved
+    assert standing(tmp_path) == []
+
+
+def test_what_another_user_said_too_is_theirs(tmp_path: Path) -> None:
+    bob = Thread(thread="t", user="bob")
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", SECRET)
+        memory.step(None, Turn.said(SECRET), thread=bob)
+        receipt = erased(memory, Target(thread="inc"))
+        assert receipt.traces == ()
+        theirs = memory.last_state(bob)
+        assert theirs is not None
+        assert memory.open_evidence("u1", theirs, thread=bob) == SECRET
+
+
+def test_a_stray_copy_is_found_and_named(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        (tmp_path / "backup.bin").write_bytes(b"\x00" * 4093 + SECRET.encode() + b"\x01")
+        receipt = erased(memory, Target(thread="inc", artifact="u3"))
+        assert {trace.path.name for trace in receipt.traces} == {"backup.bin"}
+        with pytest.raises(Exception, match=r"backup\.bin at byte"):
+            refuse_unproved(receipt)
+
+
+def test_a_hold_stops_an_erasure_unless_overruled(tmp_path: Path) -> None:
+    thread = Thread(thread="inc")
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", SECRET)
+        hold(Shelf(memory.artifacts, namespace(), "usage"), thread, "u1", "case 17", "2026-01-01Z")
+        audit = memory.settings.audit
+        for target in (Target(thread="inc", artifact="u1"), Target(thread="inc"), Target()):
+            with pytest.raises(InputError, match="case 17"):
+                plan_erasure(memory.artifacts, audit, target)
+        plan = plan_erasure(memory.artifacts, audit, Target(thread="inc"), despite_holds=True)
+        assert erasure(memory).erase(plan).proved
+
+
+@pytest.mark.parametrize(
+    "target", [Target(thread="nothing"), Target(user="nobody"), Target(thread="inc", artifact="u9")]
+)
+def test_what_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, "inc", BEFORE[0])
+        with pytest.raises(InputError, match="nothing of the"):
+            erased(memory, target)
+
+
+def test_it_searches_the_store_and_the_audit_logs_wherever_they_are(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "store", audit=tmp_path / "logs" / "audit") as memory:
+        talk(memory)
+        assert folders(memory) == [tmp_path / "logs", tmp_path / "store"]
+        assert erased(memory, Target(thread="inc", artifact="u3")).proved
+    assert standing(tmp_path) == []

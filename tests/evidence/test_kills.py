@@ -1,0 +1,173 @@
+"""kill -9 at any point of a prune, an erasure, a vacuum, an import, feedback: it has happened or not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from killing import killed_at, points
+from test_erasure import SECRET, raw, standing, talk
+
+from acc import MemoryController, Turn
+from acc.evidence.audits import Audits
+from acc.evidence.keeping import documents
+from acc.evidence.parsing import Section
+from acc.evidence.portability import export
+from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.usage import events
+from acc.store import Thread
+
+pytestmark = pytest.mark.slow
+
+MOST = 14
+"""Points of each act at which a process is killed."""
+
+SPACE = namespace()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A memory with two threads, documents and a turn that admitted evidence."""
+    folder = tmp_path_factory.mktemp("filled") / "memory"
+    with MemoryController.open(folder) as memory:
+        talk(memory)
+        for number in range(4):
+            state = memory.last_state("old")
+            memory.step(state, Turn.said(f"Old talk number {number} of lamps."), thread="old")
+        found = [Section(f"Paragraph {n} of the handbook about lamps.") for n in range(7)]
+        documents(memory, SPACE).add("handbook.md", found)
+    return folder
+
+
+def killed(program: str, filled: Path, tmp_path: Path, *more: object) -> Iterator[tuple[Path, int]]:
+    """A copy of the memory after each kill; the last after none."""
+    whole = tmp_path / "whole"
+    shutil.copytree(filled, whole)
+    passed = killed_at(program, whole, 0, *more)
+    assert passed
+    for point in points(passed, MOST):
+        folder = tmp_path / f"killed-{point}"
+        shutil.copytree(filled, folder)
+        killed_at(program, folder, point, *more)
+        yield folder, point
+        shutil.rmtree(folder)
+    yield whole, passed + 1
+
+
+ERASE = """
+from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.keeping import erasure
+plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
+act(lambda: erasure(memory).erase(plan))
+"""
+
+
+def test_an_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
+    seen = set()
+    for folder, point in killed(ERASE, filled, tmp_path):
+        with MemoryController.open(folder) as memory:
+            said = memory.resumed
+            state = memory.last_state("inc")
+            assert state is not None
+            happened = SECRET[:-1] not in state.render()
+            talk(memory, "inc", "Is bill-db-7 healthy?")
+            assert len(memory.artifacts.ids("default", kind="tombstone")) == happened
+        assert bool(standing(folder)) != happened, (point, said, standing(folder))
+        assert not [name for name in raw(folder) if "erasure.json" in name or "erasing" in name]
+        seen.add((happened, bool(said)))
+    assert {(False, False), (True, True), (True, False)} <= seen
+
+
+PRUNE = """
+from acc.evidence.deletion import Deletion
+from acc.evidence.keeping import retention
+from acc.evidence.shelf import namespace
+
+class Everything(Deletion):
+    def __call__(self, usages, t):
+        return {usage.key: "all" for usage in usages}
+
+keeper = retention(memory)
+plan = keeper.plan(namespace(), Everything(), ("document", "observation"))
+assert len(plan.ids) > 4, plan
+act(lambda: keeper.prune(plan))
+"""
+
+
+def test_a_prune_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
+    seen = set()
+    for folder, point in killed(PRUNE, filled, tmp_path):
+        with MemoryController.open(folder) as memory:
+            left = len(Shelf(memory.artifacts, SPACE, "documents").records())
+            graves = len(memory.artifacts.ids("default", kind="tombstone"))
+            assert (left, bool(graves)) in ((7, False), (0, True)), (point, memory.resumed)
+            talk(memory, "old", "More of lamps.")
+            seen.add((bool(graves), bool(memory.resumed)))
+            assert graves in (0, 7), point
+    assert (False, False) in seen
+    assert (True, False) in seen
+
+
+VACUUM = """
+from acc.evidence.upkeep import vacuum
+act(lambda: vacuum(memory))
+"""
+
+
+def test_a_vacuum_loses_nothing(filled: Path, tmp_path: Path) -> None:
+    ids: list[str] = []
+    told = set()
+    for folder, point in killed(VACUUM, filled, tmp_path):
+        with MemoryController.open(folder) as memory:
+            found = memory.artifacts.ids("default")
+            ids = ids or found
+            assert found == ids, point
+            assert set(memory.artifacts.vectors("default", ids)) == set(ids), point
+            told.add(bool(memory.resumed))
+            talk(memory, "inc", "Is bill-db-7 healthy?")
+    assert told == {True, False}
+
+
+IMPORT = """
+from acc.evidence.portability import import_from
+act(lambda: import_from(memory.artifacts, path, Path(sys.argv[3])))
+"""
+
+
+def test_an_import_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with MemoryController.open(filled) as memory:
+        count = export(memory.artifacts, memory.settings.audit, SPACE, out).records
+    empty = tmp_path / "empty"
+    with MemoryController.open(empty):
+        pass
+    told = set()
+    for folder, point in killed(IMPORT, empty, tmp_path / "kills", out):
+        with MemoryController.open(folder) as memory:
+            there = len(memory.artifacts.ids("default"))
+            assert there in (0, count), (point, memory.resumed)
+            threads = Audits(memory.artifacts, memory.settings.audit, SPACE).threads()
+            assert len(threads) == (2 if there else 0)
+            assert (memory.last_state("inc") is not None) == bool(there)
+            told.add((bool(there), bool(memory.resumed)))
+    assert {(False, True), (True, False)} <= told
+
+
+FEEDBACK = """
+from acc.evidence.feedback import tell
+thread = Thread(thread="inc")
+log = memory.audit_of(thread)
+act(lambda: tell(memory.artifacts, log, thread, "u1", 0.5, "2026-01-01T00:00:00Z"))
+"""
+
+
+def test_feedback_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+    for folder, _ in killed(FEEDBACK, filled, tmp_path):
+        with MemoryController.open(folder) as memory:
+            found = events(Shelf(memory.artifacts, SPACE, "usage").records())
+            assert all(e.of == (f"{Thread(thread='inc').key}:u1",) for e in found)
+            seen.append(len(found))
+    assert set(seen) == {0, 1}

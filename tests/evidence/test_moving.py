@@ -1,0 +1,203 @@
+"""Export and import, doctor and vacuum, checkpoints, a real server, and the commands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_erasure import SECRET, erased, standing, talk
+
+from acc import MemoryController
+from acc.cli import run
+from acc.errors import ConfigurationError, InputError
+from acc.evidence.checkpoints import checkpointer_at
+from acc.evidence.erasure_plan import Target
+from acc.evidence.keeping import retention
+from acc.evidence.portability import export, import_from
+from acc.evidence.shelf import namespace
+from acc.evidence.upkeep import vacuum
+from acc.stores.chroma import ChromaArtifactStore
+
+sys.path.append(str(Path(__file__).parents[1] / "stores"))
+
+SPACE = namespace()
+
+
+def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with MemoryController.open(tmp_path / "one") as memory:
+        talk(memory)
+        moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
+        state = memory.last_state("inc")
+    with MemoryController.open(tmp_path / "two") as memory:
+        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
+        assert import_from(memory.artifacts, tmp_path / "two", out).written == 0
+        assert memory.last_state("inc") == state
+        talk(memory, "inc", "Is bill-db-7 healthy?")
+        with pytest.raises(InputError, match="another audit log"):
+            import_from(memory.artifacts, tmp_path / "two", out)
+
+
+@pytest.mark.parametrize("harm", ["byte", "line", "end", "path"])
+def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm: str) -> None:
+    out = tmp_path / "out.jsonl"
+    with MemoryController.open(tmp_path / "one") as memory:
+        talk(memory, "inc", SECRET)
+        export(memory.artifacts, memory.settings.audit, SPACE, out)
+    lines = out.read_bytes().splitlines(keepends=True)
+    changed = {
+        "byte": out.read_bytes().replace(b"Ottilie", b"Ottilia"),
+        "line": b"".join([*lines[:1], *lines[2:]]),
+        "end": b"".join(lines[:-1]),
+        "path": out.read_bytes().replace(b'"log":"', b'"log":"../'),
+    }
+    out.write_bytes(changed[harm])
+    with MemoryController.open(tmp_path / "two") as memory:
+        with pytest.raises(InputError, match="not a whole export"):
+            import_from(memory.artifacts, tmp_path / "two", out)
+        assert memory.artifacts.ids("default") == []
+
+
+@pytest.mark.slow
+def test_the_doctor_finds_and_mends_a_lost_vector(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        ids = memory.artifacts.ids("default")
+    database = sqlite3.connect(tmp_path / "chroma.sqlite3")
+    with database:  # the log of writes is gone, and the index too: the records are whole
+        database.execute(
+            "DELETE FROM embeddings_queue WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue)"
+        )
+    database.close()
+    for header in tmp_path.glob("*/header.bin"):
+        shutil.rmtree(header.parent)
+    # A process of its own: Chroma keeps an index in memory beyond the close of its client.
+    lost, repaired = doctor(tmp_path)
+    assert repaired == len(lost) >= len(ids) - 1
+    assert doctor(tmp_path) == ([], 0)
+    with MemoryController.open(tmp_path) as memory:
+        assert len(memory.artifacts.get("default", ids)) == len(ids)
+        assert len(memory.artifacts.vectors("default", ids)) == len(ids)
+
+
+def doctor(folder: Path) -> tuple[list[str], int]:
+    command = [sys.executable, "-m", "acc", "doctor", "--memory", str(folder), "--json"]
+    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return said["lost"], said["repaired"]
+
+
+def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        (id_,) = [i for i in memory.artifacts.ids("default") if i.endswith("main:3")]
+        memory.artifacts.delete("default", [id_])
+        ids = memory.artifacts.ids("default")
+        (tmp_path / "audit").rename(tmp_path.parent / f"{tmp_path.name}-audit")
+        assert any(name.startswith("chroma") for name, _ in standing(tmp_path))
+        _, _, own = vacuum(memory)
+        assert own
+        assert standing(tmp_path) == []
+        assert memory.artifacts.ids("default") == ids
+
+
+def test_a_thread_is_erased_from_an_sqlite_checkpointer(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoints.db"
+    database = sqlite3.connect(path)
+    database.execute("PRAGMA journal_mode = WAL")
+    for table in ("checkpoints", "writes"):
+        database.execute(f"CREATE TABLE {table} (thread_id TEXT, value BLOB)")
+        rows = [("inc", f"{SECRET} {n}".encode()) for n in range(50)] + [("other", b"stays")]
+        database.executemany(f"INSERT INTO {table} VALUES (?, ?)", rows)
+    database.commit()
+    database.close()
+    assert checkpointer_at(f"sqlite:{path}")(["inc"]) == 100
+    assert standing(tmp_path) == []
+    assert sqlite3.connect(path).execute("SELECT count(*) FROM writes").fetchone() == (1,)
+    for url in ("sqlite:nowhere.db", "redis://x"):
+        with pytest.raises(ConfigurationError):
+            checkpointer_at(url)
+
+
+@pytest.mark.slow
+def test_a_real_savers_checkpoints_are_erased(tmp_path: Path) -> None:
+    saver = pytest.importorskip("langgraph.checkpoint.sqlite").SqliteSaver
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    path = tmp_path / "checkpoints.db"
+    with saver.from_conn_string(str(path)) as kept:
+        for thread in ("inc", "other"):
+            config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+            checkpoint = {**empty_checkpoint(), "channel_values": {"said": f"{SECRET} {thread}"}}
+            kept.put(config, checkpoint, {}, {})
+    assert checkpointer_at(f"sqlite:{path}")(["inc", "other"]) == 2
+    assert standing(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_a_server_is_erased_from_and_its_folder_proved_when_it_is_stopped(tmp_path: Path) -> None:
+    from test_chroma_server import Server
+
+    files = tmp_path / "server"
+    files.mkdir()
+    server = Server(files)
+    try:
+        with MemoryController(server.store(), audit=tmp_path / "memory" / "audit") as memory:
+            talk(memory)
+            receipt = erased(memory, Target(thread="inc", artifact="u3"))
+            assert receipt.foreign
+            assert not receipt.proved
+            assert receipt.traces == ()
+            assert standing(tmp_path / "memory") == []
+            talk(memory, "inc", "Is bill-db-7 healthy?")
+            plan = retention(memory).plan(SPACE, Keepless(), ("set_aside",))
+            retention(memory).prune(plan)
+    finally:
+        server.stop()
+    assert standing(files)
+    with MemoryController(ChromaArtifactStore.embedded(files), audit=None) as memory:
+        vacuum(memory)
+    assert standing(files) == []
+
+
+class Keepless:
+    """Would delete all."""
+
+    def __call__(self, usages: Any, t: int) -> dict[str, str]:
+        return {usage.key: "all" for usage in usages}
+
+
+@pytest.mark.slow
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, page = str(tmp_path / "memory"), tmp_path / "a.md"
+    page.write_text("# Restore\n\nThe ledger is restored from bkp-3.\n")
+    with MemoryController.open(folder) as memory:
+        talk(memory)
+
+    def told(*arguments: str, code: int = 0) -> Any:
+        assert run([*arguments, "--memory", folder, "--json"]) == code
+        out = capsys.readouterr().out
+        return json.loads(out) if code == 0 else out
+
+    assert told("ingest", str(page))[0]["parts"] == 1
+    assert told("search", "ledger bkp-3")[0]["text"].endswith("bkp-3.\n")
+    plan = told("prune", "--policy", "period", "--period", "1", "--dry-run")
+    assert plan["deleted_records"] == 0
+    told("hold", "u3", "--thread", "inc", "--reason", "case 3")
+    told("erase", "--thread", "inc", "--artifact", "u3", code=1)
+    told("hold", "u3", "--thread", "inc", "--release")
+    assert told("erase", "--thread", "inc", "--artifact", "u3", "--dry-run")["records"] == 1
+    done = told("erase", "--thread", "inc", "--artifact", "u3")
+    assert (done["proved"], done["traces"]) == (True, 0)
+    assert standing(Path(folder)) == []
+    (checked,) = told("verify")
+    assert checked["redacted"] > 0
+    assert told("export", str(tmp_path / "out.jsonl"))["audit_logs"] == 1
+    assert told("vacuum")["bytes_after"] > 0
+    assert told("doctor")["lost"] == []
+    told("erase", code=1)
