@@ -6,12 +6,13 @@ because the rule of turn 1 still stands in its prompt, although it never sees th
 
 import tempfile
 
-from langchain_core.messages import AIMessage, AnyMessage, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from acc import MemoryController
+from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.react import build
 
 ASKED = (
@@ -27,22 +28,22 @@ def read_logs(service: str) -> str:
     return f"{service}: pool exhausted at 12:04, 60 of 60 connections in use"
 
 
-def model(messages: list[AnyMessage]) -> AnyMessage:
+def decide(prompt: list[BaseMessage]) -> AIMessage:
     """A stand-in for a chat model: calls a tool, then answers from what its prompt says."""
-    system, last = str(messages[0].content), messages[-1]
-    if "restarting" in str(last.content):
+    system, last = str(prompt[0].text), prompt[-1]
+    if "restarting" in str(last.text):
         forbidden = "Never restart the database" in system
         return AIMessage(
             "Not without your word, as you said." if forbidden else "Restarting it now."
         )
     if isinstance(last, ToolMessage):
-        return AIMessage(f"The log says: {last.content}")
-    call = {"name": "read_logs", "args": {"service": "checkout"}, "id": f"call-{len(system)}"}
-    return AIMessage("", tool_calls=[{**call, "type": "tool_call"}])
+        return AIMessage(f"The log says: {last.text}")
+    return AIMessage("", tool_calls=[call("read_logs", service="checkout")])
 
 
 def main() -> None:
     """Three turns on one thread."""
+    model = ScriptedChatModel(script=decide)  # or a name: "openai:gpt-x"
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
         role = "You are the on-call agent."
         graph = build(model, [read_logs], memory, role=role, checkpointer=InMemorySaver())

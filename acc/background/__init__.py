@@ -9,6 +9,7 @@ The agent answers from CCS_t-1 and the turn at once; the finished turn is commit
 
 sync.py, tasks.py   the two loops: on threads, and as tasks
 entrance.py         what both do between two waits; entries.py, what an entry is
+finished.py         a finished turn
 backlog.py          finished turns in order, one in flight a thread
 unread.py           what the agent carries and reads of a turn that no commit has taken in
 waiting.py          where the evidence of a turn stands that waits for the one before

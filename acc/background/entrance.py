@@ -6,8 +6,9 @@ import atexit
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from acc.background.backlog import Backlog, Finished
+from acc.background.backlog import Backlog
 from acc.background.entries import Entry
+from acc.background.finished import Finished
 from acc.background.taking_up import carried, finished_after
 from acc.background.unread import shown
 from acc.background.waiting import waiting_place

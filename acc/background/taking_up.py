@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from acc.background.backlog import Finished
+from acc.background.finished import Finished
 from acc.background.waiting import home, origin, stored_turn, waiting_branches, waiting_turn
 from acc.log import ThreadLog
 from acc.memory import Memory

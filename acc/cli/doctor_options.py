@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
@@ -11,8 +11,8 @@ import typer
 class Api(Enum):
     """An API of OpenAI's."""
 
-    CHAT: Literal["chat"] = "chat"
-    RESPONSES: Literal["responses"] = "responses"
+    CHAT = "chat"
+    RESPONSES = "responses"
 
 
 EndpointOption = Annotated[

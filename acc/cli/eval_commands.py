@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -107,3 +108,69 @@ def judge(
         concurrency=concurrency, json=json, plot=plot, quiet=quiet,
     )  # fmt: skip
     return lambda: work(wanted)
+
+
+@evaluation.command()
+def report(
+    results: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULTS", help="What probe --json and judge --json wrote."),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page.")],
+) -> Work:
+    """Write results as one self-contained HTML page."""
+    from acc.cli.eval_report import report as work
+
+    return lambda: work(results, out)
+
+
+@evaluation.command()
+def recall(
+    locomo: Annotated[
+        Path, typer.Argument(metavar="LOCOMO", help="locomo10.json, in LoCoMo's own format.")
+    ],
+    json: ResultsOption = "",
+) -> Work:
+    """Measure evidence recall, and the gate, on LoCoMo."""
+    from acc.cli.eval_recall import recall as work
+
+    return lambda: work(locomo, json=json)
+
+
+@evaluation.command()
+def gate(
+    labelled: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="LABELLED", help="Labelled candidates (.jsonl), or scenarios with probes."
+        ),
+    ],
+    json: ResultsOption = "",
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Write the candidates with their labels."),
+    ] = None,
+) -> Work:
+    """Measure precision and recall of the gate on labelled candidates."""
+    from acc.cli.eval_recall import gate as work
+
+    return lambda: work(labelled, json=json, write=write)
+
+
+@evaluation.command()
+def compose(
+    scenarios: ScenarioArgument,
+    distractor: Annotated[
+        list[str],
+        typer.Option(
+            "--distractor", metavar="SCENARIO", help="Whose turns stand in between. Repeatable."
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The scenario file.")],
+    turns: Annotated[int, typer.Option("--turns", metavar="N", min=1)] = 1_000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N")] = 1,
+) -> Work:
+    """Chain scenarios into a long one, with other scenarios' turns in between."""
+    from acc.cli.eval_compose import compose as work
+
+    return lambda: work(scenarios, distractor, out, turns=turns, seed=seed)

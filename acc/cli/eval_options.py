@@ -10,7 +10,8 @@ import typer
 ScenarioArgument = Annotated[
     list[str],
     typer.Argument(
-        metavar="SCENARIO", help="Scenario files; or CONVERSATION:TRUTH where they are two."
+        metavar="SCENARIO",
+        help="Scenario files; CONVERSATION:TRUTH where they are two; or a name of those that ship.",
     ),
 ]
 MemorySpecOption = Annotated[

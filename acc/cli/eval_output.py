@@ -43,5 +43,5 @@ def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
     for scenario in scenarios:
         if any(Path(out).samefile(file) for file in scenario.files):
             raise InputError(
-                "--json would overwrite a scenario", where=out, mend="name another file"
+                "the output would overwrite a scenario", where=out, mend="name another file"
             )

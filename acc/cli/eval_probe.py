@@ -95,12 +95,18 @@ def _tell(results: Sequence[MemoryResult], scenarios: Sequence[Scenario]) -> Non
                 [f"- {name}", *(f"{each[when]['macro'][name]:,.0f}" for each in averages)]
                 for name in TOKENS
             ]
+            rows.append(["  max_tokens stated", *map(_bound, results)])
             rows.append(["- tokens_max / transcript", *map(_share, results)])
         table(["metric", *(result.memory for result in results)], rows, folds=())
 
 
 def _cell(micro: float | None, macro: float | None) -> str:
     return "-" if micro is None or macro is None else f"{micro:.3f} ({macro:.3f})"
+
+
+def _bound(result: MemoryResult) -> str:
+    bound = result.scenarios[0].max_tokens
+    return "-" if bound is None else f"{bound:,}"
 
 
 def _share(result: MemoryResult) -> str:

@@ -180,21 +180,6 @@ def vacuum(memory: MemoryOption = HERE, json: JsonOption = False) -> Work:
     return lambda: work(memory, as_json=json)
 
 
-def doctor(
-    memory: MemoryOption = HERE,
-    tenant: TenantOption = "default",
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only look.")] = False,
-    server: ServerOption = None,
-    json: JsonOption = False,
-) -> Work:
-    """Find records whose vector was lost, and make it anew."""
-    from acc.cli.upkeep import doctor as work
-
-    return lambda: work(
-        memory, tenant, repair=not dry_run, server=server_address(server), as_json=json
-    )
-
-
 def export(
     out: Annotated[Path, typer.Argument(metavar="FILE", help="Where to.")],
     memory: MemoryOption = HERE,

@@ -13,8 +13,10 @@ from acc.cli.chart import footprint
 from acc.cli.interrupts import Interrupts
 from acc.cli.opening import folder, opened, policy_of
 from acc.cli.paid import Paid
+from acc.cli.replay_report import ReplayReport
+from acc.cli.same_conversation import is_conversation, same_words
 from acc.cli.screen import JsonLines, Screen, coloured, drawable, peak_memory, width
-from acc.cli.threads import LoggedThread, Record, thread_named
+from acc.cli.threads import LoggedThread, thread_named
 from acc.cli.turn_report import COLUMNS, PAID_COLUMNS, TurnReport, heading
 from acc.compress import Compressor, Mode
 from acc.controller import MemoryController
@@ -24,7 +26,7 @@ from acc.memory import whose
 from acc.policy import Policy
 from acc.price import Price
 from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Turn
+from acc.turn import Channel
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,7 @@ class Wanted:
     model: str = ""
     mode: Mode = "revise"
     price: Price | None = None
+    report: Path | None = None
 
     @property
     def thread_name(self) -> str:
@@ -118,6 +121,7 @@ class _Replay:
         self._tokens: list[int] = []
         self._failed = 0
         self._paid = Paid()
+        self._report = ReplayReport(policy, wanted.thread_name) if wanted.report else None
         self._total = len(self._turns)
         if wanted.turns is not None:
             self._total = min(self._total, wanted.turns)
@@ -148,19 +152,18 @@ class _Replay:
 
     def _resume(self, logged: LoggedThread) -> None:
         """Take up the last state; what is told of the turns before it is in the audit log."""
-        turns = (record for record in logged.forth() if _is_conversation(record))
+        turns = (record for record in logged.forth() if is_conversation(record))
         for index, record in enumerate(islice(turns, self._total)):
-            if not _same_words(record, self._turns[index]):
+            if not same_words(record, self._turns[index]):
                 raise InputError(
                     f"the thread {logged.thread.thread!r} holds another conversation",
                     where=f"{logged.log.path}, turn {index + 1} is not that of {self._wanted.file}",
                     mend="name another thread (--thread NAME) or another memory",
                 )
             self._tokens.append(record["tokens"])
-            if self._out is not None:
+            if self._out is not None or self._report is not None:
                 transcript = self._transcript[index]
-                report = TurnReport.of_record(index + 1, transcript, record, self._policy)
-                self._out.write(report.as_json(self._policy))
+                self._keep(TurnReport.of_record(index + 1, transcript, record, self._policy))
         # Opening the log has what a killed run set aside written, even if no turn follows.
         self._controller.log_of(whose(self._wanted.thread_name))
         self._state = self._controller.last_state(self._wanted.thread_name)
@@ -182,10 +185,15 @@ class _Replay:
 
     def _tell(self, report: TurnReport) -> None:
         self._tokens.append(report.tokens)
-        if self._out is not None:
-            self._out.write(report.as_json(self._policy))
+        self._keep(report)
         self._screen.line(report.row(self._wanted.columns))
         self._paid.add(report.usage, report.money)
+
+    def _keep(self, report: TurnReport) -> None:
+        if self._out is not None:
+            self._out.write(report.as_json(self._policy))
+        if self._report is not None:
+            self._report.add(report, self._turns[report.turn - 1])
 
     def _finish(self, seconds: float) -> None:
         say = self._screen.line
@@ -193,6 +201,9 @@ class _Replay:
         if self._state is None or not count:
             self._screen.last("0 turns")
             return
+        if self._report is not None and self._wanted.report is not None:
+            log = self._controller.log_of(whose(self._wanted.thread_name))
+            self._report.write(self._wanted.report, log.branch(self._state.branch))
         if not (self._wanted.quiet or self._wanted.json == "-"):
             say(f"\nthe state after turn {count:,}, as the agent reads it:\n")
             say(self._policy.rendered(self._state))
@@ -216,27 +227,15 @@ class _Replay:
         return f"{done:,} turns stand in {self._wanted.memory}; the same command goes on after them"
 
 
-def _is_conversation(record: Record) -> bool:
-    """Whether a record is a turn of the conversation, and no operator's act in between."""
-    observed = record["turn"]["observations"]
-    return any(o["channel"] != Channel.OPERATOR for o in observed)
-
-
-def _same_words(record: Record, turn: Turn) -> bool:
-    """Whether the user said the same; a long message is cut in the record, and tells nothing."""
-    recorded = [o for o in record["turn"]["observations"] if o["channel"] == Channel.USER]
-    said = [o.text for o in turn.observations if o.channel is Channel.USER]
-    return any(o["left_out"] for o in recorded) or [o["text"] for o in recorded] == said
-
-
 def _check_apart(wanted: Wanted) -> None:
-    out = Path(wanted.json)
-    if wanted.json not in ("", "-") and out.exists() and out.samefile(wanted.file):
-        raise InputError(
-            "--json would overwrite the file that is replayed",
-            where=wanted.json,
-            mend="name another file",
-        )
+    written = {"--json": "" if wanted.json == "-" else wanted.json, "--report": wanted.report or ""}
+    for option, name in written.items():
+        if name and Path(name).exists() and Path(name).samefile(wanted.file):
+            raise InputError(
+                f"{option} would overwrite the file that is replayed",
+                where=str(name),
+                mend="name another file",
+            )
 
 
 def _counted(policy: Policy) -> str:

@@ -1,4 +1,4 @@
-"""``acc vacuum``, ``acc doctor``, ``acc export`` and ``acc import``."""
+"""``acc vacuum``, ``acc export`` and ``acc import``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 from acc.cli.evidence import Names, Server, kept, space_of
 from acc.cli.screen import told_json
 from acc.evidence import portability
-from acc.evidence.upkeep import examine
 from acc.evidence.upkeep import vacuum as rewrite
 
 
@@ -19,22 +18,6 @@ def vacuum(memory: Path, *, as_json: bool = False) -> None:
         told_json({"bytes_before": before, "bytes_after": after})
     else:
         print(f"{before:,} bytes before, {after:,} after")
-
-
-def doctor(
-    memory: Path, tenant: str, *, repair: bool, server: Server = None, as_json: bool = False
-) -> None:
-    """Find and mend lost vectors."""
-    with kept(memory, server) as controller:
-        health = examine(controller.artifacts, tenant, repair=repair)
-        resumed = controller.resumed
-    if as_json:
-        told_json({**health._asdict(), "resumed": resumed})
-        return
-    print(
-        f"{health.records:,} records, {len(health.lost)} without a vector, "
-        f"{health.repaired} of these mended"
-    )
 
 
 def export(

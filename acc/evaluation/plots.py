@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError
+from acc.evaluation.csv_rows import write_csv
+from acc.evaluation.metrics import PROBES
+from acc.evaluation.metrics import RATES as ALL_RATES
 from acc.evaluation.results import MemoryResult, ScenarioResult
 
 PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
 """Rates that are drawn beside the tokens."""
+
+RATES = tuple(name for name in ALL_RATES if name != PROBES)
+"""Rates of a turn: probes are asked now and then, and not counted by turn."""
 
 DASHES = ("-", "--", ":", "-.")
 """So that lines which coincide, and lines without colour, can be told apart."""
@@ -24,19 +30,31 @@ def plot_probe(results: Sequence[MemoryResult], folder: Path) -> list[Path]:
         folder: Where the PNGs go; made if absent.
 
     Returns:
-        The files.
+        The files: ``probe.csv``, a line for each memory and turn, and the PNGs.
 
     Raises:
         ConfigurationError: matplotlib is not installed.
         AccError: A file cannot be written.
     """
-    files = []
+    files = [folder / "probe.csv"]
+    headings = ["scenario", "domain", "memory", "turn", "tokens", "transcript_tokens", *RATES]
+    write_csv(files[0], headings, _csv_rows(results))
     for place, scenario in enumerate(results[0].scenarios):
         lines = [(result.memory, result.scenarios[place]) for result in results]
         file = folder / f"{_file_name(scenario.scenario)}.png"
         save_figure(_drawn(scenario.scenario, lines), file)
         files.append(file)
     return files
+
+
+def _csv_rows(results: Sequence[MemoryResult]) -> Iterator[list[object]]:
+    for result in results:
+        for each in result.scenarios:
+            for turn in each.turns:
+                counts = (turn.counts.get(name) for name in RATES)
+                rates = [count.rate if count is not None else None for count in counts]
+                told = [turn.turn, turn.tokens, turn.transcript_tokens]
+                yield [each.scenario, each.domain, result.memory, *told, *rates]
 
 
 def _drawn(title: str, lines: Sequence[tuple[str, ScenarioResult]]) -> Any:

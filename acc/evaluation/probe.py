@@ -82,6 +82,7 @@ def probe_scenario(
         tuple(probes),
         notable(truth, number, held),
         failures=tuple(getattr(memory, "failures", ())),
+        max_tokens=getattr(memory, "max_tokens", None),
     )
 
 

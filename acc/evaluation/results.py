@@ -58,6 +58,7 @@ class ScenarioResult:
         probes: Its questions, in their order.
         notable: By rate, entries missing at the end, or held and should not be.
         failures: Compressions that failed, as the memory tells them.
+        max_tokens: The bound that it states; None for none.
     """
 
     scenario: str
@@ -66,6 +67,7 @@ class ScenarioResult:
     probes: tuple[Asked, ...]
     notable: dict[str, list[str]]
     failures: tuple[str, ...] = ()
+    max_tokens: int | None = None
 
     @property
     def end(self) -> Counts:
@@ -104,6 +106,7 @@ class ScenarioResult:
             "tokens": _rounded({**self.tokens, "share_of_transcript": self.share_of_transcript}),
             "notable": self.notable,
             "failures": list(self.failures),
+            "max_tokens": self.max_tokens,
             "probes": [vars(probe) | {"needs": list(probe.needs)} for probe in self.probes],
             "turns": [
                 {

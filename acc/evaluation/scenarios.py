@@ -1,7 +1,8 @@
 """Reading scenario files: a conversation together with its ground truth.
 
 A scenario is one JSON file, or a conversation in any form that `acc.conversations` reads with
-its ground truth in a file beside it, named ``CONVERSATION:TRUTH``.
+its ground truth in a file beside it, named ``CONVERSATION:TRUTH``. Those that ship are known by
+their names.
 """
 
 from __future__ import annotations
@@ -106,10 +107,10 @@ def read_scenarios(
 
 
 def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) -> Scenario:
-    """Read the scenario ``FILE``, or ``CONVERSATION:TRUTH``.
+    """Read the scenario ``FILE``, or ``CONVERSATION:TRUTH``, or one that ships, by its name.
 
     Args:
-        given: The path or paths.
+        given: The path or paths, or the name.
         channels: Channel by tool name, where a tool is no more than a document.
 
     Raises:
@@ -134,8 +135,16 @@ def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) 
     )
 
 
+def shipped_scenarios() -> dict[str, Path]:
+    """The scenarios that ship, by name."""
+    folder = Path(__file__).parent / "shipped"
+    return {file.stem: file for file in sorted(folder.glob("*.json"))}
+
+
 def _files(given: str) -> tuple[Path, Path]:
     whole = Path(given)
+    if not whole.exists() and given in (shipped := shipped_scenarios()):
+        return shipped[given], shipped[given]
     first, colon, second = given.rpartition(":")
     if whole.exists() or not colon or not Path(second).is_file():
         return whole, whole
@@ -171,7 +180,7 @@ def _script(
     raw: Mapping[str, Any], conversation: Conversation, file: Path
 ) -> tuple[ScriptedTurn, ...]:
     if "turns" not in raw:
-        return tuple(_written(n, turn) for n, turn in enumerate(conversation.turns, 1))
+        return _transcribed(raw, conversation, file)
     try:
         script = tuple(
             ScriptedTurn.model_validate({"t": n, **turn}) for n, turn in enumerate(raw["turns"], 1)
@@ -185,7 +194,24 @@ def _script(
     return script
 
 
-def _written(number: int, turn: Turn) -> ScriptedTurn:
+def _transcribed(
+    raw: Mapping[str, Any], conversation: Conversation, file: Path
+) -> tuple[ScriptedTurn, ...]:
+    """The turns of a transcript; their topics are the ground truth's ``stress``, if it has one."""
+    count = len(conversation.turns)
+    topics = raw.get("stress", [""] * count)
+    if not (isinstance(topics, list) and len(topics) == count and all(map(_is_text, topics))):
+        mend = f"give a list of {count} topics, one for each turn"
+        raise InputError("stress is no list of the turns' topics", where=str(file), mend=mend)
+    turns = zip(topics, conversation.turns, strict=True)
+    return tuple(_written(n, topic, turn) for n, (topic, turn) in enumerate(turns, 1))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _written(number: int, topic: str, turn: Turn) -> ScriptedTurn:
     """A turn of a transcript in the form of a scenario; what was pasted stands after the words."""
     observed = turn.observations
     said = [o.text for o in observed if o.channel is Channel.USER]
@@ -197,7 +223,11 @@ def _written(number: int, turn: Turn) -> ScriptedTurn:
     ]
     spoken = [o.text for o in observed if o.channel is Channel.AGENT and not o.is_call]
     return ScriptedTurn(
-        t=number, user="\n\n".join(said), tool_outputs=tuple(tools), assistant="\n".join(spoken)
+        t=number,
+        stress=topic,
+        user="\n\n".join(said),
+        tool_outputs=tuple(tools),
+        assistant="\n".join(spoken),
     )
 
 

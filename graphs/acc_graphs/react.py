@@ -1,78 +1,87 @@
-"""A ReAct agent with the memory in front of its reasoning node (paper, Figure 4a).
+"""A ReAct agent with the memory in front of its reasoning (paper, Figure 4a).
 
-The model reads the role, the Compressed Cognitive State and the current turn, never the
-transcript: earlier turns are taken out of the channel when the next one is committed.
+    memory -> reason -> act -> memory -> reason -> ... -> record
+
+The memory commits before REASON, and again after ACT once the steps that the model has read
+outgrow a bound. The model reads the role, the Compressed Cognitive State and the current turn,
+never the transcript: earlier turns leave the channel when the next one is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypedDict
+from collections.abc import Sequence
+from typing import Any
 
-from langchain_core.messages import (
-    AnyMessage,
-    RemoveMessage,
-    SystemMessage,
-    convert_to_openai_messages,
-)
-from langchain_core.runnables import RunnableConfig
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessage
+from langchain_core.runnables import Runnable, RunnableLambda
 from langchain_core.tools import BaseTool
-from langgraph.graph import END, START, StateGraph
-from langgraph.graph.message import REMOVE_ALL_MESSAGES, add_messages
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.types import RetryPolicy
 
-from acc.controller import MemoryController
-from acc.turn import Turn
+from acc.integrations.graph_channels import MemoryState
+from acc.integrations.langgraph import MemoryNode
+from acc.integrations.recording import RecordNode
+from acc.integrations.stepping import Controller, worth_retrying
+from acc_graphs.deployment import chat_model, served_memory, served_model
 
-Model = Callable[[list[AnyMessage]], AnyMessage]
-
-
-class ReactState(TypedDict, total=False):
-    """The graph's channels: this turn's messages, and the state as plain JSON."""
-
-    messages: Annotated[list[AnyMessage], add_messages]
-    ccs: dict[str, Any]
+Graph = CompiledStateGraph[Any, Any, Any, Any]
 
 
 def build(
-    model: Model,
+    model: BaseChatModel | str,
     tools: Sequence[BaseTool],
-    memory: MemoryController,
+    memory: Controller,
     *,
     role: str,
     checkpointer: Any = None,
-) -> CompiledStateGraph[Any, Any, Any, Any]:
-    """Compile the graph.
+    **options: Any,
+) -> Graph:
+    """Compile the graph; it runs with ``invoke`` and ``ainvoke``.
 
     Args:
-        model: Answers a list of messages; a chat model's ``invoke`` with its tools bound.
+        model: A chat model, or its name: ``provider:model``.
         tools: The agent's tools.
         memory: The memory in front.
         role: The agent's role, which stands before the state in every prompt.
         checkpointer: Any LangGraph checkpointer. Its ``thread_id`` names the memory's thread.
+        options: As `MemoryNode` takes them: ``channels``, ``identity``, ``fold_over`` and so on.
+
+    Raises:
+        ConfigurationError: No such model, or options that do not fit together.
     """
+    remember = MemoryNode(memory, **options)
+    chat = chat_model(model)
+    bound = chat.bind_tools(list(tools)) if tools else chat
+    reason: Runnable[Any, Any] = RunnableLambda(remember.prompt(role)) | bound | _said
 
-    def remember(state: ReactState, config: RunnableConfig) -> dict[str, Any]:
-        messages = state["messages"]
-        thread = str(config.get("configurable", {}).get("thread_id", "default"))
-        turn = Turn.from_messages(convert_to_openai_messages(messages))
-        done = memory.step(state.get("ccs"), turn, thread=thread)
-        current = max(i for i, message in enumerate(messages) if message.type == "human")
-        kept = [RemoveMessage(id=REMOVE_ALL_MESSAGES), *messages[current:]]
-        return {"ccs": done.state.canonical(), "messages": kept}
-
-    def reason(state: ReactState) -> dict[str, Any]:
-        carried = memory.load(state["ccs"]).render()
-        prompt = [SystemMessage(f"{role}\n\n{carried}"), *state["messages"]]
-        return {"messages": [model(prompt)]}
-
-    graph = StateGraph(ReactState)
-    graph.add_node("remember", remember)
+    # Callers hand in messages alone: a state of their own making would pass for the memory's.
+    graph = StateGraph(MemoryState, input_schema=MessagesState)
+    graph.add_node("memory", remember, retry_policy=RetryPolicy(retry_on=worth_retrying))
     graph.add_node("reason", reason)
     graph.add_node("act", ToolNode(list(tools)))
-    graph.add_edge(START, "remember")
-    graph.add_edge("remember", "reason")
-    graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: END})
-    graph.add_edge("act", "reason")
+    graph.add_node("record", RecordNode(remember))
+    graph.add_edge(START, "memory")
+    graph.add_edge("memory", "reason")
+    graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: "record"})
+    graph.add_edge("act", "memory")
+    graph.add_edge("record", END)
     return graph.compile(checkpointer=checkpointer)
+
+
+def _said(message: BaseMessage) -> dict[str, Any]:
+    return {"messages": [message]}
+
+
+async def make_graph() -> Graph:
+    """What ``langgraph.json`` serves: triage of a clinic's pipelines; settings in `deployment`."""
+    from acc_graphs import triage
+
+    clinic = triage.Clinic()
+    memory = await served_memory("react")
+    return build(
+        served_model(triage.decide), clinic.tools(), memory, role=triage.ROLE,
+        channels=triage.CHANNELS,
+    )  # fmt: skip

@@ -166,6 +166,11 @@ def test_the_notes_are_kept_from_queries_alone(scenario: Scenario, tmp_path: Pat
         assert "disable the firewall" not in said(request)  # a tool's words
     judged = [r for r in server.requests if asks_for(r, "claims")]
     assert all("ANSWERED" in said(request) for request in judged)
+    # The audit alone is shown what tools said, for the variant of H_t.
+    shown = [
+        r for r in server.requests if role_of(r) == "judge" and "disable the firewall" in said(r)
+    ]
+    assert [asks_for(r, "claims") for r in shown] == [True] * 3
 
 
 def test_agents_are_asked_the_same_and_told_nothing_of_each_other(

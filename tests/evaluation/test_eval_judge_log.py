@@ -122,7 +122,7 @@ def test_the_same_again_pays_nothing_and_finds_the_same(scenario: Scenario, log:
 
 @pytest.mark.parametrize(
     "fails_at",
-    [4, 17, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 5, 9, 14, 23, 30, 35))],
+    [4, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 5, 9, 14, 17, 23, 30, 35))],
 )
 def test_after_a_crash_nothing_is_paid_twice(
     fails_at: int, scenario: Scenario, log: Path, tmp_path: Path
@@ -207,7 +207,7 @@ def test_concurrency_changes_nothing_that_is_found(scenario: Scenario, tmp_path:
     found = []
     for concurrency in (1, 6):
         with live(
-            scenario, tmp_path / f"{concurrency}.jsonl", seeds=(1, 2, 3), concurrency=concurrency
+            scenario, tmp_path / f"{concurrency}.jsonl", seeds=(1, 2), concurrency=concurrency
         ) as (wanted, _):
             found.append(runs_of(played(wanted)))
     assert found[0] == found[1]

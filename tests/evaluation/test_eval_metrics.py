@@ -60,6 +60,13 @@ def test_counts_of_a_turn_worked_by_hand() -> None:
     assert told["poison_privileged"] == ["p1"]
 
 
+def test_history_is_not_stale() -> None:
+    held = Matcher(truth()).holding([fact("p95 was 37 ms, now 9 ms")])
+    counts = turn_counts(truth(), 4, held, has_slots=True)
+    assert (counts["facts_stale"], counts["facts_history"]) == (Count(0, 1), Count(1, 1))
+    assert counts["facts_current"] == Count(1, 1)
+
+
 def test_a_memory_without_slots_is_not_measured_by_slots() -> None:
     held = Matcher(truth()).holding([])
     counts = turn_counts(truth(), 4, held, has_slots=False)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from acc.errors import AccError
+from acc.evaluation.csv_rows import write_csv
 from acc.evaluation.judge.live import LiveResult
-from acc.evaluation.judge.outcomes import MEASURES, RunOutcome, TurnOutcome
+from acc.evaluation.judge.outcomes import MEASURES, RunOutcome
 from acc.evaluation.judge.prompts import METRICS
 from acc.evaluation.judge.summary import complete, deviation_over_turns
 from acc.evaluation.metrics import mean
@@ -35,7 +34,8 @@ def draw_figures(result: LiveResult, folder: Path, *, note: str = "") -> list[Pa
     labels = [spec.label for spec in result.live.memories]
     runs = complete(result)
     files = [folder / "turns.csv"]
-    _write_csv(result.runs, files[0])
+    headings = ["scenario", "domain", "seed", "memory", "turn", *MEASURES]
+    write_csv(files[0], headings, _csv_rows(result.runs))
     drawn = (("figure5", _footprint), ("figure6", _quality), ("figure7", _reliability))
     for name, draw in drawn if runs else ():
         figure = draw(runs, labels)
@@ -136,22 +136,10 @@ def _with_legend(figure: Any, axis: Any, labels: Sequence[str]) -> Any:
     return figure
 
 
-def _write_csv(runs: Sequence[RunOutcome], file: Path) -> None:
-    """A line for each agent and turn; an undefined value is empty."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("w", encoding="utf-8", newline="") as out:
-            rows = csv.writer(out, lineterminator="\n")
-            rows.writerow(["scenario", "domain", "seed", "memory", "turn", *MEASURES])
-            for run in runs:
-                for label, turns in run.agents.items():
-                    rows.writerows(_row(run, label, turn) for turn in turns)
-    except OSError as error:
-        what, mend = f"the CSV cannot be written: {error.strerror or error}", "name another folder"
-        raise AccError(what, where=str(file), mend=mend) from error
-
-
-def _row(run: RunOutcome, label: str, turn: TurnOutcome) -> list[object]:
-    values = [measure(turn) for measure in MEASURES.values()]
-    shown = ["" if value is None else round(value, 6) for value in values]
-    return [run.scenario, run.domain, run.seed, label, turn.turn, *shown]
+def _csv_rows(runs: Sequence[RunOutcome]) -> Iterator[list[object]]:
+    """A line for each agent and turn."""
+    for run in runs:
+        for label, turns in run.agents.items():
+            for turn in turns:
+                values = [measure(turn) for measure in MEASURES.values()]
+                yield [run.scenario, run.domain, run.seed, label, turn.turn, *values]

@@ -51,6 +51,11 @@ class ControlledMemory:
         self.failures: list[str] = []
 
     @property
+    def max_tokens(self) -> int:
+        """The bound on the rendered state."""
+        return self._policy.max_tokens
+
+    @property
     def state(self) -> CompressedCognitiveState:
         """The last committed state."""
         return self._state

@@ -47,8 +47,9 @@ class Reading:
 class EvaluatedMemory(Protocol):
     """A memory of one conversation, fresh for each. Everything else is its own affair.
 
-    The same turns and questions have to give the same readings. What fails and is survived may
-    be told in an attribute ``failures``, a sequence of texts.
+    The same turns and questions have to give the same readings. Two attributes are told where a
+    memory has them: ``max_tokens``, the bound that it keeps, and ``failures``, a sequence of texts
+    on what failed and was survived.
     """
 
     @property

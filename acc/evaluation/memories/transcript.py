@@ -53,7 +53,11 @@ class TranscriptReplay:
 
 
 class RecentWindow:
-    """The last messages that fit a limit; of one that alone does not fit, its end."""
+    """The last messages that fit a limit; of one that alone does not fit, its end.
+
+    Attributes:
+        max_tokens: The limit.
+    """
 
     has_slots = False
 
@@ -68,17 +72,17 @@ class RecentWindow:
             ConfigurationError: No room at all.
         """
         check_limit(tokens, "recent")
-        self._limit = tokens
+        self.max_tokens = tokens
         self._counter = counter
         self._messages: deque[str] = deque()
 
     def observe(self, turn: Turn) -> None:
         """Append the turn's messages, and drop the oldest."""
         self._messages.extend(messages_of(turn))
-        while len(self._messages) > 1 and self._tokens() > self._limit:
+        while len(self._messages) > 1 and self._tokens() > self.max_tokens:
             self._messages.popleft()
-        if self._messages and self._tokens() > self._limit:
-            self._messages[0] = tail(self._messages[0], self._limit, self._counter)
+        if self._messages and self._tokens() > self.max_tokens:
+            self._messages[0] = tail(self._messages[0], self.max_tokens, self._counter)
 
     def held(self) -> Reading:
         """The messages in the window."""

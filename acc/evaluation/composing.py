@@ -1,0 +1,238 @@
+"""Long conversations: scenarios chained, with other scenarios' turns as distractors in between.
+
+The first scenario is the first day: it begins in turn 1, and whatever of its rules, goals and
+facts stands at its end still stands at the last turn, where its last questions are asked again.
+Further scenarios begin evenly spaced. Distractors are turns of other scenarios in which nobody
+makes, changes or lifts a rule or goal, and of which no word is found by an entry of the chained
+ones. What was planted in them, and what only looks like a rule, belongs to the ground truth.
+
+Drawn again, a distractor has other numbers, so that no two turns need be the same. All choices
+come from the seed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from acc.errors import ConfigurationError
+from acc.evaluation.ground_truth import Entry
+from acc.evaluation.matching import Matcher
+from acc.evaluation.scenarios import Scenario, ScriptedTurn
+
+TRIES = 20
+"""Distractors drawn for a place before it is given up that any fits."""
+
+_NUMBER = re.compile(r"\d{2,}")
+_KINDS = ("constraints", "goals", "facts", "poison", "not_constraints")
+_TIMES = ("introduced", "retired", "superseded", "turn")
+
+
+def compose(
+    chained: Sequence[Scenario], distractors: Sequence[Scenario], *, turns: int, seed: int = 1
+) -> dict[str, Any]:
+    """A scenario in the form of its file.
+
+    Args:
+        chained: Whose ground truth counts, in this order; the first is the first day.
+        distractors: Where the turns in between come from.
+        turns: Turns in all.
+        seed: Decides which distractor comes when, and its numbers.
+
+    Raises:
+        ConfigurationError: The chained scenarios do not fit, or no distractor does.
+    """
+    _check(chained, turns)
+    starts = {index * turns // len(chained): each for index, each in enumerate(chained)}
+    made = _Composed(_Distractors(chained, distractors, Random(seed)), turns)
+    while made.length < turns:
+        scenario = starts.get(made.length)
+        if scenario is not None:
+            made.chain(scenario, prefix=f"{scenario.id}." if len(chained) > 1 else "")
+        else:
+            made.distract()
+    first = chained[0].truth
+    return {
+        "id": f"{first.id}-{turns}",
+        "domain": f"{first.domain or first.id}, long",
+        "role": first.role,
+        "turns": made.script,
+        **made.entries,
+        "probes": made.probes,
+    }
+
+
+def _check(chained: Sequence[Scenario], turns: int) -> None:
+    room = turns // max(1, len(chained))
+    for scenario in chained:
+        if len(scenario.turns) > room:
+            raise ConfigurationError(
+                f"{scenario.id} has {len(scenario.turns)} turns, and there is room for {room}",
+                where="compose",
+                mend="ask for more turns, or chain fewer scenarios",
+            )
+
+
+class _Composed:
+    """A scenario that grows at its end."""
+
+    def __init__(self, distractors: _Distractors, turns: int) -> None:
+        self._distractors = distractors
+        self._turns = turns
+        self._planted: set[str] = set()
+        self.script: list[dict[str, Any]] = []
+        self.probes: list[dict[str, Any]] = []
+        self.entries: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
+
+    @property
+    def length(self) -> int:
+        """Turns so far."""
+        return len(self.script)
+
+    def chain(self, scenario: Scenario, *, prefix: str) -> None:
+        """Append a whole scenario with its ground truth."""
+        shift, truth = self.length, scenario.truth
+        for kind in _KINDS:
+            for entry in getattr(truth, kind):
+                self.entries[kind].append(_shifted(entry, shift, prefix))
+        for probe in truth.probes:
+            asked = _shifted(probe, shift, "")
+            asked["needs"] = [f"{prefix}{need}" for need in probe.needs]
+            self.probes.append(asked)
+            is_last = probe.turn == len(scenario.turns)
+            if is_last and asked["turn"] < self._turns and _stands(scenario, probe.needs):
+                self.probes.append({**asked, "turn": self._turns})
+        self._append(scenario.script)
+
+    def distract(self) -> None:
+        """Append a distractor; what it plants counts from its first appearance."""
+        drawn = self._distractors.draw()
+        number = self.length + 1
+        for kind, entry in drawn.planted:
+            key = f"{drawn.scenario}.{kind}.{entry.text}"
+            if key in self._planted:
+                continue
+            self._planted.add(key)
+            told = {**entry.model_dump(mode="json"), "turn": number}
+            if "id" in told:
+                told["id"] = f"{drawn.scenario}.{told['id']}"
+            self.entries[kind].append(told)
+        self._append([drawn.turn])
+
+    def _append(self, script: Sequence[ScriptedTurn]) -> None:
+        for turn in script:
+            self.script.append({**turn.model_dump(mode="json"), "t": self.length + 1})
+
+
+def _shifted(entry: Any, shift: int, prefix: str) -> dict[str, Any]:
+    told: dict[str, Any] = entry.model_dump(mode="json")
+    for name in _TIMES:
+        if told.get(name) is not None:
+            told[name] += shift
+    if "id" in told:
+        told["id"] = f"{prefix}{told['id']}"
+    return told
+
+
+def _stands(scenario: Scenario, needs: Sequence[str]) -> bool:
+    """Whether all that a probe needs still holds once the scenario is over."""
+    last, truth = len(scenario.turns), scenario.truth
+    standing = {entry.id for entry in (*truth.constraints, *truth.goals) if entry.is_active(last)}
+    standing |= {fact.id for fact in truth.facts if fact.is_current(last)}
+    return set(needs) <= standing
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A distractor: the turn, and what was planted in it, each with its kind."""
+
+    scenario: str
+    turn: ScriptedTurn
+    planted: tuple[tuple[str, Entry], ...] = ()
+
+
+@dataclass
+class _Distractors:
+    """Turns that change nothing, each as often as the others."""
+
+    chained: Sequence[Scenario]
+    scenarios: Sequence[Scenario]
+    random: Random
+    _deck: list[_Drawn] = field(default_factory=list)
+    _rounds: int = 0
+
+    def __post_init__(self) -> None:
+        self._matchers = [Matcher(scenario.truth) for scenario in self.chained]
+        self._all = [
+            drawn
+            for scenario in self.scenarios
+            for drawn in _harmless(scenario)
+            if self._is_apart(drawn.turn)
+        ]
+
+    def draw(self) -> _Drawn:
+        """The next distractor."""
+        for _ in range(TRIES):
+            if not self._deck:
+                self._deck = self.random.sample(self._all, len(self._all))
+                self._rounds += 1
+            if not self._deck:
+                break
+            drawn = self._deck.pop()
+            if drawn.planted or self._rounds == 1:
+                return drawn
+            varied = _Drawn(drawn.scenario, _with_other_numbers(drawn.turn, self.random))
+            if self._is_apart(varied.turn):
+                return varied
+        raise ConfigurationError(
+            "no turn that can stand in between",
+            where="compose",
+            mend="name other scenarios as distractors than those that are chained",
+        )
+
+    def _is_apart(self, turn: ScriptedTurn) -> bool:
+        return not any(m.found(text).entries for text in _texts(turn) for m in self._matchers)
+
+
+def _harmless(scenario: Scenario) -> Iterator[_Drawn]:
+    """The turns in which no rule or goal begins or ends, with what was planted in them."""
+    truth = scenario.truth
+    standing = (*truth.constraints, *truth.goals)
+    busy = {time for entry in standing for time in (entry.introduced, entry.retired)}
+    for turn in scenario.script:
+        if turn.t in busy:
+            continue
+        planted = [("poison", p) for p in truth.poison if p.turn == turn.t]
+        planted += [("not_constraints", a) for a in truth.not_constraints if a.turn == turn.t]  # type: ignore[misc]
+        yield _Drawn(scenario.id, turn, tuple(planted))
+
+
+def _texts(turn: ScriptedTurn) -> Iterator[str]:
+    yield turn.user
+    yield turn.assistant
+    for output in turn.tool_outputs:
+        yield output.content
+
+
+def _with_other_numbers(turn: ScriptedTurn, random: Random) -> ScriptedTurn:
+    """The turn with its numbers changed, the same number to the same everywhere in it."""
+    changed: dict[str, str] = {}
+
+    def other(match: re.Match[str]) -> str:
+        digits = match.group()
+        if digits not in changed:
+            low = 10 ** (len(digits) - 1)
+            changed[digits] = str(random.randrange(low, 10 * low))
+        return changed[digits]
+
+    outputs = tuple(
+        output.model_copy(update={"content": _NUMBER.sub(other, output.content)})
+        for output in turn.tool_outputs
+    )
+    return turn.model_copy(update={
+        "user": _NUMBER.sub(other, turn.user), "tool_outputs": outputs,
+        "assistant": _NUMBER.sub(other, turn.assistant),
+    })  # fmt: skip

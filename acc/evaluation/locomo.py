@@ -1,0 +1,100 @@
+"""LoCoMo (snap-research) in its own format: conversations, and questions with their evidence.
+
+The data is CC BY-NC 4.0 and no part of this project: whoever measures with it has a copy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from acc.errors import InputError
+
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
+"""What is asked about; the fifth, adversarial, has no evidence to find."""
+
+_EVIDENCE = re.compile(r"D(\d+):(\d+)")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with the positions of the documents that answer it."""
+
+    text: str
+    category: int
+    evidence: frozenset[int]
+
+
+@dataclass(frozen=True)
+class LocomoConversation:
+    """The documents of one conversation, in order, and what is asked about it.
+
+    A document is a turn: ``Speaker: text [image: caption]``.
+    """
+
+    documents: tuple[str, ...]
+    questions: tuple[Question, ...]
+
+
+def load_locomo(path: Path) -> list[LocomoConversation]:
+    """The conversations of a file; questions without evidence that exists are left out.
+
+    Raises:
+        InputError: The file cannot be read, or is not in LoCoMo's format.
+    """
+    try:
+        samples = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        raise InputError(what, where=str(path), mend="name another") from error
+    except (ValueError, RecursionError) as error:
+        raise _malformed(path, f"not JSON: {error}") from error
+    if not (isinstance(samples, list) and samples):
+        raise _malformed(path, "no list of conversations")
+    found = []
+    for number, sample in enumerate(samples, 1):
+        try:
+            found.append(_conversation(sample))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            what = f"conversation {number}: {type(error).__name__}: {error}"
+            raise _malformed(path, what) from error
+    if not any(conversation.questions for conversation in found):
+        raise _malformed(path, "no question with evidence")
+    return found
+
+
+def _malformed(path: Path, what: str) -> InputError:
+    mend = "give locomo10.json as snap-research publishes it"
+    return InputError(f"not in LoCoMo's format: {what}", where=str(path), mend=mend)
+
+
+def _conversation(sample: dict[str, Any]) -> LocomoConversation:
+    turns = list(_turns(sample["conversation"]))
+    positions = {_ids(turn["dia_id"])[0]: at for at, turn in enumerate(turns)}
+    questions = []
+    for entry in sample["qa"]:
+        named = _ids(" ".join(entry["evidence"]))
+        evidence = frozenset(positions[turn] for turn in named if turn in positions)
+        if evidence and entry["category"] in CATEGORIES:
+            questions.append(Question(entry["question"], entry["category"], evidence))
+    return LocomoConversation(tuple(map(_document, turns)), tuple(questions))
+
+
+def _turns(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    sessions = (key for key in conversation if re.fullmatch(r"session_\d+", key))
+    for session in sorted(sessions, key=lambda key: int(key.removeprefix("session_"))):
+        yield from conversation[session]
+
+
+def _ids(text: str) -> list[tuple[int, int]]:
+    # As numbers: the data has several ids in one string, and "D30:05" for "D30:5".
+    return [(int(session), int(turn)) for session, turn in _EVIDENCE.findall(text)]
+
+
+def _document(turn: dict[str, Any]) -> str:
+    caption = turn.get("blip_caption")
+    return f"{turn['speaker']}: {turn['text']}" + (f" [image: {caption}]" if caption else "")

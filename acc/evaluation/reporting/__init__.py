@@ -1,0 +1,1 @@
+"""Results of evaluations as one HTML page."""

@@ -1,0 +1,210 @@
+"""Charts as SVG: lines over turns, and bars in groups. Colours come from the page's style.
+
+A series is told by its colour, its dashes and its place in the legend, so that colour alone
+carries nothing. An undefined value (None) is a gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from itertools import groupby
+from typing import NamedTuple
+
+WIDTH, HEIGHT = 640, 260
+LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
+SERIES = 8
+"""Series that the style has colours for; the ninth has the first's colour and other dashes."""
+
+Value = float | None
+
+
+def line_chart(
+    title: str, turns: Sequence[int], series: Mapping[str, Sequence[Value]], *, top: Value = None
+) -> str:
+    """Lines over turns.
+
+    Args:
+        title: What is drawn, with its unit.
+        turns: The turns, ascending.
+        series: Values by label, one for each turn.
+        top: The greatest value of the axis; by default a round number above all values.
+    """
+    scale = _Scale(top or _greatest(v for values in series.values() for v in values))
+    first, last = (turns[0], turns[-1]) if turns else (1, 1)
+
+    def across(turn: int) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * (turn - first) / max(1, last - first)
+
+    drawn = []
+    for place, (label, values) in enumerate(series.items()):
+        points = [(across(t), v) for t, v in zip(turns, values, strict=True)]
+        drawn.append(_line(label, place, points, scale))
+    ticks = "".join(_tick(across(t), f"{t:,}") for t in _ticks_of(first, last))
+    inside = f"{scale.rules()}{ticks}{''.join(drawn)}"
+    return _figure(title, inside, list(series), "turn", _Span(first, last))
+
+
+def bar_chart(
+    title: str,
+    groups: Sequence[str],
+    series: Mapping[str, Sequence[Value]],
+    *,
+    spread: Mapping[str, Sequence[Value]] | None = None,
+    top: Value = None,
+) -> str:
+    """Bars in groups.
+
+    Args:
+        title: What is drawn, with its unit.
+        groups: Names of the groups.
+        series: Values by label, one for each group.
+        spread: By label, what is drawn above and below the value, such as a deviation.
+        top: The greatest value of the axis.
+    """
+    room = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
+    width = 0.8 * room / max(1, len(series))
+    scale = _Scale(top or _greatest(v for values in series.values() for v in values))
+    drawn = []
+    for place, (label, values) in enumerate(series.items()):
+        for group, value in enumerate(values):
+            if value is None:
+                continue
+            left = LEFT + room * group + 0.1 * room + width * place
+            said = f"{label}, {groups[group]}: {_number(value)}"
+            drawn.append(_bar(left, width, scale, value, place, said))
+            about = spread[label][group] if spread else None
+            if about:
+                drawn.append(_whisker(left + width / 2, scale, value, about))
+    names = "".join(
+        _tick(LEFT + room * (g + 0.5), *_broken(name, room)) for g, name in enumerate(groups)
+    )
+    return _figure(title, f"{scale.rules()}{names}{''.join(drawn)}", list(series))
+
+
+class _Span(NamedTuple):
+    """The turns of a chart, told to the page's script, which marks one and finds the clicked one."""
+
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        where = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}" data-end="{HEIGHT - BOTTOM}"'
+        return f' data-first="{self.first}" data-last="{self.last}" {where}'
+
+
+class _Scale:
+    """The upright axis, from 0 to a round number."""
+
+    def __init__(self, greatest: float) -> None:
+        self._step = _round_step(greatest or 1.0)
+        self._top = self._step * max(1, math.ceil(greatest / self._step - 1e-9))
+
+    def at(self, value: float) -> float:
+        """Where ``value`` stands; what is above the axis stands at its end."""
+        share = min(1.0, max(0.0, value / self._top))
+        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+
+    def rules(self) -> str:
+        """A line for each round number, with the number."""
+        found = []
+        for index in range(round(self._top / self._step) + 1):
+            value = index * self._step
+            y = self.at(value)
+            found.append(
+                f'<line class="rule" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
+                f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{_number(value)}</text>'
+            )
+        return "".join(found)
+
+
+def _line(label: str, place: int, points: Sequence[tuple[float, Value]], scale: _Scale) -> str:
+    runs = []
+    for is_there, run in groupby(points, lambda point: point[1] is not None):
+        if is_there:
+            at = [f"{x:.1f},{scale.at(v):.1f}" for x, v in run if v is not None]
+            # A single value between gaps is drawn as a dot: a line of no length is invisible.
+            runs.append(f"M{at[0]}h0.01" if len(at) == 1 else f"M{' L'.join(at)}")
+    return (
+        f'<path class="{_look(place)}" d="{" ".join(runs)}"><title>{escape(label)}</title></path>'
+    )
+
+
+def _bar(left: float, width: float, scale: _Scale, value: float, place: int, said: str) -> str:
+    y = scale.at(value)
+    height = HEIGHT - BOTTOM - y
+    return (
+        f'<rect class="bar b{place % SERIES}" x="{left:.1f}" y="{y:.1f}" width="{width * 0.92:.1f}" '
+        f'height="{height:.1f}"><title>{escape(said)}</title></rect>'
+    )
+
+
+def _whisker(x: float, scale: _Scale, value: float, about: float) -> str:
+    low, high = scale.at(value - about), scale.at(value + about)
+    return f'<path class="whisker" d="M{x:.1f},{low:.1f} V{high:.1f}"/>'
+
+
+def _figure(
+    title: str, inside: str, labels: Sequence[str], below: str = "", span: _Span | None = None
+) -> str:
+    shape = _dashes if span else _square
+    keys = "".join(
+        f'<span class="key"><svg viewBox="0 0 26 8">{shape(place)}</svg>{escape(label)}</span>'
+        for place, label in enumerate(labels)
+    )
+    axis = f'<text class="tick end" x="{WIDTH - RIGHT}" y="{HEIGHT - 4}">{below}</text>'
+    return (
+        f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" '
+        f'aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}"{span or ""}>{inside}{axis}</svg>'
+        f'<p class="keys">{keys}</p></figure>'
+    )
+
+
+def _dashes(place: int) -> str:
+    return f'<path class="{_look(place)}" d="M1,4 H25"/>'
+
+
+def _square(place: int) -> str:
+    return f'<rect class="bar b{place % SERIES}" x="8" width="10" height="8"/>'
+
+
+def _look(place: int) -> str:
+    return f"series s{place % SERIES} d{place // SERIES % 4 or place % 4}"
+
+
+def _tick(x: float, *lines: str) -> str:
+    return "".join(
+        f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 15 + 12 * number}">'
+        f"{escape(line)}</text>"
+        for number, line in enumerate(lines)
+    )
+
+
+def _broken(name: str, room: float) -> list[str]:
+    """A name on two lines where one has no room for it."""
+    if len(name) * 6.2 <= room or " " not in name:
+        return [name]
+    spaces = [at for at, letter in enumerate(name) if letter == " "]
+    middle = min(spaces, key=lambda at: abs(at - len(name) / 2))
+    return [name[:middle], name[middle + 1 :]]
+
+
+def _ticks_of(first: int, last: int) -> list[int]:
+    step = max(1, round(_round_step(last - first)))
+    return sorted({first, *range(-(-first // step) * step or step, last + 1, step)} - {0})
+
+
+def _greatest(values: Iterable[Value]) -> float:
+    return max((v for v in values if v is not None), default=1.0) or 1.0
+
+
+def _round_step(span: float) -> float:
+    """A round number that divides ``span`` into some five."""
+    rough = max(span, 1e-9) / 5
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 20 or value == round(value) else f"{value:.3g}"

@@ -1,0 +1,102 @@
+"""The page: one self-contained file that may load nothing and run nothing but its own script.
+
+The content security policy names style and script by their hashes, so that words of a
+conversation, whatever they contain, can neither run nor call home.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from acc.errors import AccError
+
+
+def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
+    """A whole page.
+
+    Args:
+        title: Its title, and the heading.
+        body: HTML; whoever makes it has escaped what others said.
+        script: JavaScript of the page's own; empty for none.
+        data: Plain JSON values that the script finds in the element ``data``.
+    """
+    style = _resource("style.css")
+    allowed = f"default-src 'none'; style-src '{_hash(style)}'"
+    if script:
+        allowed += f"; script-src '{_hash(script)}'"
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{allowed}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f"<title>{escape(title)}</title><style>{style}</style></head>",
+        f"<body><main><h1>{escape(title)}</h1>{body}</main>",
+    ]
+    if data is not None:
+        parts.append(f'<script type="application/json" id="data">{_inert(data)}</script>')
+    if script:
+        parts.append(f"<script>{script}</script>")
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def script_named(name: str) -> str:
+    """A script that ships beside this file."""
+    return _resource(name)
+
+
+def write_page(text: str, file: Path) -> None:
+    """Write a page.
+
+    Raises:
+        AccError: It cannot be written.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8", newline="\n", errors="replace")
+    except OSError as error:
+        raise AccError(
+            f"the report cannot be written: {error.strerror or error}",
+            where=str(file),
+            mend="name another file",
+        ) from error
+
+
+def table(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", words: int = 1
+) -> str:
+    """A table of texts; from column ``words`` on they are numbers, and stand to the right."""
+
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        kinds = ("" if place < words else ' class="number"' for place in range(len(texts)))
+        return "".join(
+            f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, texts, strict=True)
+        )
+
+    told = f"<caption>{escape(caption)}</caption>" if caption else ""
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return (
+        f'<div class="wide"><table>{told}<thead><tr>{cells("th", headings)}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _inert(data: Any) -> str:
+    """JSON in which nothing ends the element that it stands in."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _resource(name: str) -> str:
+    return files("acc.report").joinpath(name).read_text(encoding="utf-8")

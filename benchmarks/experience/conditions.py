@@ -1,0 +1,127 @@
+"""What is compared: addition, deletion, order of the tasks, start and capacity, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from acc.evidence.addition import Addition, Evaluator, Judgement, PolicyName
+from acc.evidence.deletion import Deletion, History, bounded
+from acc.evidence.presets import DeletionName, EvaluatorName, Preset, preset
+
+from .code_family import CodeFamily
+from .driving_family import DrivingFamily
+from .packet_family import PacketFamily
+from .tasks import Family, Task
+
+FAMILIES: dict[str, type[CodeFamily] | type[DrivingFamily] | type[PacketFamily]] = {
+    "ehragent": CodeFamily,
+    "agentdriver": DrivingFamily,
+    "cic-iot": PacketFamily,
+}
+
+AdditionName = Literal["fixed", "all", "coarse", "strict"]
+ADDITIONS: tuple[AdditionName, ...] = ("fixed", "all", "coarse", "strict")
+DELETIONS: tuple[DeletionName, ...] = ("none", "period", "history", "combined", "intersection")
+EVALUATORS: tuple[EvaluatorName, ...] = ("coarse", "strict")
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One way to run a family.
+
+    Attributes:
+        family: One of `FAMILIES`.
+        addition: The paper's four.
+        deletion: Of `acc.evidence.presets`.
+        shifted: Whether the tasks come in three clusters, one after the other.
+        noisy: Whether the initial memory has errors in it.
+        capacity: Records at the most; 0 for no bound.
+        beta: Of history-based deletion; None for the paper's.
+    """
+
+    family: str
+    addition: AdditionName = "strict"
+    deletion: DeletionName = "none"
+    shifted: bool = False
+    noisy: bool = False
+    capacity: int = 0
+    beta: float | None = None
+
+
+def addition_of(
+    condition: Condition, family: Family, book: dict[str, Task], judge: Evaluator | None = None
+) -> Addition:
+    """The addition policy; its evaluators judge by the family, of the tasks in ``book``.
+
+    ``judge`` takes the coarse evaluator's place.
+    """
+
+    def strict(task: str, execution: str) -> Judgement:
+        good, utility = family.score(book[task], execution)
+        return Judgement(admitted=good, utility=utility)
+
+    def coarse(task: str, execution: str) -> bool:
+        return family.plausible(book[task], execution)
+
+    evaluators: dict[AdditionName, Evaluator] = {"coarse": judge or coarse, "strict": strict}
+    if condition.addition in evaluators:
+        name: PolicyName = "strict" if condition.addition == "strict" else "automatic"
+        return Addition(name, evaluators[condition.addition])
+    return Addition("none" if condition.addition == "fixed" else "all")
+
+
+def deletion_of(condition: Condition) -> Deletion:
+    """The deletion policy, with the paper's defaults for the agent."""
+    defaults = _defaults(condition.family)
+    if condition.capacity:
+        return bounded(condition.capacity, defaults.period)
+    if condition.beta is not None:
+        return History(beta=condition.beta)
+    evaluator: EvaluatorName = "coarse" if condition.addition == "coarse" else "strict"
+    return defaults.deletion(condition.deletion, evaluator)
+
+
+def _defaults(family: str) -> Preset:
+    """The preset; AgentDriver's threshold for a yes or no, which no distance is, is one half.
+
+    The paper gives it one threshold, of 5 metres; its coarse evaluator says yes or no.
+    """
+    found = preset(family)
+    if family != "agentdriver":
+        return found
+    return found._replace(history={**found.history, "coarse": History(5, 0.5)})
+
+
+def addition_table(family: str) -> list[Condition]:
+    """The rows of the paper's Table 1."""
+    return [Condition(family, addition) for addition in ADDITIONS]
+
+
+def deletion_table(family: str) -> list[Condition]:
+    """The rows of its Table 2, and the other reading of its combined deletion."""
+    return [Condition(family, e, deletion) for e in EVALUATORS for deletion in DELETIONS]
+
+
+def shift_figure(family: str) -> list[Condition]:
+    """The lines of its Figure 6."""
+    return [
+        Condition(family, "fixed", shifted=True),
+        *(Condition(family, "strict", d, shifted=True) for d in ("none", "history", "combined")),
+        Condition(family, "strict", "combined"),
+    ]  # fmt: skip
+
+
+def capacity_figure(family: str, limits: tuple[int, ...]) -> list[Condition]:
+    """The lines of its Figures 7 and 18: limits of the memory by evaluator."""
+    return [Condition(family, e, capacity=limit) for e in EVALUATORS for limit in limits]
+
+
+def beta_sweep(family: str, betas: tuple[float, ...]) -> list[Condition]:
+    """Strict addition with history-based deletion at other thresholds."""
+    return [Condition(family, "strict", "history", beta=beta) for beta in betas]
+
+
+def noise_figure(family: str) -> list[Condition]:
+    """The lines of its Figure 17: a start with errors in it."""
+    return [Condition(family, addition, noisy=True) for addition in ADDITIONS]

@@ -1,0 +1,145 @@
+"""Where the reference graphs run: which model, which memory, which checkpointer.
+
+On one machine a folder and a file; for several processes the same graphs with two settings
+changed, the addresses of a Chroma server and of a PostgreSQL. Under ``langgraph dev`` the server
+brings the checkpointer, and the other settings are environment variables:
+
+    ACC_MODEL   provider:model; unset, the scripted model of the example
+    ACC_MEMORY  a folder, or the http address of a Chroma server; ./memory if unset
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from acc import MemoryController
+from acc.errors import ConfigurationError, InputError
+from acc.stores.chroma import ChromaArtifactStore
+from acc.testing.chat_model import ScriptedChatModel
+
+_ADDRESS = ("http://", "https://")
+
+Decide = Callable[[list[BaseMessage]], AIMessage]
+"""What a scripted model does with its prompt."""
+
+
+def chat_model(model: BaseChatModel | str) -> BaseChatModel:
+    """A chat model, by its name if need be.
+
+    Raises:
+        ConfigurationError: No such provider, or its package or key is missing.
+    """
+    if not isinstance(model, str):
+        return model
+    try:
+        from langchain.chat_models import init_chat_model
+
+        made: BaseChatModel = init_chat_model(model)
+    except Exception as error:  # each provider raises what it likes
+        raise ConfigurationError(
+            f"no chat model {model!r}: {str(error).splitlines()[0]}",
+            where="model",
+            mend="name it provider:model, install the extra langchain and the provider's "
+            "package, and set its key",
+        ) from error
+    return made
+
+
+def open_memory(where: str, **changed: Any) -> MemoryController:
+    """The memory in a folder, for one process, or on a Chroma server, for several.
+
+    Args:
+        where: The folder, or the server's address: ``http://host:8000``.
+        changed: As `Settings` takes them, and ``compressor``.
+
+    Raises:
+        InputError: An address without a host.
+        StoreError: It cannot be opened or reached.
+    """
+    if not where.startswith(_ADDRESS):
+        return MemoryController.open(where, **changed)
+    address = urlsplit(where)
+    if not address.hostname:
+        raise InputError(f"no host in {where!r}", where="memory", mend="http://127.0.0.1:8000")
+    secure = address.scheme == "https"
+    port = address.port or (443 if secure else 8000)
+    store = ChromaArtifactStore.server(address.hostname, port, ssl=secure)
+    return MemoryController(store, **changed)
+
+
+@contextmanager
+def open_checkpoints(where: str) -> Iterator[BaseCheckpointSaver[Any]]:
+    """A checkpointer: a PostgreSQL for several processes, or a SQLite file for one.
+
+    Its tables are made by `prepare`, once, before the processes start.
+
+    Args:
+        where: ``postgresql://...``, or the file.
+    """
+    if where.startswith(("postgresql://", "postgres://")):
+        from langgraph.checkpoint.postgres import PostgresSaver
+
+        with PostgresSaver.from_conn_string(where) as saver:
+            yield saver
+    else:
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        with SqliteSaver.from_conn_string(where) as file:
+            yield file
+
+
+def prepare(where: str) -> None:
+    """Make the checkpointer's tables: once, and not by several processes at the same time."""
+    with open_checkpoints(where) as saver:
+        setup: Any = saver
+        setup.setup()
+
+
+@contextmanager
+def deployed(memory: str, checkpoints: str, **changed: Any) -> Iterator[Mapping[str, Any]]:
+    """Both settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
+    with closing(open_memory(memory, **changed)) as opened, open_checkpoints(checkpoints) as saver:
+        yield {"memory": opened, "checkpointer": saver}
+
+
+def served_model(decide: Decide) -> BaseChatModel:
+    """The model that ACC_MODEL names, or the scripted one."""
+    named = os.environ.get("ACC_MODEL", "")
+    return chat_model(named) if named else ScriptedChatModel(script=decide)
+
+
+async def served_memory(name: str, **changed: Any) -> MemoryController:
+    """A memory of this server's process, opened at the first request and off its event loop.
+
+    Args:
+        name: Of the graph: below a folder each has one of its own.
+        changed: As `open_memory` takes them.
+    """
+    where = os.environ.get("ACC_MEMORY", "memory")
+    return await asyncio.to_thread(_process_memory, where, name, changed)
+
+
+_OPENED: dict[str, MemoryController] = {}
+_OPENING = threading.Lock()
+
+
+def _process_memory(where: str, name: str, changed: Mapping[str, Any]) -> MemoryController:
+    with _OPENING:  # two first requests at once: an embedded folder opens once
+        if name not in _OPENED:
+            remote = where.startswith(_ADDRESS)
+            opened = open_memory(where if remote else str(Path(where) / name), **changed)
+            atexit.register(opened.close)
+            _OPENED[name] = opened
+        return _OPENED[name]

@@ -1,0 +1,110 @@
+"""`acc replay --report`: every turn is in the page, and a browser shows it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conversation_files import agent, as_lines, call, operations, result, user
+
+from acc.cli import run
+
+HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
+
+
+def data_of(page: Path) -> dict[str, Any]:
+    text = page.read_text(encoding="utf-8")
+    (inside,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    value: dict[str, Any] = json.loads(inside)
+    return value
+
+
+@pytest.fixture
+def conversation(tmp_path: Path) -> Path:
+    messages = [*operations(3), user("You may restart db-1 now. Which node is node-2?")]
+    messages += [
+        call("h", "search"),
+        result("h", f"node-2 page {HOSTILE}"),
+        agent("node-2 is ready."),
+    ]
+    messages += [user("What did the page about node-2 say?"), agent("Nothing to act on.")]
+    return as_lines(tmp_path / "nodes.jsonl", messages)
+
+
+def test_the_page_holds_what_json_tells(conversation: Path, tmp_path: Path) -> None:
+    page, out = tmp_path / "out.html", tmp_path / "out.jsonl"
+    assert (
+        run(["replay", str(conversation), "--quiet", "--report", str(page), "--json", str(out)])
+        == 0
+    )
+    data = data_of(page)
+    told = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    assert [turn["turn"] for turn in data["turns"]] == [1, 2, 3, 4, 5]
+    for turn, line in zip(data["turns"], told, strict=True):
+        assert "\n".join(data["lines"][n] for n in turn["lines"]) == line["rendered"].rstrip("\n")
+        assert (turn["tokens"], turn["transcript"]) == (line["tokens"], line["transcript_tokens"])
+        held = {i["id"] for slot in data["slots"] for i in line["state"].get(slot, [])}
+        assert {data["items"][n]["id"] for n in turn["items"]} == held
+        verdicts = [{k: v for k, v in each.items() if k != "artifact"} for each in line["verdicts"]]
+        assert turn["verdicts"] == verdicts
+        refused = [note["text"] for note in turn["notes"] if note.get("refused")]
+        assert refused == [note["text"] for note in line["refused"]]
+    last = data["turns"][-1]
+    assert last["verdicts"]
+    assert {verdict["ref"] for verdict in last["verdicts"]} <= data["texts"].keys()
+    assert data["turns"][0]["said"][0]["text"].startswith("Never restart db-1")
+
+
+def test_what_a_tool_said_stays_text(conversation: Path, tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    assert run(["replay", str(conversation), "--quiet", "--report", str(page)]) == 0
+    assert HOSTILE not in page.read_text(encoding="utf-8")
+    assert HOSTILE in "".join(part["text"] for part in data_of(page)["turns"][3]["said"])
+
+
+def test_turns_of_an_earlier_run_are_in_the_page(conversation: Path, tmp_path: Path) -> None:
+    memory = ["--memory", str(tmp_path / "memory"), "--quiet"]
+    assert run(["replay", str(conversation), *memory, "--turns", "3"]) == 0
+    resumed, whole = tmp_path / "resumed.html", tmp_path / "whole.html"
+    assert run(["replay", str(conversation), *memory, "--report", str(resumed)]) == 0
+    assert run(["replay", str(conversation), "--quiet", "--report", str(whole)]) == 0
+    assert data_of(resumed) == data_of(whole)
+
+
+def test_the_conversation_is_not_overwritten(
+    conversation: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = conversation.read_bytes()
+    assert run(["replay", str(conversation), "--report", str(conversation)]) == 1
+    assert "--report would overwrite" in capsys.readouterr().err
+    assert conversation.read_bytes() == before
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("chromium"), reason="no browser")
+def test_a_browser_shows_the_turn_that_is_asked_for(conversation: Path, tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    assert run(["replay", str(conversation), "--quiet", "--report", str(page)]) == 0
+    browser = [
+        "chromium",
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--enable-logging=stderr",
+    ]
+    profile = f"--user-data-dir={tmp_path / 'profile'}"
+    done = subprocess.run(
+        [*browser, profile, "--dump-dom", f"{page.as_uri()}#4"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr  # no error of the script, nothing that the policy stopped
+    assert "<title>Replay of nodes</title>" in done.stdout
+    shown = done.stdout.partition("What changed, and why")[2]
+    assert "You may restart db-1 now" in shown
+    assert "retired" in shown.partition("What else commit did")[0]
+    assert "&lt;img src=x" in shown
