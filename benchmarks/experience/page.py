@@ -112,10 +112,12 @@ follower under these policies need not obey it: nothing more is claimed of the p
 _ADDITION = """The error-free column is the same agent with the same demonstrations, their executions put right, as in
 Figure 4: the gap is what errors in memory cost."""
 
-_DELETION = """The paper prints the combined deletion as a product, which deletes what both would; its sizes are those of a
-union. Both are here."""
+_DELETION = """The paper prints the combined deletion as a product, which deletes what both would; its sizes are
+those of a union. Both are here."""
 
-_BETA = """Strict addition. Beta is what a record's tasks must succeed at, on the mean, for the record to stay."""
+_BETA = """EHRAgent's family, strict addition. A record stays while its tasks succeed by more than beta on the mean. Those
+of this agent fail mostly for reasons of their own, and all records shown for them are blamed; the fewer are left,
+the more tasks each is shown for. Choose a beta well below the success that is expected."""
 
 _FOLLOWING = """Means over all tasks, of the most similar record shown. The correlation is over
 tasks."""
@@ -133,8 +135,8 @@ _NOISE = """AgentDriver's first 500 tasks; normal noise of variance 5 on each co
 _ORDERINGS = """Points of success, or records, by which the left side of each sentence holds; negative where it does
 not."""
 
-_BOUND = """K retrievals in each of t - t' executions are K (t - t') in all; each survivor took at least alpha + 1. So at
-most K (t - t') / (alpha + 1) records survive, and what came within the period. The paper prints alpha (t' - t) K."""
+_BOUND = """K retrievals in each of t - t' executions are K (t - t') in all; each survivor took at least alpha + 1.
+So at most K (t - t') / (alpha + 1) records survive, and what came within the period. The paper prints alpha (t' - t) K."""
 
 _MODELS = """## With a model as the agent
 

@@ -172,7 +172,7 @@ def test_a_budget_stops_cleanly_and_a_larger_one_goes_on(
     with live(scenario, tmp_path / "whole.jsonl") as (wanted, _):
         whole = played(wanted)
     tokens = 0
-    bounds = [whole.spending.tokens * share // 10 for share in (5, 7)] + [None]
+    bounds = [whole.spending.tokens * 6 // 10, None]
     for bound in bounds:
         with live(scenario, log, budget=Budget(tokens=bound)) as (wanted, _):
             part = played(wanted)
@@ -203,6 +203,7 @@ def test_a_budget_that_the_compressor_meets_ends_the_run(scenario: Scenario, log
     )
 
 
+@pytest.mark.slow
 def test_concurrency_changes_nothing_that_is_found(scenario: Scenario, tmp_path: Path) -> None:
     found = []
     for concurrency in (1, 6):

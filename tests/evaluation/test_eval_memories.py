@@ -25,11 +25,11 @@ from acc.testing import FailingCompressor, ScriptedCompressor
 from acc.tokens import utf8_quarter
 from acc.turn import Channel, Observation, Turn
 
+WITH_CHROMA = ["retrieval,k=2,index=chroma", "semantic", "summary,tokens=60+semantic"]
 KEYLESS = [
     "acc", "acc,max_tokens=200", "acc,conditioning=state", "transcript", "recent,tokens=60",
-    "retrieval,k=2", pytest.param("retrieval,k=2,index=chroma", marks=pytest.mark.slow), "summary,tokens=80",
-    pytest.param("semantic", marks=pytest.mark.slow),
-    "summary,tokens=60+semantic",
+    "retrieval,k=2", "summary,tokens=80", "summary,tokens=60+retrieval,k=1",
+    *(pytest.param(spec, marks=pytest.mark.slow) for spec in WITH_CHROMA),
 ]  # fmt: skip
 
 

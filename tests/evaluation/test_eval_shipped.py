@@ -19,7 +19,11 @@ def test_the_papers_other_domains_ship() -> None:
     assert {"cybersecurity", "finance", "healthcare"} <= shipped_scenarios().keys()
 
 
-@pytest.mark.parametrize("name", [*shipped_scenarios(), INCIDENT], ids=lambda name: Path(name).stem)
+@pytest.mark.parametrize(
+    "name",
+    [*shipped_scenarios(), pytest.param(INCIDENT, marks=pytest.mark.slow)],
+    ids=lambda name: Path(name).stem,
+)
 def test_nothing_about_it_is_doubtful(name: str) -> None:
     scenario = read_scenario(name)
     assert list(doubts(scenario)) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import runs
-from processes import ran
+from killed_runs import ran
 
 from acc import MemoryArtifactStore, MemoryController
 from acc_graphs.deployment import prepare

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import runs
-from processes import ran
+from killed_runs import ran
 from servers import chroma, postgresql
 
 from acc_graphs.deployment import deployed, open_memory, prepare
