@@ -1,4 +1,4 @@
-"""The keyless compressor: plain cues for English operational conversation."""
+"""The keyless compressor: English operational conversation, read offline."""
 
 from acc.compressors.rules.compressor import RuleCompressor as RuleCompressor
 

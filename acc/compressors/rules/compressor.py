@@ -1,32 +1,40 @@
-"""A compressor without a model: plain cues, English, offline. The demo, and the fallback.
+"""A compressor without a model: English, offline. The demo, and the fallback.
 
-It reads a turn sentence by sentence and proposes what a cue announces, no more: deterministic,
-pure, linear in its input. Each slot has one function below, and its cues stand as tables:
+It reads a turn sentence by sentence: deterministic, pure, linear in its input. What a sentence
+does, whether it bears on a rule and what a fact is worth, small classifiers say; what they must
+not get wrong (who speaks, doubt, negation, another thing's number) and where values stand, tables
+of cues decide. Each slot has one function below.
 
-    sentences.py    splitting speech into verbatim sentences and clauses
-    reading.py      a turn taken apart by channel; language.py
-    words.py        words that the tables share
-    cues.py         what announces a standing rule: measures.py, prohibitions.py, requirements.py
-    lookalikes.py   what only sounds like one
-    standing.py     the rules in a sentence
-    lifting.py      which rule is lifted or changed; figures.py
-    contrary.py     what speaks against that; objects.py
-    goals.py        what is to be achieved, and when it is done
-    topics.py       what the talk is about
-    entities.py     things and people
-    values.py       amounts, dates, numbers, and what they are the value of
-    facts.py        subject, predicate, object; roles.py, counts.py; listings.py for tools
-    replies.py      what agents offer, and what they only tell of
-    trace.py        what happened, what is next, what is open, what to open
-    room.py         places, lengths, no repeats
+    reading.py        a turn taken apart by channel; language.py
+    sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
+    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features
+    lookalikes.py     hearsay, the past, fancy, jokes, questions
+    words.py          words that the tables share
+    standing.py       the rules in a sentence; shortening.py, without reasons and asides
+    constraints.py    new rules, and what of the prior ones ends
+    effects.py        which rule a clause lifts or changes: trees.py, effects.npz
+    bearing.py        what is known of a clause beside a rule
+    lifting.py        the same by cues; figures.py
+    contrary.py       what speaks against a lifting; objects.py
+    goals.py          what is to be achieved, and when it is done; goal_cues.py
+    topics.py         what the talk is about
+    entities.py       things and people
+    values.py         amounts, dates, numbers, and what they are the value of
+    facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
+    revisions.py      which facts a new one takes the place of
+    replies.py        what agents offer, and what they only tell of
+    trace.py          what happened, what is next, what is open, what to open
+    room.py           places, lengths, no repeats
+    budget.py         what leaves when tokens are short, by its worth.py; worth.npz
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from acc.compress import Proposal
+from acc.compressors.rules.budget import keep_within
+from acc.compressors.rules.constraints import constrain
 from acc.compressors.rules.entities import entities_in
 from acc.compressors.rules.facts import Fact, canonical, facts_in, is_bare
 from acc.compressors.rules.goals import (
@@ -36,36 +44,31 @@ from acc.compressors.rules.goals import (
     is_done,
     is_goal,
 )
-from acc.compressors.rules.lifting import changed_by, clearest, is_lifting, lifted_by
-from acc.compressors.rules.lookalikes import is_hearsay, is_past
+from acc.compressors.rules.lifting import clearest
 from acc.compressors.rules.reading import Reading, Said, read
 from acc.compressors.rules.replies import REFUSED
+from acc.compressors.rules.revisions import revised
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.sentences import clauses, fit, plain, tidy
+from acc.compressors.rules.sentences import fit, tidy
+from acc.compressors.rules.shortening import shortened_goal
 from acc.compressors.rules.standing import (
-    MEASURES,
-    Rule,
-    is_no_rule,
     is_same,
     makes_rule,
-    restates,
     rules_in,
     with_name,
 )
 from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import coming, gaps, recalled, told, worth_opening
 from acc.items import Relation
+from acc.policy import Policy
 from acc.state import CompressedCognitiveState
+from acc.tokens import TokenCounter, utf8_quarter
 from acc.turn import Evidence, Turn
-from acc.wording import is_assent, stems
-
-_BACKWARD = re.compile(
-    r"\b(?:its?|them|they|their|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
-)
+from acc.wording import is_assent, marks, stems
 
 
 class RuleCompressor:
-    """Proposes by cues alone, offline, from English.
+    """Proposes by cues and small classifiers alone, offline, from English.
 
     Of other languages it gives the gist at the most, and it leaves a domain's own slots alone:
     for both a compressor with a model is needed.
@@ -76,6 +79,14 @@ class RuleCompressor:
 
     name = "rules"
 
+    def __init__(self, max_tokens: int = 800, counter: TokenCounter = utf8_quarter) -> None:
+        self.max_tokens = max_tokens
+        self.counter = counter
+
+    def under(self, policy: Policy) -> RuleCompressor:
+        """The same, for the bounds of ``policy``."""
+        return RuleCompressor(policy.max_tokens, policy.counter)
+
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
@@ -83,7 +94,7 @@ class RuleCompressor:
         reading = read(turn, state, evidence)
         ruled = {said: rules_in(said) for said in reading.user}
         room = Room(state)
-        _constraints(reading, ruled, room)
+        constrain(reading, room)
         _goals_over(reading, room)
         _goals(reading, ruled, room)
         revise_topic(reading, ruled, room)
@@ -91,47 +102,8 @@ class RuleCompressor:
         _relations(reading, ruled, room)
         _entities(reading, room)
         _what_next(reading, ruled, room)
+        keep_within(room, self.max_tokens, self.counter)
         return room.proposal(self.name)
-
-
-def _constraints(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """New rules; of the prior ones, what the user lifts or changes."""
-    for said in reading.user:
-        if is_no_rule(said):
-            continue
-        rules = {rule.quote: rule for rule in ruled[said]}
-        for clause in clauses(said.text):
-            rule = rules.get(clause)
-            if rule is not None and not makes_rule(said, [rule]):
-                rule = None
-            _constrain(said, clause, rule, room)
-
-
-def _constrain(said: Said, clause: str, rule: Rule | None, room: Room) -> None:
-    words = plain(clause)
-    around = f"{said.before} {words}" if _BACKWARD.search(words) else words
-    held = room.open("constraints")
-    told = is_hearsay(words, len(words)) or (rule is None and is_past(words, len(words)))
-    changed = None if told and rule is None else changed_by(words, around, held)
-    lifted = None if told or changed is not None else lifted_by(words, around, held)
-    if lifted is not None:
-        room.retire(lifted, said.ref, clause)
-    if lifted is not None or (is_lifting(words) and rule is None and changed is None):
-        return
-    if changed is None and rule is not None:
-        changed = next((item for item in held if restates(rule.text, item)), None)
-    if changed is not None:
-        room.retire(changed, said.ref, clause)
-        rule = rule or Rule(tidy(clause), getattr(changed, "kind", "limit"), clause)
-    if rule is None or any(is_same(rule.text, item) for item in room.open("constraints")):
-        return
-    text = with_name(rule.text, said)
-    if room.is_full("constraints") and not room.knows("constraints", text=text):
-        # A rule without a place must not vanish in silence: the agent reads that it is there.
-        gap = fit(f"no place for a further rule: {text}", 320)
-        room.add("uncertainty_signal", [said.ref], level="high", gap=gap)
-    else:
-        room.add("constraints", [said.ref], text=text, kind=rule.kind, quote=rule.quote)
 
 
 def _goals_over(reading: Reading, room: Room) -> None:
@@ -157,10 +129,10 @@ def _goals_over(reading: Reading, room: Room) -> None:
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
     """What the user wants achieved, unless it is a rule or stands already."""
     for said in reading.user:
-        if not is_goal(said) or any(rule.kind not in MEASURES for rule in ruled[said]):
+        if not is_goal(said) or makes_rule(said, ruled[said]):
             continue
         if not any(is_same(said.text, goal) for goal in room.open("goal_orientation")):
-            text = fit(with_name(tidy(said.text), said), LONGEST_GOAL)
+            text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
             room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
 
 
@@ -169,7 +141,7 @@ def _trace(reading: Reading, room: Room) -> None:
     lines = list(told(reading))
     for line in lines:
         room.add("episodic_trace", [line.ref], text=line.text)
-    best = recalled(reading, 3)
+    best = recalled(reading, 2)
     for piece, words in best[: 4 - len(lines)]:
         room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {words}")
     for reference in worth_opening(reading, [piece for piece, _ in best]):
@@ -177,7 +149,9 @@ def _trace(reading: Reading, room: Room) -> None:
 
 
 def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
-    held = [item for item in room.held("relational_map") if isinstance(item, Relation)]
+    for relation in list(revised(reading, _facts(room))):
+        room.retire(relation)
+    held = _facts(room)
     seen: list[Fact] = []
     for fact in facts_in(reading, _ruling(ruled)):
         fact = canonical(fact, held)
@@ -191,6 +165,10 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
             seen.append(fact)
 
 
+def _facts(room: Room) -> list[Relation]:
+    return [item for item in room.held("relational_map") if isinstance(item, Relation)]
+
+
 def _ruling(ruled: Ruled) -> set[Said]:
     return {said for said, rules in ruled.items() if rules}
 
@@ -200,7 +178,9 @@ def _covers(one: Fact, other: Fact) -> bool:
     if one.cites[0] != other.cites[0]:
         return False
     within = one.subject == other.subject and one.object in other.object
-    return one.object == other.object or within
+    figures = marks(f"{other.subject} {other.object}")
+    known = bool(figures) and figures <= marks(f"{one.subject} {one.object}")
+    return one.object == other.object or within or known
 
 
 def _entities(reading: Reading, room: Room) -> None:

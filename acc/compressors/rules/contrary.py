@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.rules.lookalikes import JOKE
+from acc.compressors.rules.lookalikes import JOKE, is_hearsay, is_past
 from acc.compressors.rules.words import NUMBER, any_of, one_of
 from acc.wording import stems
 
@@ -87,6 +87,20 @@ def is_doubted(words: str, cue: re.Match[str]) -> bool:
     if JOKE.search(words) or _DOUBT.search(words) or _REPORT.search(words):
         return True
     return any(q.start() <= cue.start() < q.end() for q in _QUOTATION.finditer(words))
+
+
+def is_barred(words: str) -> bool:
+    """Whether a clause asks, doubts, mocks, reports or forbids, and so ends nothing."""
+    told = is_of_others(words) or JOKE.search(words) or _DOUBT.search(words)
+    asks = words.rstrip().endswith("?")
+    return (
+        bool(told or _REPORT.search(words) or _QUOTATION.search(words)) or asks or is_denied(words)
+    )
+
+
+def is_of_others(words: str) -> bool:
+    """Whether a clause gives somebody else's words, or tells of what was."""
+    return is_hearsay(words) or is_past(words)
 
 
 def is_limited(words: str, rule: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.reading import Said
@@ -113,12 +114,13 @@ _PERSON_BEFORE = re.compile(
 )
 
 
-def named_in(text: str) -> list[Named]:
+@lru_cache(maxsize=1024)
+def named_in(text: str) -> tuple[Named, ...]:
     """Identifiers in a sentence, then proper names."""
     identifiers = list(_identifiers(text))
     taken = [(named.start, named.end) for named in identifiers]
     names = [n for n in _names(text) if not any(s < n.end and n.start < e for s, e in taken)]
-    return [*identifiers, *names]
+    return (*identifiers, *names)
 
 
 def entities_in(said: Sequence[Said]) -> Iterator[tuple[Named, str]]:

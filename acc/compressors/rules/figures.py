@@ -18,8 +18,9 @@ _UNIT = re.compile(
     r"\W{0,2}(?:a |per |an )?(?P<unit>" + one_of(
         """euros?, pounds?, dollars?, eur, gbp, usd, chf, %, percent, words?, pages?, lines?,
         minutes?, hours?, days?, weeks?, months?, nights?, people, persons, am, pm, kb, mb, gb, tb,
-        kg, ms, january, february, march, april, may, june, july, august, september, october,
-        november, december, at a time, at once, (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
+        kg, ms, m, km, cm, mm, ml, mg, bar, psi, kw, kwh, quid, bucks, january, february, march,
+        april, may, june, july, august, september, october, november, december, at a time, at once,
+        (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
     ) + ")",
     re.I,
 )  # fmt: skip
@@ -32,7 +33,7 @@ _COMPARED = re.compile(
     re.I,
 )  # fmt: skip
 """Before a bare number: it is a quantity, not the number of a thing ("server 2")."""
-_MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf"))
+_MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
 _WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
     "ten": 10, "eleven": 11, "twelve": 12, "a dozen": 12, "fifteen": 15, "twenty": 20, "thirty": 30,

@@ -81,7 +81,7 @@ CHANGED = any_of(
 )  # fmt: skip
 """Says so of a figure."""
 
-_TIED = re.compile(
+TIED = re.compile(
     r"\b" + one_of(
         """until, till, while, as long as, for now, for the moment, during, since, because, unless,
         that's, is in"""
@@ -90,13 +90,13 @@ _TIED = re.compile(
 )  # fmt: skip
 """The rule itself names what it is tied to."""
 
-_GENERIC = stems(
+GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
     say get go make use tell please thing want also here let idea may"""
 )
 """Stems that say nothing on which rule is meant."""
 
-_NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
+NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
 
 def is_lifting(words: str) -> bool:
@@ -123,7 +123,7 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
         return None
     if not stems(around) & object_stems(_text(found)) or not concerns(words, _text(found), cue):
         return None
-    return found if LIFTED.search(words) or _TIED.search(_text(found)) else None
+    return found if LIFTED.search(words) or TIED.search(_text(found)) else None
 
 
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
@@ -165,7 +165,7 @@ def clearest(
     common = Counter(stem for own in has for stem in own)
     ranked: list[tuple[float, Item | None]] = [(0.0, None), (0.0, None)]
     for item, own in zip(items, has, strict=True):
-        named = stems(" ".join(_NAME.findall(_text(item))))
+        named = stems(" ".join(NAME.findall(_text(item))))
         shared = said & own
         score = sum((2 if stem in named else 1) / common[stem] for stem in shared)
         enough = score >= least and len(shared) >= min(least, 2)
@@ -178,7 +178,7 @@ def clearest(
 
 
 def _content(words: str) -> frozenset[str]:
-    return frozenset(stem for stem in stems(words) - _GENERIC if not stem.isdigit())
+    return frozenset(stem for stem in stems(words) - GENERIC if not stem.isdigit())
 
 
 def _opening(text: str) -> str:

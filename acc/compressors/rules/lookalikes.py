@@ -6,6 +6,7 @@ Sentences are matched with straight apostrophes (`acc.compressors.rules.sentence
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from acc.compressors.rules.words import any_of, one_of
 
@@ -121,16 +122,6 @@ HAPPENED = re.compile(
 )  # fmt: skip
 """Something that took place: figures beside it describe, and limit nothing."""
 
-_SELF = re.compile(
-    r"\W*(?:let me|let's)\b|"
-    r"\W*(?:it|there|that|this) (?:takes?|took|weighs|costs|lasts|has|is|was|are)\b|"
-    r"\W*(?:and |but |so )?(?:I|he|she|they)(?:'ve|'m)?\b"
-    r"(?! (?:want|need|expect|insist|don't|do not|won't|would|am allergic))",
-    re.I,
-)
-_REASON = re.compile(r"[,;:–—(]")
-_LEAD = re.compile(r"[,:;–—]|\b(?:so|unless|until|before)\b", re.I)
-
 _ASKING = re.compile(
     r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
         """do, does, did, is, are, am, was, were, has, have, had, should, shouldn't, would,
@@ -165,34 +156,24 @@ def is_question(words: str, asks: bool) -> bool:
     return bool(_ASKING_UNMARKED.match(words))
 
 
-def is_hearsay(words: str, before: int) -> bool:
-    """Whether somebody else's words govern what stands at ``before`` in a sentence."""
-    for match in HEARSAY.finditer(words):
-        if match.start() >= before:
-            return False
-        if not _STILL_OURS.search(words[: match.start()]):
-            return True
-    return False
+@lru_cache(maxsize=512)
+def is_hearsay(words: str) -> bool:
+    """Whether somebody else's words govern a sentence, or its end."""
+    return any(not _STILL_OURS.search(words[: m.start()]) for m in HEARSAY.finditer(words))
 
 
 def is_told(words: str) -> bool:
     """Whether a sentence tells of the past, of fancy, or in jest."""
-    return is_past(words, len(words)) or is_fancy(words)
+    return is_past(words) or is_fancy(words)
 
 
+@lru_cache(maxsize=512)
 def is_fancy(words: str) -> bool:
     """Whether a sentence is hypothetical, a joke, or takes itself back."""
     return bool(FANCY.search(words) or JOKE.search(words) or DISCLAIMER.search(words))
 
 
-def is_past(words: str, before: int) -> bool:
-    """Whether what stands at ``before`` is of the past. What follows behind a comma is a reason."""
-    found = PAST.search(words)
-    if found is None or OUR_WORD.search(words):
-        return False
-    return found.start() < before or not _REASON.search(words[before : found.start()])
-
-
-def tells_of_self(words: str, before: int) -> bool:
-    """Whether the cue at ``before`` is what the speaker or a third person does or is."""
-    return bool(_SELF.match(_LEAD.split(words[:before])[-1]))
+@lru_cache(maxsize=512)
+def is_past(words: str) -> bool:
+    """Whether a sentence tells of the past, and not of what was said before and holds."""
+    return PAST.search(words) is not None and not OUR_WORD.search(words)

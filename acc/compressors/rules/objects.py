@@ -17,11 +17,6 @@ _RULE_VERB = re.compile(
 )  # fmt: skip
 _IMPERATIVE = re.compile(r"^\W*(?:please )?(?P<verb>leave|keep|stay|use|answer|avoid|let)\b", re.I)
 _NEVER = re.compile(r"\b(?:never|do not|don't|dont|must not|mustn't|cannot|can't)\b", re.I)
-_UNTIL = re.compile(
-    r"[,;:–—(]|\b(?:until|till|while|during|unless|because|since|before|after|as long as|without|"
-    r"when|if)\b",
-    re.I,
-)
 _PERMISSION = re.compile(
     r"\b(?:can|may|could|free to|allowed to|(?P<go>go ahead (?:and|with)))\s"
     r"(?P<rest>(?:(?:now|again|also|both|all) )*[^,;:.!–—]*)",

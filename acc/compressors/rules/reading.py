@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 from acc.compressors.rules.language import HEAD, is_foreign
 from acc.compressors.rules.sentences import plain, sentences
+from acc.compressors.rules.spoken import Spoken
+from acc.items import Item
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
@@ -34,6 +36,11 @@ class Said(NamedTuple):
     before: str
     after: str
 
+    @property
+    def spoken(self) -> Spoken:
+        """The sentence as `acc.compressors.rules.acts` reads it."""
+        return Spoken(self.words, self.before, self.after)
+
 
 class Reading(NamedTuple):
     """What the finders read.
@@ -45,6 +52,7 @@ class Reading(NamedTuple):
         tools: Tool results.
         reply: What the agent had said just before the user spoke.
         state: The prior state.
+        documents: What was pasted, and what documents said.
         slots: The state's slots by name.
         evidence: Qualified evidence.
     """
@@ -55,8 +63,14 @@ class Reading(NamedTuple):
     tools: tuple[Observation, ...]
     reply: tuple[Said, ...]
     state: CompressedCognitiveState
+    documents: tuple[str, ...]
     slots: dict[str, SlotField]
     evidence: tuple[Evidence, ...]
+
+    @property
+    def rules(self) -> tuple[Item, ...]:
+        """The rules of the prior state."""
+        return tuple(getattr(self.state, "constraints", ()))
 
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Reading:
@@ -72,6 +86,7 @@ def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidenc
         tools=tuple(o for o in seen if o.channel is Channel.TOOL),
         reply=_said([reply] if reply is not None else []),
         state=state,
+        documents=tuple(o.text for o in seen if o.channel is Channel.DOCUMENT),
         slots=type(state).slots(),
         evidence=tuple(evidence),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any
 
 from acc.compress import Proposal, ProposedItem, Retirement
@@ -39,6 +40,31 @@ class Room:
         self._items: list[ProposedItem] = []
         self._retire: dict[str, Retirement] = {}
         self._new: Counter[str] = Counter()
+
+    @property
+    def turn(self) -> int:
+        """Number of the turn that is proposed."""
+        return self._state.turn + 1
+
+    @cached_property
+    def pinned(self) -> list[str]:
+        """Slots whose open items bind."""
+        return [name for name, slot in self._slots.items() if slot.rules.pinned]
+
+    @cached_property
+    def lasting(self) -> list[str]:
+        """Slots whose items stay until something takes their place."""
+        loose = [n for n, slot in self._slots.items() if slot.rules.lifetime == "thread"]
+        return [name for name in loose if name not in self.pinned]
+
+    def new(self) -> list[ProposedItem]:
+        """What is proposed so far."""
+        return list(self._items)
+
+    def drop(self, item: ProposedItem) -> None:
+        """Propose ``item`` no more."""
+        self._items.remove(item)
+        self._new[item.slot] -= 1
 
     def held(self, slot: str) -> list[Item]:
         """The prior items of a slot that nothing here retires; empty where the schema lacks it."""

@@ -38,7 +38,9 @@ _OPENERS = re.compile(
     re.I,
 )
 _CLOSERS = re.compile(
-    r"(?:,? ?\b(?:please|pls|thanks|thank you)\b|, (?:ok|okay)\b| [:;]-?[)(DP]|[ .!?…,;])++\Z", re.I
+    r"(?:,? ?\b(?:please|pls)\b|(?<![\w)] )\b(?:thanks|thank you)\b|, (?:ok|okay)\b| [:;]-?[)(DP]|"
+    r"[ .!?…,;])++\Z",
+    re.I,
 )
 _JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
 _BACKWARD = re.compile(

@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
-from acc.compressors.rules.cues import RULES
+from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import PROPER, named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
-from acc.compressors.rules.lookalikes import (
-    DISCLAIMER,
-    HAPPENED,
-    JOKE,
-    PASSING,
-    is_fancy,
-    is_hearsay,
-    is_past,
-    is_question,
-    tells_of_self,
-)
+from acc.compressors.rules.lookalikes import DISCLAIMER, is_question
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.sentences import clauses, plain, tidy
+from acc.compressors.rules.shortening import shortened
+from acc.compressors.rules.spoken import Spoken
+from acc.compressors.rules.words import FORM, SIZE, one_of
 from acc.items import Item, Kind
-from acc.wording import marks, overlap, stems
+from acc.wording import is_negative, marks, overlap, stems
 
-MEASURES = ("format", "limit", "preference")
-"""Kinds that a goal may bring along, as its measure."""
-
+_FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
+_RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
+_WISH = re.compile(r"\b(?:rather|prefer\w*|like|love|hate|nicer|favou?rite|please)\b", re.I)
 _PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
-_NEEDLESS = re.compile(
-    r"(?:\bno longer|\bnot|n't) (?:need|have) to\b|\bno need to\b|\bneed(?:n't| not)\b",
-    re.I,
-)
-"""Before a cue: what is not needed is no rule."""
 _PERSON = re.compile(r"\b(?:him|his|her|he|she|them|they)\b", re.I)
 
 
@@ -46,44 +35,67 @@ class Rule(NamedTuple):
     quote: str
 
 
+SURE = 0.65
+"""Probability from which a clause makes a rule."""
+
+PLAINLY = 0.3
+"""The same for a clause that opens as a rule does."""
+
+_PLAIN = re.compile(
+    r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
+        """don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
+        whenever, under no circumstances, no, could you always, can you always"""
+    ) + ")",
+    re.I,
+)  # fmt: skip
+
+CHANGING = 0.85
+"""Probability from which a clause changes a rule, and so makes one, even if it is not clear which."""
+
+
 def rules_in(said: Said) -> list[Rule]:
     """The standing rules in a sentence, clause by clause; none where it only looks like one."""
-    if is_no_rule(said):
-        return []
-    found = []
-    for clause in clauses(said.text):
-        kind = kind_of(plain(clause), said.words)
-        if kind is not None:
-            found.append(Rule(tidy(clause), kind, clause))
-    return found
+    return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
 
 
-def kind_of(words: str, sentence: str = "") -> Kind | None:
-    """The kind of rule that a clause states, or None."""
-    if PASSING.search(words):
+def spoken_in(said: Said) -> list[Spoken]:
+    """The clauses of a sentence, each with its neighbours; verbatim."""
+    parts = clauses(said.text)
+    around = [said.before, *(plain(part) for part in parts), said.after]
+    return [Spoken(part, around[i], around[i + 2]) for i, part in enumerate(parts)]
+
+
+@lru_cache(maxsize=512)
+def rule_of(spoken: Spoken) -> Rule | None:
+    """The rule that a clause makes, or None."""
+    odds = acts(spoken.plain)
+    words = plain(spoken.words)
+    least = PLAINLY if _PLAIN.match(words) else SURE
+    asks = is_question(words, words.rstrip().endswith("?"))
+    if (
+        asks
+        or DISCLAIMER.search(spoken.after)
+        or (odds["rule"] < least and odds["change"] < CHANGING)
+    ):
         return None
-    for kind, _, pattern in RULES:
-        match = pattern.search(words)
-        if match is None or (kind == "limit" and HAPPENED.search(words)):
-            continue
-        if tells_of_self(words, match.start()) or _NEEDLESS.search(words[: match.end()]):
-            continue
-        whole = sentence or words
-        place = max(whole.find(words), 0) + match.end()
-        return None if is_hearsay(whole, place) or is_past(whole, place) else kind
-    return None
+    return Rule(shortened(tidy(spoken.words)), kind_of(plain(spoken.words)), spoken.words)
 
 
-def is_no_rule(said: Said) -> bool:
-    """Whether a sentence asks, supposes or jests, and so makes, lifts and changes no rule."""
-    if is_question(said.words, said.asks) or is_fancy(said.words):
-        return True
-    return bool(DISCLAIMER.search(said.after) or JOKE.match(said.after))
+def kind_of(words: str) -> Kind:
+    """The kind of a rule, by its words."""
+    if _FORMAT.search(words):
+        return "format"
+    if quantities(words):
+        return "limit"
+    if is_negative(words) and not _RATHER.search(words):
+        return "prohibition"
+    return "preference" if _WISH.search(words) else "requirement"
 
 
 def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
-    """Whether a sentence makes a rule: "I'd like two pages on it" is the measure of a goal."""
-    return any(rule.kind not in MEASURES for rule in rules) or bool(rules and not is_goal(said))
+    """Whether a sentence makes a rule rather than a goal."""
+    odds = acts(said.spoken)
+    return bool(rules) and not (is_goal(said) and odds["goal"] > odds["rule"])
 
 
 def with_name(text: str, said: Said) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from acc.compressors.rules.goals import LONGEST_GOAL, NEW_TOPIC, is_bare_turn, is_goal
+from acc.compressors.rules.goal_cues import NEW_TOPIC
+from acc.compressors.rules.goals import LONGEST_GOAL, is_bare_turn, is_goal
 from acc.compressors.rules.lifting import is_lifting
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room

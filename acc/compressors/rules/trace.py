@@ -14,10 +14,10 @@ from acc.compressors.rules.words import any_of, one_of
 from acc.turn import Channel, Evidence
 from acc.wording import stems
 
-SHORT = 120
+SHORT = 88
 """Characters of a line on this turn, which the agent can read anyway."""
 
-LONGEST = 240
+LONGEST = 120
 """Characters of a recalled line."""
 
 LONG_OUTPUT = 1_500
@@ -172,7 +172,7 @@ def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
     for said in reading.user:
         if said in ruling or said.asks or is_told(said.words):
             continue
-        if OPEN.search(said.words) and not is_hearsay(said.words, len(said.words)):
+        if OPEN.search(said.words) and not is_hearsay(said.words):
             yield Gap(tidy(said.text), _level(said.words), said.ref)
     for said in reading.agent:
         asks = said.asks and len(said.words.split()) >= 4

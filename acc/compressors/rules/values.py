@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.words import NUMBER_WORD, one_of
@@ -117,8 +118,13 @@ class Value(NamedTuple):
     end: int
 
 
-def values_in(words: str) -> Iterator[Value]:
+@lru_cache(maxsize=1024)
+def values_in(words: str) -> tuple[Value, ...]:
     """The values in a sentence, in order."""
+    return tuple(_values(words))
+
+
+def _values(words: str) -> Iterator[Value]:
     for match in _VALUE.finditer(words):
         kind, text = match.lastgroup or "number", match.group()
         if text.lower() in _VAGUE or (kind == "id" and _NO_ID.match(text)):

@@ -28,18 +28,7 @@ NUMBER_WORD = one_of(
     a hundred, a thousand"""
 )
 NUMBER = rf"(?:[£€$]?\d[\d,.:]*\s?(?:k|m|%)?|\b{NUMBER_WORD})"
-CLOCK = rf"(?:{NUMBER}|noon|midnight|lunch)"
 
-START = r"(?:^|[:,–—(-]\s*|\b(?:and|but|or|so|then|also|please|pls|just)\s+)"
-"""Where an imperative may begin: the sentence, or a clause in it."""
-
-EACH = r"\b" + one_of("each, every, any, all, always, daily, anything, everything")
-EVER = r"\b" + one_of("whenever, wherever, from now on, each, every, any, all, always, everything")
-MY = one_of("my, our, a, an, the, any, written, prior, explicit, their, his, her, \\w+'s")
-YES = one_of(
-    """approval, sign-?\\s?off, signature, permission, consent, clearance, blessing, nod, okay, ok,
-    go-?\\s?ahead, say-?so, green light, go, review, authori[sz]ation, four eyes"""
-)
 SIZE = one_of(
     """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
     decimals?(?: places)?"""
@@ -53,9 +42,3 @@ FORM = one_of(
     danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
     (?:milli)?grams, euros, pounds, dollars, percent"""
 )
-SECRET = one_of(
-    """confidential, secret, private, internal, between (?:us|you|the two), off the record,
-    under wraps"""
-)
-IT = r"(?!(?:it|that|this|i|we|they|he|she|there)\b)"
-"""Not one of these as the subject: what they do is told, not ruled."""

@@ -1,0 +1,71 @@
+"""What a sentence does: lays down a rule, lifts one, asks, reports, jests.
+
+A linear classifier over n-grams of words and over the cues of the tables
+(`acc.compressors.rules.announced`): a softmax of summed weights, trained on sentences of many
+trades that were written and labelled for it. Weights, sentences and training are in the
+repository: ``python benchmarks/keyless/train_acts.py``.
+
+The sentence of features F is a rule, say, with
+
+    p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from acc.compressors.rules.announced import announced
+from acc.compressors.rules.linear import Linear, words_of
+from acc.compressors.rules.spoken import Spoken
+
+Act = Literal[
+    "rule", "lift", "change", "goal", "done", "ask", "fact", "guess", "question", "reported",
+    "hypothetical", "past", "joke", "assent", "other",
+]  # fmt: skip
+"""What a sentence does. Labels of the training sentences."""
+
+ACTS: tuple[Act, ...] = get_args(Act)
+
+WEIGHTS = "acts.npz"
+
+_LONG_WORD, _WORD_HEAD, _WORD_END = 5, 5, 3
+
+
+@lru_cache(maxsize=512)
+def acts(spoken: Spoken) -> Mapping[Act, float]:
+    """The probability of each act; they sum to 1."""
+    odds = Linear.read(WEIGHTS).odds(features(spoken))
+    return MappingProxyType(dict(zip(ACTS, odds, strict=True)))
+
+
+def likely(spoken: Spoken) -> Act:
+    """The likeliest act."""
+    odds = acts(spoken)
+    return max(odds, key=lambda act: odds[act])
+
+
+def features(spoken: Spoken) -> frozenset[str]:
+    """Names of what the classifier looks at."""
+    tokens = list(words_of(spoken.words))
+    framed = ["^", *tokens, "$"]
+    found = {"", *tokens}
+    found.update(map(" ".join, pairwise(framed)))
+    found.update(map(" ".join, zip(framed, framed[1:], framed[2:], strict=False)))
+    found.update(f"{a} _ {b}" for a, b in zip(framed, framed[2:], strict=False))
+    found.update(f"head {t[:_WORD_HEAD]}" for t in tokens if len(t) > _LONG_WORD)
+    found.update(f"end {t[-_WORD_END:]}" for t in tokens if len(t) >= _LONG_WORD)
+    found.update(f"cue {name}" for name in announced(spoken.words, spoken.after))
+    return frozenset(found.union(_place(spoken)))
+
+
+def _place(spoken: Spoken) -> Iterator[str]:
+    before, after = list(words_of(spoken.before)), list(words_of(spoken.after))
+    yield f"place {bool(before)} {bool(after)}"
+    yield f"before {before[-1] if before and before[-1] in '?!' else bool(before)}"
+    yield f"after {' '.join(after[:2])}"
+    for token in before[:2]:
+        yield f"before {token}"

@@ -1,0 +1,163 @@
+"""What is known of a clause beside a standing rule, as figures by name."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from acc.compressors.rules.acts import ACTS, acts
+from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
+from acc.compressors.rules.figures import figures, is_near, quantities
+from acc.compressors.rules.lifting import (
+    CHANGED,
+    ENDED,
+    GENERIC,
+    LIFTED,
+    NAME,
+    TIED,
+    changed_by,
+    lifted_by,
+)
+from acc.compressors.rules.spoken import Spoken
+from acc.items import Item
+from acc.wording import is_negative, marks, stems
+
+BACKWARD = re.compile(
+    r"\b(?:its?|them|they|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
+)
+_UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for now)\b(.*)", re.I)
+
+
+class Heard(NamedTuple):
+    """A clause of the user's, with what it answers.
+
+    Attributes:
+        spoken: The clause and its neighbours.
+        message: The whole message.
+        reply: What the agent had said before.
+    """
+
+    spoken: Spoken
+    message: str
+    reply: str
+
+
+class Shares(NamedTuple):
+    """How much of each rule a text repeats, what few rules say counting more.
+
+    Attributes:
+        each: The share of each rule, 0 to 1.
+        best: The highest of them.
+        second: The next.
+    """
+
+    each: list[float]
+    best: float
+    second: float
+
+    @classmethod
+    def of(cls, said: frozenset[str], held: Sequence[frozenset[str]]) -> Shares:
+        """The shares of the rules ``held`` that ``said`` repeats."""
+        common = Counter(stem for own in held for stem in own)
+        each = [_share(said, own, common) for own in held]
+        ranked = sorted(each, reverse=True)
+        return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
+
+
+def figures_of(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
+    """What is known of the pair of a clause and each rule, by name."""
+    words = heard.spoken.words
+    general = _of_clause(heard.spoken)
+    moves, change = general["act lift"] + general["act change"], general["act change"]
+    shared = list(_shared(heard, rules))
+    near = [_near_figures(words, text_of(rule)) for rule in rules]
+    lifted, changed = lifted_by(words, words, rules), changed_by(words, words, rules)
+    for rule, own, is_close in zip(rules, shared, near, strict=True):
+        text = text_of(rule)
+        pair = {
+            **own,
+            "near figure": is_close,
+            "only near figure": is_close and sum(near) == 1,
+            "names its figure": bool(marks(words) & marks(text)),
+            "tied": bool(TIED.search(text)),
+            "tie shared": min(2, _tied(heard, text)) / 2,
+            "limited": is_limited(words, text),
+            "rule forbids": is_negative(text),
+            "lifted by": lifted is rule,
+            "changed by": changed is rule,
+        }
+        crossed = {f"moves x {name}": moves * float(value) for name, value in pair.items()}
+        changing = {
+            f"change x {name}": change * float(pair[name])
+            for name in ("near figure", "only near figure", "share", "best")
+        }
+        row = {**general, **pair, **crossed, **changing}
+        yield {name: float(value) for name, value in row.items()}
+
+
+def _of_clause(spoken: Spoken) -> dict[str, float]:
+    words, odds = spoken.words, acts(spoken)
+    cue = LIFTED.search(words) or ENDED.search(words) or CHANGED.search(words)
+    return {
+        **{f"act {act}": odds[act] for act in ACTS},
+        "backward": bool(BACKWARD.search(words)),
+        "short": len(words.split()) <= 4,
+        "lifted cue": bool(LIFTED.search(words)),
+        "ended cue": bool(ENDED.search(words)),
+        "changed cue": bool(CHANGED.search(words)),
+        "denied": is_denied(words),
+        "doubted": bool(cue and is_doubted(words, cue)),
+        "forbids": is_negative(words),
+    }
+
+
+def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
+    """For each rule: how much of it the clause, the message and the reply repeat."""
+    held = [content(text_of(rule)) for rule in rules]
+    common = Counter(stem for own in held for stem in own)
+    said, message, reply = (content(t) for t in (heard.spoken.words, heard.message, heard.reply))
+    shares, whole = Shares.of(said, held), Shares.of(message, held)
+    for at, (rule, own) in enumerate(zip(rules, held, strict=True)):
+        best = shares.each[at] == shares.best
+        named = stems(" ".join(NAME.findall(text_of(rule))))
+        yield {
+            "share": shares.each[at],
+            "share of message": whole.each[at],
+            "share with reply": _share(reply, own, common),
+            "of what is said": _share(said & own, said, common) if said else 0.0,
+            "shared": min(3, len(said & own)) / 3,
+            "all said": bool(said) and said <= own,
+            "named": bool(named & said),
+            "best": shares.best > 0 and best,
+            "best of message": whole.best > 0 and whole.each[at] == whole.best,
+            "margin": shares.each[at] - (shares.second if best else shares.best),
+        }
+
+
+def _tied(heard: Heard, text: str) -> int:
+    """How many words of what a rule is tied to the clause has, or what it answers."""
+    tie = _UNTIL.search(text)
+    said = content(heard.spoken.words) | content(heard.reply)
+    return len(content(tie[1]) & said) if tie else 0
+
+
+def _near_figures(words: str, text: str) -> bool:
+    return any(is_near(one, other, 10) for one in figures(words) for other in quantities(text))
+
+
+def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int]) -> float:
+    """The share of ``own`` that ``some`` has; what few rules say counts more."""
+    whole = sum(1 / max(1, common[stem]) for stem in own)
+    return sum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
+
+
+def content(words: str) -> frozenset[str]:
+    """The stems that say which rule is meant."""
+    return stems(words) - GENERIC
+
+
+def text_of(item: Item) -> str:
+    """What a rule says."""
+    return str(getattr(item, "text", ""))

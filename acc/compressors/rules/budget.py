@@ -1,0 +1,102 @@
+"""What is kept when tokens are short: rules and goals first, then facts by what they are worth.
+
+Items that live for one turn have a share of their own, so that what is recalled for a question
+never pushes out what the state has learned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from acc.compress import ProposedItem
+from acc.compressors.rules.room import Room
+from acc.compressors.rules.worth import worth
+from acc.items import Item
+from acc.tokens import TokenCounter
+
+LINES = 0.0
+"""Share of the tokens that is left to items of one turn, even if they need less."""
+
+FRAME = 0.04
+"""Share for the names of slots and fields."""
+
+EACH = 3
+"""Tokens of an item beside its words: indent, separators, status."""
+
+COST = 0.006
+"""What each token takes from an item's worth."""
+
+FADING = 0.003
+"""What a turn without being spoken of takes from an item's worth."""
+
+
+class Kept(NamedTuple):
+    """An item that may stay, held or new.
+
+    Attributes:
+        slot: Its slot.
+        words: What it says.
+        age: Turns since it was last spoken of.
+        tokens: What it costs.
+        drop: Lets it go.
+    """
+
+    slot: str
+    words: str
+    age: int
+    tokens: int
+    drop: Callable[[], None]
+
+
+def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
+    """Drop what is worth least until the rest fits beside rules, goals and a turn's lines."""
+    found = list(_kept(room, counter))
+    lines = max(LINES * max_tokens, _passing(room, counter))
+    left = max_tokens * (1 - FRAME) - lines - _bound(room, counter)
+    used = sum(kept.tokens for kept in found)
+    if used <= left:
+        return  # what all of it is worth, matters only where something has to leave
+    for kept in sorted(found, key=_value):
+        if used <= left:
+            return
+        kept.drop()
+        used -= kept.tokens
+
+
+def _bound(room: Room, counter: TokenCounter) -> int:
+    held = [item.words for name in room.pinned for item in room.open(name)]
+    new = [_words(item.fields) for item in room.new() if item.slot in room.pinned]
+    return sum(counter(words) + EACH for words in (*held, *new))
+
+
+def _passing(room: Room, counter: TokenCounter) -> int:
+    ways = {*room.pinned, *room.lasting}
+    return sum(counter(_words(i.fields)) + EACH for i in room.new() if i.slot not in ways)
+
+
+def _kept(room: Room, counter: TokenCounter) -> Iterator[Kept]:
+    for name in room.lasting:
+        for item in room.held(name):
+            words, age = item.words, room.turn - item.touched
+            yield Kept(name, words, age, counter(words) + EACH, _retiring(room, item))
+    for new in room.new():
+        if new.slot in room.lasting and not new.id:
+            words = _words(new.fields)
+            yield Kept(new.slot, words, 0, counter(words) + EACH, _dropping(room, new))
+
+
+def _value(kept: Kept) -> float:
+    return worth(kept.slot, kept.words) - FADING * kept.age - COST * kept.tokens
+
+
+def _retiring(room: Room, item: Item) -> Callable[[], None]:
+    return lambda: room.retire(item)
+
+
+def _dropping(room: Room, item: ProposedItem) -> Callable[[], None]:
+    return lambda: room.drop(item)
+
+
+def _words(fields: dict[str, Any]) -> str:
+    return " ".join(str(value) for name, value in fields.items() if name not in ("quote", "kind"))

@@ -1,0 +1,88 @@
+"""The constraints of the next state: what the user lays down, and what of the prior they end."""
+
+from __future__ import annotations
+
+from acc.compressors.rules.bearing import Heard
+from acc.compressors.rules.effects import Effect, effects
+from acc.compressors.rules.figures import figures
+from acc.compressors.rules.reading import Reading, Said
+from acc.compressors.rules.room import Room
+from acc.compressors.rules.sentences import fit, plain, tidy
+from acc.compressors.rules.spoken import Spoken
+from acc.compressors.rules.standing import (
+    Rule,
+    is_same,
+    restates,
+    rule_of,
+    spoken_in,
+    with_name,
+)
+from acc.items import Kind
+from acc.wording import stems
+
+LEAST = 0.45
+"""Odds from which a clause is taken to lift or change a rule."""
+
+LONGEST_GAP = 320
+
+
+def constrain(reading: Reading, room: Room) -> None:
+    """New rules; of the prior ones, what the user lifts or changes."""
+    reply = " ".join(said.words for said in reading.reply)
+    pasted = frozenset().union(*(stems(text) for text in reading.documents))
+    for said in reading.user:
+        message = " ".join(s.words for s in reading.user if s.ref == said.ref)
+        for spoken in spoken_in(said):
+            if _is_of(spoken.words, pasted):
+                continue
+            _constrain(Heard(spoken.plain, message, reply), spoken, said, room)
+
+
+PASTED = 0.5
+"""Share of a clause's words that stand in a text pasted beside it: it speaks of that text."""
+
+
+def _is_of(words: str, pasted: frozenset[str]) -> bool:
+    own = stems(words)
+    return len(own & pasted) > 1 and len(own & pasted) >= PASTED * len(own)
+
+
+def _constrain(heard: Heard, spoken: Spoken, said: Said, room: Room) -> None:
+    held = room.open("constraints")
+    rule = rule_of(spoken)
+    found = effects(heard, held, LEAST)[:1]
+    if not found and rule is not None:
+        again = next((item for item in held if restates(rule.text, item)), None)
+        found = [Effect(again, "change", 1.0)] if again is not None else []
+    for effect in found:
+        room.retire(effect.item, said.ref, spoken.words)
+    if found and found[0].op == "change":
+        rule = _changed(found[0], spoken, rule)
+    elif found:
+        rule = None
+    if rule is not None and not any(is_same(rule.text, i) for i in room.open("constraints")):
+        _add(rule, said, room)
+
+
+def _changed(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule:
+    """What stands in a changed rule's place: its words with the new figure, or the user's."""
+    old = str(getattr(effect.item, "text", ""))
+    before, after = figures(old), figures(plain(spoken.words))
+    kind: Kind = rule.kind if rule else getattr(effect.item, "kind", "limit")
+    if len(before) == len(after) == 1 and len(spoken.words.split()) <= SHORT:
+        return Rule(old.replace(before[0].text, after[0].text, 1), kind, spoken.words)
+    return Rule(tidy(spoken.words), kind, spoken.words)
+
+
+SHORT = 6
+"""Words up to which a change says no more than its figure: "make that 300"."""
+
+
+def _add(rule: Rule, said: Said, room: Room) -> None:
+    text = with_name(rule.text, said)
+    if room.is_full("constraints") and not room.knows("constraints", text=text):
+        # A rule without a place must not vanish in silence: the agent reads that it is there.
+        gap = fit(f"no place for a further rule: {text}", LONGEST_GAP)
+        room.add("uncertainty_signal", [said.ref], level="high", gap=gap)
+    else:
+        room.add("constraints", [said.ref], text=text, kind=rule.kind, quote=rule.quote)

@@ -1,0 +1,109 @@
+"""Which standing rules a user's words lift or change: every clause is weighed against every rule.
+
+Boosted trees over a few dozen figures for the pair: what the clause does
+(`acc.compressors.rules.acts`), what it shares with the rule and with the other rules, which
+figure could stand for which, and what the tables of `lifting.py` and `contrary.py` say. Trained on
+messages of many trades: ``python benchmarks/keyless/train_effects.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from acc.compressors.rules.acts import acts
+from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
+from acc.compressors.rules.contrary import is_barred, is_of_others
+from acc.compressors.rules.lifting import ENDED, LIFTED, changed_by, lifted_by
+from acc.compressors.rules.objects import concerns
+from acc.compressors.rules.trees import Trees
+from acc.items import Item
+from acc.wording import marks
+
+WEIGHTS = "effects.npz"
+
+Op = Literal["lift", "change"]
+
+
+class Effect(NamedTuple):
+    """What a clause does to a standing rule, and how sure that is, 0 to 1."""
+
+    item: Item
+    op: Op
+    odds: float
+
+
+def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
+    """The rules that a clause lifts or changes with odds of at least ``least``, the surest first."""
+    if not rules:
+        return []
+    words = heard.spoken.words
+    odds = acts(heard.spoken)
+    cued = _cued(heard, odds["lift"] + odds["change"], rules)
+    if cued is not None or odds["lift"] + odds["change"] < LEAST_MOVING or is_barred(words):
+        return [] if cued is None else [cued]
+    op: Op = "lift" if odds["lift"] >= odds["change"] else "change"
+    rows = list(figures_of(heard, rules))
+    sure = _model().odds(np.array([list(row.values()) for row in rows]))
+    found = [
+        Effect(rule, op, float(p))
+        for rule, row, p in zip(rules, rows, sure, strict=True)
+        if p >= least
+        and _is_tied(words, text_of(rule), row)
+        and not _is_elsewhere(words, text_of(rule), row)
+    ]
+    return sorted(found, key=lambda effect: -effect.odds)
+
+
+def _cued(heard: Heard, moving: float, rules: Sequence[Item]) -> Effect | None:
+    """What the tables are sure of; a pronoun stands for what the message names."""
+    words = heard.spoken.words
+    if is_of_others(words):
+        return None
+    points_back = moving >= MOVING and BACKWARD.search(words) and not is_barred(words)
+    for around in (words, heard.message) if points_back else (words,):
+        if (changed := changed_by(words, around, rules)) is not None:
+            return Effect(changed, "change", 1.0)
+        if (lifted := lifted_by(words, around, rules)) is not None:
+            return Effect(lifted, "lift", 1.0)
+    return None
+
+
+def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
+    """Whether a clause permits or changes another thing than the rule, or only for a time."""
+    cue = LIFTED.search(words) or ENDED.search(words)
+    if row["limited"] or (cue is not None and not concerns(words, text, cue)):
+        return True
+    own, named = marks(text), marks(words)
+    return bool(own and named) and not own & named and not row["near figure"]
+
+
+def _is_tied(words: str, text: str, row: Mapping[str, float]) -> bool:
+    """Whether anything but the sound of the clause speaks for this very rule."""
+    if row["shared"] and all(stem.isdigit() for stem in content(words) & content(text)):
+        return False  # the number of another thing
+    # What the agent said before ties a clause to a rule only where the clause surely ends one.
+    tied = row["tie shared"] and (row["shared"] or row["act lift"] >= MOVING)
+    own = row["share"] >= LEAST_SHARE or row["named"] or tied
+    around = max(row["share of message"], row["share with reply"]) >= LEAST_AROUND
+    return bool(
+        own or row["names its figure"] or row["only near figure"] or (row["backward"] and around)
+    )
+
+
+MOVING = 0.6
+"""Probability of a lifting or a change from which a pronoun is looked up in the message."""
+
+LEAST_MOVING = 0.1
+"""Probability of a lifting or a change under which no rule is looked for."""
+
+LEAST_SHARE = 0.12
+LEAST_AROUND = 0.25
+
+
+@cache
+def _model() -> Trees:
+    return Trees.read(WEIGHTS)

@@ -1,0 +1,140 @@
+"""What single sentences say: subject, predicate and object by the forms that are known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from acc.compressors.rules.counts import counted, dated
+from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.roles import causes_in, roles_in
+from acc.compressors.rules.sentences import fit, tidy
+from acc.compressors.rules.statements import statement
+from acc.compressors.rules.values import Value, phrase_before, subject_of, values_in
+from acc.compressors.rules.words import one_of
+
+Triple = tuple[str, str, str]
+Finder = Callable[[str], Iterable[Triple]]
+
+LONGEST_OBJECT = 120
+"""Characters of a fact's object; the clause goes on in the store."""
+
+_PREDICATES = {"number": "value", "duration": "time"}
+_STOP = re.compile(
+    r"[,;:(–—]\s|\s[-–—]\s|[.!?]+(?:\s|$)|"
+    r"\s(?:and|but|which|so|because|while|where|as|instead|rather|not)\s"
+)
+VERB = re.compile(
+    r"\s(?P<verb>" + one_of(
+        """is, are, was, were, has, have, ran, runs, owns, leads, joined, joins, moved, left,
+        leaves, starts, started, takes, uses, depends on, belongs to, reports to, points to,
+        caused, causes, broke, failed, lost, signed, agreed, declined, accepted, resigned, replaces,
+        replaced, posted, costs, covers, expires, closed, opened, needs, stays, lives, works,
+        became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
+    ) + r")\s"
+)  # fmt: skip
+_PART = re.compile(r" of (?:the |our |all |these |those )?(?P<whole>[a-z][\w-]+)\b")
+_COLON = re.compile(r"[:,]\s")
+_CHOSEN = re.compile(
+    r"\b(?:go|going|went|stick|proceed) (?:for|with)\s|\b" + one_of(
+        """decided (?:on|for), settled on, opted for, chose, picked, take,
+        I'm (?:using|taking|booking|reserving|keeping), we(?:'ll| will) (?:use|take),
+        I've (?:booked|reserved|chosen|picked|ordered), let's (?:use|take)"""
+    ) + r"\s",
+    re.I,
+)  # fmt: skip
+
+
+def linked(words: str) -> Iterator[Triple]:
+    """ "The close pack is due on 8 October": what a value is said to be the value of."""
+    last = 0
+    for value in values_in(words):
+        found = subject_of(words, value) if value.start >= last else None
+        if found is not None:
+            subject, link = found
+            what = _rest(words, value.start, value.end)
+            last = value.start + len(what)
+            yield subject, "due" if "due" in link.split() else _predicate(value), what
+
+
+def _predicate(value: Value) -> str:
+    if value.kind == "number" and re.fullmatch(r"\d{1,3}(?:,\d{3})*|\D+", value.text):
+        return "count"
+    return _PREDICATES.get(value.kind, value.kind)
+
+
+def stated(words: str) -> Iterator[Triple]:
+    """ "TP533 is withdrawn", "Job A_7: restarted": what is said of something named."""
+    starts = [0, *(m.end() for m in re.finditer(r":\s|,\s(?:and|but|so)\s", words))][:3]
+    for start in starts:
+        verb = VERB.search(words, start, start + 90)
+        colon = _COLON.search(words, start, start + 60)
+        if colon is not None and (verb is None or colon.start() < verb.start()):
+            head, what = words[start : colon.start()], _rest(words, colon.end())
+            if _is_full_name(head) and (colon.group() == ": " or any(values_in(what))):
+                yield head, "is", what
+            continue
+        head = words[start : verb.start()] if verb else ""
+        if verb is None or len(head.split()) > 9 or not named_in(f"The {head}"):
+            continue
+        subject, what = phrase_before(head), _rest(words, verb.end())
+        if subject and what:
+            yield subject, verb["verb"], what
+
+
+def _is_full_name(words: str) -> bool:
+    """Whether ``words`` are an identifier, with or without its noun, or a name of several words."""
+    named = named_in(f"The {words}")
+    if not named or len(words.split()) > 5 or named[-1].end != len(words) + 4:
+        return False
+    if re.match(r"(?:on|in|at|for|from|with|as|by)\b", words, re.I):
+        return False
+    return named[-1].type not in PROPER or " " in named[-1].name
+
+
+def valued(words: str) -> Iterator[Triple]:
+    """ "£1,200.00 for Acme Ltd", "6% of checkouts": a value, and after it what it is for or of."""
+    for value in values_in(words):
+        ahead = words[value.end : value.end + 60]
+        part = _PART.match(ahead) if value.kind == "share" else None
+        if part:
+            yield (
+                part["whole"],
+                value.kind,
+                _rest(words, value.start, value.end + part.end("whole")),
+            )
+        named = next(iter(named_in(f"so{ahead}")), None) if ahead.startswith(" for ") else None
+        if named is not None and value.kind != "number" and named.start <= 11:
+            yield named.name, _predicate(value), value.text
+
+
+def chosen(words: str) -> Iterator[Triple]:
+    """ "I'd go for Douro Lodge: nine singles": what was chosen, by name."""
+    for match in _CHOSEN.finditer(words):
+        rest = words[match.end() :]
+        named = next(iter(named_in(f"so {rest[:80]}")), None)
+        if named is not None and named.start <= 8:
+            after = rest[named.end - 3 :].lstrip(" ,:;.–—")
+            yield named.name, "chosen", _rest(after, 0) or "yes"
+
+
+def _rest(words: str, start: int, least: int = 0) -> str:
+    """The clause from ``start`` on, at least up to ``least``, within `LONGEST_OBJECT`."""
+    end = least
+    for stop in _STOP.finditer(words, max(start, least)):
+        end = stop.start()
+        if end - start >= 30 or least:
+            break
+    else:
+        end = len(words)
+    return fit(tidy(words[start:end]), LONGEST_OBJECT)
+
+
+FINDERS: tuple[Finder, ...] = (roles_in, causes_in, linked, stated, valued, chosen)
+"""Those that look for one form each, the surest first."""
+
+
+def triples(words: str) -> Iterator[Triple]:
+    """What the finders make of one sentence."""
+    for find in (*FINDERS, counted, dated, statement):
+        yield from find(words)

@@ -1,0 +1,76 @@
+"""A rule without the reasons and asides that came with it; its quote keeps them."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+from acc.compressors.rules.acts import acts
+from acc.compressors.rules.figures import quantities
+from acc.compressors.rules.sentences import plain, tidy
+from acc.compressors.rules.spoken import Spoken
+from acc.compressors.rules.words import one_of
+from acc.wording import marks, same_polarity
+
+BINDS = 0.3
+"""Probability from which a part of a rule is taken to bind by itself."""
+
+_JOINT = re.compile(r"(?:,|\s[-–—])\s+|(?<=\w)\s+(?=\()|;\s+")
+_CONDITION = re.compile(
+    r"^\W*(?:and |or |but )?" + one_of(
+        """until, till, unless, except, if, when, while, before, after, during, for, from, on, at, by,
+        as long as, once, whenever, only, not, no, nor, never, tops, max, at most, at least, to, in, with,
+        without, including, apart from, plus, even"""
+    ),
+    re.I,
+)  # fmt: skip
+_REASON = re.compile(
+    r"\s+(?:because|since|as (?=(?:I|we|they|he|she|it|the)\b)|so that)\b.*$", re.I
+)
+
+
+def shortened(rule: str) -> str:
+    """``rule`` without parts that say why, if it still forbids, restricts and bounds the same.
+
+    Parts stand between commas, dashes and parentheses. Kept are those that bind, that name a
+    condition or a figure, and all that stands before the last of them.
+    """
+    short = tidy(_REASON.sub("", rule))
+    rule = short if len(short.split()) >= LEAST and same_polarity(short, rule) else rule
+    joints = [0, *(match.start() for match in _JOINT.finditer(rule)), len(rule)]
+    parts = [rule[start:end] for start, end in pairwise(joints)]
+    if len(parts) < 2:
+        return rule
+    binding = [index for index, part in enumerate(parts) if _binds(part)]
+    if not binding:
+        return rule
+    kept = tidy("".join(parts[: binding[-1] + 1]))
+    enough = len(kept.split()) >= LEAST and same_polarity(kept, rule)
+    return kept if enough else rule
+
+
+_DEADLINE = re.compile(
+    r"^\W*(?:and |so )?(?:by|before|until|till|for|in time|ready|at|no later)\b", re.I
+)
+
+
+def shortened_goal(goal: str) -> str:
+    """``goal`` without the facts and asides that came with it: deadlines stay, dates do not."""
+    joints = [0, *(match.start() for match in _JOINT.finditer(goal)), len(goal)]
+    parts = [goal[start:end] for start, end in pairwise(joints)]
+    odds = [acts(Spoken(plain(part.strip(" ,;-–—()"))))["goal"] for part in parts]
+    main = max(range(len(parts)), key=lambda index: odds[index])
+    kept = [p for i, p in enumerate(parts) if i == main or _DEADLINE.match(p)]
+    short = tidy("".join(kept).strip(" ,;-–—"))
+    return short if len(short.split()) > LEAST else goal
+
+
+LEAST = 3
+"""Words of a shortened rule at the least."""
+
+
+def _binds(part: str) -> bool:
+    words = part.strip(" ,;-–—()")
+    if _CONDITION.match(words) or quantities(words) or marks(words):
+        return True
+    return acts(Spoken(plain(words)))["rule"] >= BINDS

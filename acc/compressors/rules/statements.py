@@ -1,0 +1,94 @@
+"""Whole statements as facts, where no finder knows their form: subject, verb, and the rest.
+
+"The drive-end bearing has failed" gives ("drive-end bearing", "has", "failed"). What is kept is
+the user's or agent's own wording; the subject makes the key, so that a later word replaces it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from acc.compressors.rules.entities import named_in
+from acc.compressors.rules.sentences import fit, tidy
+from acc.compressors.rules.values import phrase_before, values_in
+from acc.compressors.rules.words import one_of
+
+LONGEST_SUBJECT = 60
+LONGEST_OBJECT = 100
+ENOUGH = 30
+LEAST_WORDS = 3
+
+_VERB = re.compile(
+    r"(?:\s|'s\s)(?P<verb>" + one_of(
+        """is, are, was, were, has, have, had, isn't, aren't, wasn't, can't, cannot, can, will,
+        won't, must, needs?, comes?, came, goes, went, takes?, took, gives?, gave, gets?, got, makes?,
+        made, says?, shows?, showed, holds?, held, leads?, led, covers?, owns?, runs?, ran, stands?,
+        stood, stays?, sits, lives?, starts?, ends?, opens?, closes?, costs?, weighs?, reads?,
+        carries, carried, signed, sent, arrived, arrives?, leaves?, left, lost, found, failed, broke,
+        \\w{3,}(?:ed|ks|ts|ns|ws|ses|res)"""
+    ) + r")\s"
+)  # fmt: skip
+_PRONOUN = re.compile(
+    r"^\W*(?:(?:and|but|so|that|which|also|now)\s+)?(?:it|they|he|she|this|that|there|these|those|one|we|i|you)\b",
+    re.I,
+)
+_CLAUSE_END = re.compile(
+    r"[,;:–—(]\s|\s(?:and|but|so|which|because|with|after|before)\s|[.!?]+(?:\s|$)"
+)
+_OPENER = re.compile(r"^[^,;:–—]{1,24}[,;:–—]\s+(?=\S)")
+
+
+def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
+    """A sentence as one fact, if it names something or gives a value; else nothing.
+
+    Args:
+        words: The sentence.
+        before: The sentence before, which a pronoun may refer to.
+    """
+    words = tidy(words)
+    if len(words.split()) < LEAST_WORDS or not (any(values_in(words)) or named_in(f"so {words}")):
+        return
+    verb = _VERB.search(words, 0, 110)
+    head = words[: verb.start()] if verb else ""
+    subject = _subject(head, before)
+    if verb is None or not subject:
+        topic, rest = _topic(words, before)
+        if topic:
+            yield topic, "notes", _rest(rest)
+        return
+    yield subject, verb["verb"], _rest(words[verb.end() :])
+
+
+def _rest(words: str) -> str:
+    """The words up to the end of a clause in which something is said already."""
+    for end in _CLAUSE_END.finditer(words):
+        said = words[: end.start()]
+        if len(said) >= ENOUGH and (any(values_in(said)) or named_in(f"so {said}")):
+            return fit(said, LONGEST_OBJECT)
+    return fit(words, LONGEST_OBJECT)
+
+
+def _subject(head: str, before: str) -> str:
+    if not head.strip():
+        return ""
+    if _PRONOUN.match(head):
+        return _last_named(before)
+    opener = _OPENER.match(head)
+    head = head[opener.end() :] if opener else head
+    phrase = phrase_before(head) or head
+    return fit(phrase, LONGEST_SUBJECT)
+
+
+def _topic(words: str, before: str) -> tuple[str, str]:
+    """What a sentence without a verb is about: what stands before its colon, or a name in it."""
+    opener = _OPENER.match(words)
+    if opener and named_in(f"so {opener.group()}") and not _PRONOUN.match(words):
+        return words[: opener.end()].rstrip(" ,;:–—"), words[opener.end() :]
+    named = named_in(f"so {words}")
+    return (named[0].name, words) if named else (_last_named(before), words)
+
+
+def _last_named(text: str) -> str:
+    named = named_in(f"so {text}")
+    return max(named, key=lambda n: n.start).name if named else ""

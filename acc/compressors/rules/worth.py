@@ -1,0 +1,60 @@
+"""What a fact is worth later on, 0 to 1: a linear classifier over its words and the values in it.
+
+Trained on sentences of conversations of many trades, each labelled by whether somebody would need
+it thirty turns later: ``python benchmarks/keyless/train_worth.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from acc.compressors.rules.entities import named_in
+from acc.compressors.rules.linear import Linear, words_of
+from acc.compressors.rules.sentences import plain
+from acc.compressors.rules.values import values_in
+from acc.wording import marks
+
+WEIGHTS = "worth.npz"
+
+GRADES = (0.0, 0.4, 1.0)
+"""What a sentence of no use, of some, and of much use later is worth."""
+
+SLOTS: Mapping[str, float] = {
+    "focal_entities": 0.25,
+    "uncertainty_signal": 0.35,
+    "semantic_gist": 1.0,
+}
+"""Worth of items that are no facts."""
+
+
+def worth(slot: str, words: str) -> float:
+    """What an item of ``slot`` that says ``words`` is worth."""
+    return SLOTS.get(slot) if slot in SLOTS else worth_of(words)  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=1024)
+def worth_of(words: str) -> float:
+    """What a sentence or a fact is worth."""
+    odds = Linear.read(WEIGHTS).odds(features(words))
+    return sum(grade * p for grade, p in zip(GRADES, odds, strict=True))
+
+
+def features(words: str) -> frozenset[str]:
+    """Names of what the classifier looks at."""
+    tokens = list(words_of(plain(words)))
+    framed = ["^", *tokens, "$"]
+    return frozenset({"", *tokens, *map(" ".join, pairwise(framed)), *_content(words)})
+
+
+def _content(words: str) -> Iterator[str]:
+    kinds = {value.kind for value in values_in(words)}
+    named = {name.type for name in named_in(f"so {words}")}
+    yield from (f"value {kind}" for kind in kinds)
+    yield from (f"named {kind}" for kind in named)
+    yield f"values {min(3, len(kinds))}"
+    yield f"names {min(3, len(named))}"
+    yield f"marks {min(4, len(marks(words)))}"
+    yield f"length {min(8, len(words) // 25)}"
+    yield f"asks {words.rstrip().endswith('?')}"

@@ -1,0 +1,21 @@
+"""Writing the weights that `acc.compressors.rules.linear` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from softmax import Softmax
+
+from acc.compressors.rules.linear import key
+
+
+def write(model: Softmax, path: Path) -> None:
+    """Store the weights of ``model`` as bytes, by the number of their feature."""
+    scale = float(np.abs(model.weights).max() / 127)
+    rows = {key(name): row for name, row in model.rows.items()}
+    kept = np.array(sorted(rows), dtype=np.uint32)
+    weights = np.round(model.weights[[rows[int(k)] for k in kept]] / scale).astype(np.int8)
+    used = weights.any(axis=1)
+    np.savez_compressed(path, keys=kept[used], weights=weights[used], scale=np.float64(scale))
+    print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")

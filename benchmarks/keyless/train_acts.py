@@ -1,0 +1,90 @@
+"""Train the classifier of what a sentence does, and say how good it is on trades it has not seen.
+
+    python benchmarks/keyless/train_acts.py [--write]
+
+The sentences of ``benchmarks/keyless/sentences`` were written by hand for many trades. Each
+file is held out once: the figures are of sentences whose trade and writer no weight has seen.
+``--write`` trains on all of them and writes the weights into the package.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from softmax import Softmax, fit
+from stored import write
+
+from acc.compressors.rules import acts
+from acc.compressors.rules.acts import ACTS, features
+from acc.compressors.rules.sentences import plain
+from acc.compressors.rules.spoken import Spoken
+
+SENTENCES = Path(__file__).parent / "sentences"
+WEIGHTS = Path(acts.__file__).with_name(acts.WEIGHTS)
+
+
+class Example(NamedTuple):
+    """A labelled sentence; ``source`` is held out as a whole."""
+
+    source: str
+    spoken: Spoken
+    act: int
+
+
+def examples() -> Iterator[Example]:
+    """All labelled sentences, each with its neighbours in the message."""
+    for path in sorted(SENTENCES.glob("*.messages.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            parts = json.loads(line)["parts"]
+            words = ["", *(plain(part["text"]) for part in parts), ""]
+            for at, part in enumerate(parts):
+                spoken = Spoken(words[at + 1], words[at], words[at + 2])
+                yield Example(path.name, spoken, ACTS.index(part["label"]))
+
+
+def held_out(found: list[Example]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Odds and labels of every example, by a model that has not seen its file."""
+    odds, labels = [], []
+    for source in sorted({e.source for e in found}):
+        seen = [e for e in found if e.source != source]
+        rest = [e for e in found if e.source == source]
+        odds.append(trained(seen).odds([features(e.spoken) for e in rest]))
+        labels += [e.act for e in rest]
+    return np.vstack(odds), np.array(labels)
+
+
+def trained(found: list[Example]) -> Softmax:
+    """A model of ``found``."""
+    return fit([features(e.spoken) for e in found], [e.act for e in found], len(ACTS))
+
+
+def main() -> None:
+    """Print the table; write the weights if asked to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = list(examples())
+    odds, labels = held_out(found)
+    best = odds.argmax(axis=1)
+    print(f"{len(found)} sentences; held out by file: {(best == labels).mean():.3f} right\n")
+    print("| act | sentences | precision | recall |\n| --- | --- | --- | --- |")
+    for at, act in enumerate(ACTS):
+        said, true = best == at, labels == at
+        both = (said & true).sum()
+        print(
+            f"| {act} | {true.sum()} | {both / max(1, said.sum()):.2f} | {both / max(1, true.sum()):.2f} |"
+        )
+    if options.write:
+        write(trained(found), WEIGHTS)
+
+
+if __name__ == "__main__":
+    main()

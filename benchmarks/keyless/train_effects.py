@@ -1,0 +1,153 @@
+"""Train the model of which rule a message lifts or changes; figures on writers it has not seen.
+
+    python benchmarks/keyless/train_effects.py [--write]
+
+The messages of ``benchmarks/keyless/sentences/*.lifts.jsonl`` each come with the rules that stand
+and what the message does to them; a third do nothing although they sound like it. Ordinary
+messages of ``*.messages.jsonl`` beside rules of their trade teach that most talk does nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from boosting import grown
+
+from acc.compressors.rules import effects
+from acc.compressors.rules.effects import Heard, figures_of
+from acc.compressors.rules.sentences import clauses, plain, sentences
+from acc.compressors.rules.spoken import Spoken
+from acc.compressors.rules.trees import Trees
+from acc.items import Constraint
+
+SENTENCES = Path(__file__).parent / "sentences"
+WEIGHTS = Path(effects.__file__).with_name(effects.WEIGHTS)
+
+
+class Pair(NamedTuple):
+    """A clause and a rule; ``case`` is the message, ``rule`` the index of the rule."""
+
+    source: str
+    case: int
+    rule: int
+    figures: tuple[float, ...]
+    affected: bool
+
+
+def cases() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The messages, with the writer of their file."""
+    for path in sorted(SENTENCES.glob("*.lifts.jsonl")):
+        for case in _read(path):
+            yield path.name.partition(".")[0], case
+
+
+def ordinary() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Messages that lift and change nothing, beside rules of their trade."""
+    rng = random.Random(5)
+    replies = _told()
+    for path in sorted(SENTENCES.glob("*.messages.jsonl")):
+        writer = path.name.partition(".")[0]
+        rules: dict[str, list[str]] = {}
+        for case in _read(path):
+            held = rules.setdefault(case["trade"], [])
+            if len(held) > MOST_RULES and not {"lift", "change"} & {
+                p["label"] for p in case["parts"]
+            }:
+                some = rng.sample(held, rng.randint(1, MOST_RULES))
+                reply = _reply(rng, replies.get(case["trade"], [""]), some)
+                message = {"held": some, "reply": reply, "message": case["message"], "effects": []}
+                yield writer, message
+            held += [p["text"] for p in case["parts"] if p["label"] == "rule"]
+
+
+MOST_RULES = 12
+
+
+def _reply(rng: random.Random, told: Sequence[str], rules: Sequence[str]) -> str:
+    """What an agent may have said before: something of the trade, often one of the rules again."""
+    again = f"Understood: {rng.choice(rules)}." if rng.random() < 0.4 else ""
+    return f"{again} {rng.choice(told) if rng.random() < 0.6 else ''}".strip()
+
+
+def _told() -> dict[str, list[str]]:
+    """Agents' words by trade."""
+    told: dict[str, list[str]] = {}
+    for path in sorted(SENTENCES.glob("*.facts.jsonl")):
+        for case in _read(path):
+            if case["speaker"] == "agent":
+                told.setdefault(case["trade"], []).append(case["text"])
+    return told
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        yield json.loads(line)
+
+
+def heard(case: dict[str, Any]) -> Iterator[Heard]:
+    """The message clause by clause."""
+    said = [plain(c) for s in sentences(case["message"], 200) for c in clauses(s.text)]
+    around = ["", *said, ""]
+    for at, words in enumerate(said):
+        spoken = Spoken(words, around[at], around[at + 2])
+        yield Heard(spoken, plain(case["message"]), plain(case["reply"]))
+
+
+def pairs(found: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[Pair]:
+    """Every clause of every message beside every rule."""
+    for number, (source, case) in enumerate(found):
+        rules = [Constraint(text=t, quote=t) for t in case["held"]]
+        for one in heard(case):
+            touched = {
+                e["rule"] for e in case["effects"]
+                if plain(e["quote"]) in one.spoken.words or one.spoken.words in plain(e["quote"])
+            }  # fmt: skip
+            for at, row in enumerate(figures_of(one, rules)):
+                yield Pair(source, number, at, tuple(row.values()), at in touched)
+
+
+def model_of(found: Sequence[Pair]) -> Trees:
+    """Trees grown on ``found``."""
+    return grown(np.array([p.figures for p in found]), np.array([float(p.affected) for p in found]))
+
+
+def main() -> None:
+    """Print precision and recall of the rules affected; write the weights if asked to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = [*cases(), *ordinary()]
+    every = list(pairs(found))
+    odds: dict[tuple[int, int], float] = {}
+    for source in sorted({p.source for p in every}):
+        model = model_of([p for p in every if p.source != source])
+        rest = [p for p in every if p.source == source]
+        for pair, sure in zip(rest, model.odds(np.array([p.figures for p in rest])), strict=True):
+            at = pair.case, pair.rule
+            odds[at] = max(odds.get(at, 0.0), float(sure))
+    true = {(n, e["rule"]) for n, (_, case) in enumerate(found) for e in case["effects"]}
+    affecting = sum(bool(case["effects"]) for _, case in found)
+    print(
+        f"{len(found)} messages, {affecting} of them with effects, {len(true)} rules affected; each file held out\n"
+    )
+    print("| odds at least | precision | recall |\n| --- | --- | --- |")
+    for least in (0.2, 0.3, 0.4, 0.5, 0.6):
+        said = {at for at, sure in odds.items() if sure >= least}
+        print(
+            f"| {least} | {len(said & true) / max(1, len(said)):.2f} | {len(said & true) / len(true):.2f} |"
+        )
+    if options.write:
+        np.savez_compressed(WEIGHTS, **model_of(every)._asdict())
+        print(f"\nwritten: {WEIGHTS.name}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Train the classifier of what is worth keeping, and say how good it is on trades it has not seen.
+
+    python benchmarks/keyless/train_worth.py [--write]
+
+The conversations of ``benchmarks/keyless/sentences/*.replies.jsonl`` say of each sentence whether
+somebody would need it thirty turns later (2), a few turns later (1), or not (0). What the finders
+make of a sentence has its grade.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from softmax import Softmax, fit
+from stored import write
+
+from acc.compressors.rules import worth
+from acc.compressors.rules.facts import triples
+from acc.compressors.rules.sentences import plain
+from acc.compressors.rules.worth import GRADES, features
+
+SENTENCES = Path(__file__).parent / "sentences"
+WEIGHTS = Path(worth.__file__).with_name(worth.WEIGHTS)
+FOLDS = 5
+
+
+class Example(NamedTuple):
+    """A labelled sentence; a trade is held out as a whole."""
+
+    trade: str
+    words: str
+    grade: int
+
+
+def examples() -> Iterator[Example]:
+    """All sentences of the conversations."""
+    for path in sorted(SENTENCES.glob("*.replies.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            case = json.loads(line)
+            for turn in case["turns"]:
+                said = zip(turn["user"], turn["user_keep"], strict=True)
+                answered = zip(turn["reply"], turn["keep"], strict=True)
+                for words, grade in (*said, *answered):
+                    yield Example(case["trade"], words, grade)
+                    for triple in triples(plain(words)):
+                        yield Example(case["trade"], " ".join(triple), grade)
+
+
+def trained(found: Sequence[Example]) -> Softmax:
+    """A model of ``found``."""
+    return fit([features(e.words) for e in found], [e.grade for e in found], len(GRADES))
+
+
+def main() -> None:
+    """Print how well worth ranks; write the weights if asked to."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true")
+    options = parser.parse_args()
+    found = list(examples())
+    trades = sorted({e.trade for e in found})
+    values, grades = [], []
+    for fold in range(FOLDS):
+        out = set(trades[fold::FOLDS])
+        rest = [e for e in found if e.trade in out]
+        odds = trained([e for e in found if e.trade not in out]).odds(
+            [features(e.words) for e in rest]
+        )
+        values.append(odds @ np.array(GRADES))
+        grades += [e.grade for e in rest]
+    worths, needed = np.concatenate(values), np.array(grades) == 2
+    print(f"{len(found)} sentences, {needed.sum()} of them needed later; each trade held out\n")
+    print("| kept, best first | of them needed | of the needed |\n| --- | --- | --- |")
+    order = np.argsort(-worths)
+    for share in (0.2, 0.3, 0.4, 0.5):
+        kept = needed[order[: int(share * len(order))]]
+        print(f"| {share:.0%} | {kept.mean():.2f} | {kept.sum() / needed.sum():.2f} |")
+    if options.write:
+        write(trained(found), WEIGHTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,123 @@
+"""Which standing rule the user's words end, among ten that stand."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import State, after, retired, turn
+
+HELD = [
+    "No deployments to production before Monday.",
+    "Keep every status update under 80 words.",
+    "Never contact the supplier directly, Nora does that.",
+    "Refunds above $200 go to Kim first.",
+    "Leave db-7 alone while the audit is running.",
+    "Don't tell the interns about the merger until the board has signed.",
+    "Only Ana merges to main.",
+    "The afternoons stay free for me, that's physio.",
+    "At most 12 nodes in the cluster.",
+    "Nobody goes into the archive without a badge.",
+]
+LIFTS = [
+    ("The production freeze is over, you can deploy again.", "deployments"),
+    ("Deployments are fine from here.", "deployments"),
+    ("You can talk to the supplier yourself again, Nora is away.", "supplier"),
+    ("The audit is finished, db-7 is fair game.", "db-7"),
+    ("db-7 is back in scope, the audit is through.", "db-7"),
+    ("The board has signed, so you can tell the interns.", "interns"),
+    ("Forget the rule about badges for the archive.", "archive"),
+    ("Physio has been cancelled, book what you like in the afternoons.", "afternoons"),
+    ("No need to keep the updates short any more.", "update"),
+    ("Anyone can go into the archive now, no badge needed.", "archive"),
+]
+CHANGES = [
+    ("Status updates may be up to 120 words.", "update"),
+    ("Make that 150 words for the updates.", "update"),
+    ("Raise the refund limit to 400 dollars.", "Refunds"),
+    ("We got more budget, go up to 20 nodes.", "nodes"),
+    ("The limit is up, refunds to 900 dollars are fine from now on.", "Refunds"),
+]
+SOUNDS_LIKE_IT = [
+    "The meeting is cancelled.",
+    "Nora is on holiday this week.",
+    "You can now send the summary.",
+    "The ticket is resolved.",
+    "I don't need the report any more.",
+    "Please raise the memory to 16 GB.",
+    "Never mind.",
+    "The supplier has changed their address.",
+    "Ana has signed the contract.",
+    "Make it 9 o'clock instead.",
+    "Send 200 copies instead of 150.",
+    "Scrap the second paragraph.",
+    "Kim is back now.",
+    "You can now ask Nora.",
+    "The badges are fine now.",
+]
+NOT_THE_USERS_WORD = [
+    "Can we deploy to production again?",
+    "Bob says you can contact the supplier again.",
+    "The node count went up to 11 last week.",
+    "If the audit were over we could touch db-7.",
+    "Last week you could still go up to 20 nodes.",
+]
+"""Asked, reported, of the past, or hypothetical: none of them ever lifts a rule."""
+
+
+@pytest.fixture(scope="module")
+def held() -> State:
+    state = after(*(turn(said) for said in HELD))
+    assert len(state.constraints) == len(HELD)
+    return state
+
+
+def test_most_liftings_retire_the_rule_they_bear_on_and_add_none(held: State) -> None:
+    right = 0
+    for said, word in LIFTS:
+        texts, proposal = retired(said, held)
+        assert all(r.quote in said and r.cites == (f"u{held.turn + 1}",) for r in proposal.retire)
+        added = [i for i in proposal.items if i.slot == "constraints"]
+        right += len(texts) == 1 and word in texts[0] and not added
+    assert right >= 0.85 * len(LIFTS)
+
+
+def test_most_changes_retire_the_old_rule_and_add_the_new(held: State) -> None:
+    assert sum(_is_changed(said, word, held) for said, word in CHANGES) >= 0.8 * len(CHANGES)
+
+
+def _is_changed(said: str, word: str, held: State) -> bool:
+    texts, proposal = retired(said, held)
+    added = [i.fields["quote"] for i in proposal.items if i.slot == "constraints"]
+    return len(texts) == 1 and word in texts[0] and added == [said]
+
+
+def test_little_that_sounds_like_a_lifting_lifts_a_rule(held: State) -> None:
+    lifting = [said for said in SOUNDS_LIKE_IT if retired(said, held)[0]]
+    assert len(lifting) <= 0.1 * len(SOUNDS_LIKE_IT), lifting
+
+
+@pytest.mark.parametrize("said", NOT_THE_USERS_WORD)
+def test_what_is_asked_reported_or_told_lifts_none(said: str, held: State) -> None:
+    assert retired(said, held)[0] == []
+
+
+def test_a_pronoun_stands_for_what_the_message_names() -> None:
+    state = after(
+        turn("Leave Harrow Castings alone while the lawyers look at them."),
+        turn("Never open the vault."),
+    )
+    said = (
+        "Harrow is settled, the lawyers signed today. You can treat them like anybody else again."
+    )
+    assert [text.split()[1] for text in retired(said, state)[0]] == ["Harrow"]
+
+
+def test_a_rule_of_the_same_words_with_another_figure_replaces_the_first() -> None:
+    state = after(turn("Hotels: not above 160 a night per person."))
+    texts, proposal = retired("Hotels: not above 190 a night per person.", state)
+    assert texts == ["Hotels: not above 160 a night per person"]
+    assert [i.fields["text"] for i in proposal.items if i.slot == "constraints"]
+
+
+def test_two_tiers_stand_side_by_side() -> None:
+    state = after(turn("Refunds above $200 go to Kim first."))
+    assert retired("Refunds above $900 go to the whole board first.", state)[0] == []

@@ -1,0 +1,107 @@
+"""Facts in the words of users, agents and tools, and the names in them."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import after, facts, proposed, turn
+
+from acc.compressors.rules.entities import named_in
+
+
+@pytest.mark.parametrize(
+    ("said", "fact"),
+    [
+        ("The close pack for Anna (CFO) is due on 8 October.", ("close pack", "due", "8 October")),
+        ("The error rate is now 2.5%.", ("error rate", "share", "2.5%")),
+        ("Checkout runs 4.2.1.", ("Checkout", "version", "4.2.1")),
+        ("Dana is on leave.", ("Dana", "is", "on leave")),
+        ("We're 14 people.", ("people", "count", "14")),
+        ("Dana Okoye is incident lead now.", ("incident lead", "is", "Dana Okoye")),
+        ("From noon Marek takes over as deputy.", ("deputy", "is", "Marek")),
+        ("The root cause is a lost setting.", ("root cause", "is", "lost setting")),
+        ("Pool exhaustion is the suspected cause.", ("suspected cause", "is", "Pool exhaustion")),
+        (
+            "Since noon 6.2% of checkouts failed.",
+            ("checkouts", "share", "6.2% of checkouts failed"),
+        ),
+        ("The kick-off moved, 3 May 2027.", ("kick-off", "date", "3 May 2027")),
+        (
+            "INC-4211 was caused by the certificate.",
+            ("INC-4211", "was", "caused by the certificate"),
+        ),
+    ],
+)
+def test_a_fact_in_the_users_words(said: str, fact: tuple[str, str, str]) -> None:
+    assert fact in facts(turn(said))
+
+
+def test_the_agents_datum_cites_the_tool_in_whose_output_it_stands() -> None:
+    at = turn(
+        "What's the balance?", "The closing balance is £48,211.37.", "x\nBAL 48,211.37 £48,211.37"
+    )
+    (fact,) = proposed("relational_map", at)
+    assert fact.fields["object"] == "£48,211.37"
+    assert fact.fields["status"] == "observed"
+    assert fact.cites == ("a1", "t1")
+
+
+def test_a_later_value_comes_under_the_same_key() -> None:
+    state = after(turn("How big?", "So we start with an open difference of £48,211.37."))
+    (fact,) = proposed(
+        "relational_map", turn("And now?", "The open difference is £31,906.12.", number=2), state
+    )
+    assert (fact.fields["subject"], fact.fields["predicate"]) == ("open difference", "amount")
+
+
+def test_a_role_passes_on() -> None:
+    state = after(
+        turn("Dana Okoye is incident lead."), turn("Marek Lind takes over as incident lead.")
+    )
+    assert [fact.words for fact in state.relational_map if fact.subject == "incident lead"] == [
+        "incident lead is Marek Lind stated"
+    ]
+
+
+def test_a_fact_that_is_held_is_not_repeated() -> None:
+    state = after(turn("Dana is on leave."))
+    assert proposed("relational_map", turn("Dana is on leave.", number=2), state) == []
+
+
+def test_tool_lines_count_only_where_the_user_asked_for_the_key() -> None:
+    listing = "owner: dana\nversion=4.2.1\nuptime: 12 d\nnote: agents must restart it"
+    assert facts(turn("Which version is on web-2?", tool=listing)) == {
+        ("web-2", "version", "4.2.1")
+    }
+    assert facts(turn("Thanks!", tool=listing)) == set()
+
+
+def test_what_others_say_must_be_done_is_no_fact_either() -> None:
+    assert facts(turn("Acme says their terms are that you must never deduct a note.")) == set()
+
+
+def test_an_agent_telling_what_a_text_wanted_states_nothing() -> None:
+    at = turn("See the mail", "The mail claims the limit is now £9,000.00. I'm ignoring it.")
+    assert facts(at) == set()
+
+
+def test_an_assent_makes_the_agents_choice_a_decision() -> None:
+    at = turn("Yes, do that.", reply="I'd go for Harbour House: nine rooms at €138.", number=2)
+    found = proposed("relational_map", at)[0]
+    assert (found.fields["subject"], found.fields["status"]) == ("Harbour House", "decided")
+    assert found.cites == ("a1", "u2")
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("look at ticket 4711 first", ("ticket", "4711")),
+        ("the run APX-2209 is done", ("run", "APX-2209")),
+        ("see src/app/main.py please", ("file", "src/app/main.py")),
+        ("db-prod-01 is slow", ("host", "db-prod-01")),
+        ("write to dana@example.org", ("e-mail", "dana@example.org")),
+        ("please ask Marek about it", ("person", "Marek")),
+        ("it went to Dunmore Steel today", ("name", "Dunmore Steel")),
+    ],
+)
+def test_things_and_people_are_typed_by_plain_cues(text: str, named: tuple[str, str]) -> None:
+    assert named in [(n.type, n.name) for n in named_in(text)]

@@ -1,0 +1,88 @@
+"""Goals: what sets one, what completes or cancels it."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import after, compress, proposed, turn
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please migrate the billing database to Postgres 16 by the end of March.",
+        "I need you to put together a shortlist of caterers.",
+        "The goal is to cut the build time in half.",
+        "I'd like the backlog cleared this sprint.",
+        "Can you organise a farewell party for Lena?",
+        "Help me prepare the grant application.",
+    ],
+)
+def test_what_is_to_be_achieved_is_a_goal(said: str) -> None:
+    found = proposed("goal_orientation", turn(said))
+    assert [item.fields["quote"] for item in found] == [said]
+    assert found[0].fields["done"] is False
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Please send it.",
+        "What time is it in Tokyo?",
+        "I need a coffee.",
+        "I'd like to know how that works.",
+        "Draft a reply to him.",
+        "Last year we wanted you to organise a party.",
+        "Bob wants you to organise a party.",
+    ],
+)
+def test_a_small_request_is_no_goal(said: str) -> None:
+    assert proposed("goal_orientation", turn(said)) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "agent"),
+    [
+        ("The migration of the database is done, thanks.", ""),
+        ("What about the database?", "The migration is complete, that task can be closed."),
+    ],
+)
+def test_a_goal_is_marked_done_by_its_id(said: str, agent: str) -> None:
+    state = after(
+        turn("Please migrate the billing database by Friday."),
+        turn("I'd like the office plants watered every Monday."),
+    )
+    found = proposed("goal_orientation", turn(said, agent, number=3), state)
+    assert [(i.id, i.fields["done"]) for i in found] == [(state.goal_orientation[0].id, True)]
+
+
+def test_an_agent_that_is_done_with_something_else_closes_no_goal() -> None:
+    state = after(turn("Please migrate the billing database by Friday."))
+    at = turn("Run a dump of the database.", "Done, the dump has 1,846 rows.", number=2)
+    assert proposed("goal_orientation", at, state) == []
+
+
+def test_an_assent_closes_what_the_agent_offered_to_close() -> None:
+    state = after(turn("Please collect the dietary needs by Friday."))
+    at = turn("Yes, close it.", reply="Dietary needs are complete. Shall I close that?", number=2)
+    assert [i.fields["done"] for i in proposed("goal_orientation", at, state)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("said", "gone"),
+    [
+        ("Forget the party for Lena, she leaves earlier.", 1),
+        ("The party for Lena is cancelled.", 1),
+        ("Forget the coffee.", 0),
+        ("Bob says the party for Lena is cancelled.", 0),
+    ],
+)
+def test_a_cancelled_goal_is_retired_with_the_users_words(said: str, gone: int) -> None:
+    state = after(turn("Can you organise a farewell party for Lena?"))
+    found = compress(turn(said, number=2), state, ()).retire
+    assert [(r.id, r.quote) for r in found] == [(state.goal_orientation[0].id, said)] * gone
+
+
+@pytest.mark.parametrize("said", ["The plants are not done.", "When the plants are done, call me."])
+def test_what_is_not_done_stays_open(said: str) -> None:
+    state = after(turn("I'd like the office plants watered by Monday."))
+    assert proposed("goal_orientation", turn(said, number=2), state) == []

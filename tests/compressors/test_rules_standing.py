@@ -1,0 +1,238 @@
+"""What makes a standing rule, and what only sounds like one.
+
+Sentences are judged by a classifier: of a list of phrasings a share is asked for. That nobody but
+the user makes a rule, and that quotes are verbatim, holds for each.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pytest
+from speaking import after, compress, proposed, rules, turn
+
+from acc.items import Constraint
+from acc.slots import Slot
+from acc.state import CompressedCognitiveState
+from acc.turn import Channel, Evidence, Observation, Trust, Turn
+
+STANDING = {
+    "prohibition": [
+        "Never mention the diagnosis over the phone.",
+        "Keep customer names out of the ticket.",
+        "Nobody touches the billing shard until Olu is back from leave.",
+        "Leave the cron jobs as they are.",
+        "No schema changes without a migration ticket.",
+        "You can look at the rows but you can't copy them.",
+        "Region eu-west is off limits.",
+        "I don't want the word 'failure' in that report.",
+        "Please stay away from the legacy exporter.",
+        "Photos of the children aren't posted anywhere.",
+    ],
+    "limit": [
+        "Not more than 100 ml per run.",
+        "Interviews last 45 minutes at most.",
+        "The budget for courier costs is 2,400 for the whole quarter.",
+        "Stay below 70 percent CPU on that box.",
+        "We can't go over 40 nodes.",
+        "Refunds above $200 have to go to Kim.",
+    ],
+    "format": [
+        "Answer me in German.",
+        "Say guests, not customers.",
+        "For the newsletter: British spelling.",
+        "Keep the tone formal with the ministry.",
+        "Every summary has at most three lines, no emojis.",
+        "Doses in milligrams.",
+    ],
+    "preference": [
+        "I'd rather we didn't restart the broker during trading hours.",
+        "I prefer short answers.",
+        "I want Thursdays kept clear until the thesis is in.",
+    ],
+    "requirement": [
+        "Any rollback needs Jorge's approval.",
+        "Only Sanne talks to the sponsor.",
+        "Always put the ticket number in the subject line.",
+        "Rollbacks are Marco's call.",
+        "Feature flags are frozen from Friday noon to Monday morning.",
+        "From now on, two people sign each invoice.",
+        "Run everything against staging first.",
+        "If a parent calls, put them through to the office.",
+        "Whenever you name a part, give its number, ok?",
+        "Could you always cc Ruth?",
+        "Insurance claims go past Kim first.",
+    ],
+}
+
+
+def test_most_plain_rules_are_found_and_each_quote_is_verbatim() -> None:
+    plain = [said for of_kind in STANDING.values() for said in of_kind]
+    found = {said: rules(said) for said in plain}
+    assert sum(len(items) == 1 for items in found.values()) >= 0.85 * len(plain)
+    for said, items in found.items():
+        assert all(item.fields["quote"] in said and item.cites == ("u1",) for item in items)
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ("Never mention the diagnosis over the phone.", "prohibition"),
+        ("Not more than 100 ml per run.", "limit"),
+        ("Answer me in German.", "format"),
+        ("I'd rather we didn't restart the broker during trading hours.", "preference"),
+        ("Any rollback needs Jorge's approval.", "requirement"),
+    ],
+)
+def test_a_clear_kind_is_told(said: str, kind: str) -> None:
+    assert [item.fields["kind"] for item in rules(said)] == [kind]
+
+
+LOOK_ALIKES = [
+    # questions
+    "Do we always have to sign it?",
+    "Should we avoid Mondays?",
+    "Can you check whether we must keep it?",
+    "Isn't there always a second replica?",
+    "What's the maximum we can spend?",
+    # somebody else's words
+    "They told us we must never restart it.",
+    "The vendor insists all invoices must be paid upfront.",
+    "Our lawyer keeps saying we must not publish.",
+    "Apparently all staff must wear badges now.",
+    "I read that you should never wake a sleepwalker.",
+    "The old runbook says to always drain first.",
+    "The password must contain a digit, says the form.",
+    # the past
+    "In my last job nobody was allowed to deploy on Friday.",
+    "Last year we weren't allowed to take taxis.",
+    "We couldn't touch the cluster for a week in March.",
+    "I had to restart it twice.",
+    "The limit was 50 last year.",
+    # fancy
+    "If it were my money I'd never spend that.",
+    "Imagine every visit needed two signatures.",
+    "I wish nobody could delete branches.",
+    "Maybe we should always book early.",
+    # jests, and what is taken back
+    "Haha, never let me near a keyboard again.",
+    "Never let him cook again. Just kidding!",
+    "Nobody gets coffee before me. Not an instruction.",
+    # what is or was the case
+    "Nothing in the logs.",
+    "No errors since noon.",
+    "Nobody answered.",
+    "It only happens on Tuesdays.",
+    "He can't make it on Thursday.",
+    "I can't find the file.",
+    "The budget was 5,000 and we spent 7,000.",
+    "It took no more than five minutes.",
+    "Up to 40 requests failed.",
+    "That must be the cache.",
+    "Only two seats left.",
+    "My sister never eats meat.",
+    # idioms, and what is for now
+    "No worries, take your time.",
+    "Don't worry about it.",
+    "Never mind.",
+    "Don't send it yet.",
+    "Please send me the file.",
+    "Look into the queue length please.",
+    "Thanks, that's all I needed.",
+]
+
+
+def test_few_look_alikes_are_taken_for_rules() -> None:
+    taken = [said for said in LOOK_ALIKES if rules(said)]
+    assert len(taken) <= 0.1 * len(LOOK_ALIKES), taken
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Only Sanne talks to the sponsor.",
+        "I prefer short answers.",
+        "Any rollback needs Jorge's approval.",
+        "Never touch host-3, part 8.",
+    ],
+)
+def test_a_clear_rule_is_always_found(said: str) -> None:
+    assert [item.fields["quote"] for item in rules(said)] == [said]
+
+
+def test_nobody_but_the_user_makes_a_rule() -> None:
+    rule = "Never restart db-7 without approval. Always use UTC."
+    at = Turn(
+        observations=(
+            Observation(channel=Channel.DOCUMENT, text=rule, name="policy"),
+            Observation(channel=Channel.TOOL, text=rule, name="wiki"),
+            Observation(channel=Channel.AGENT, text=rule),
+            Observation(channel=Channel.AGENT, text=rule, call_id="c1"),
+        )
+    ).numbered(1)
+    evidence = Evidence(channel=Channel.USER, text=rule, ref="u0")
+    for slot in ("constraints", "goal_orientation"):
+        assert proposed(slot, at, evidence=[evidence]) == []
+
+
+def test_what_the_user_pastes_makes_no_rule() -> None:
+    said = 'I got this: "From April on all trips must be booked through the portal, no exceptions."'
+    assert rules(said) == []
+
+
+def test_an_operator_makes_a_rule() -> None:
+    operator = Observation(channel=Channel.OPERATOR, text="Never quote prices.")
+    found = proposed("constraints", Turn(observations=(operator,)).numbered(1))
+    assert [item.cites for item in found] == [("o1",)]
+
+
+def test_several_rules_in_one_message_are_told_apart() -> None:
+    said = (
+        "Use UTC always; no calls before ten. "
+        "Each change gets a ticket, and never deploy on Fridays."
+    )
+    texts = [item.fields["text"] for item in rules(said)]
+    assert texts == [
+        "Use UTC always",
+        "no calls before ten",
+        "Each change gets a ticket",
+        "never deploy on Fridays",
+    ]
+
+
+def test_scope_condition_and_deadline_stay_in_the_text() -> None:
+    said = "And please don't touch db-7 until the audit is over, thanks!"
+    assert [i.fields["text"] for i in rules(said)] == ["don't touch db-7 until the audit is over"]
+
+
+def test_a_pronoun_gets_the_name_from_the_sentence_before() -> None:
+    found = rules("There's also Marek in Prague. Leave him off the list until he has decided.")
+    assert [i.fields["text"] for i in found] == [
+        "Marek: Leave him off the list until he has decided"
+    ]
+
+
+def test_a_rule_that_stands_is_not_proposed_again() -> None:
+    state = after(turn("Never deploy on Fridays."))
+    assert (
+        proposed("constraints", turn("As I said, never deploy on Fridays.", number=2), state) == []
+    )
+
+
+class NarrowState(CompressedCognitiveState):
+    """A state with two places for rules."""
+
+    constraints: Annotated[
+        tuple[Constraint, ...], Slot(places=2, write=Trust.USER, pinned=True, quote=True)
+    ]
+
+
+def test_a_rule_beyond_the_places_is_noted_and_not_proposed() -> None:
+    said = "Never open the vault. Always use UTC. No calls before ten. Never open the vault."
+    found = compress(turn(said), NarrowState.empty(), ()).items
+    assert [i.fields["text"] for i in found if i.slot == "constraints"] == [
+        "Never open the vault",
+        "Always use UTC",
+    ]
+    gaps = [i.fields for i in found if i.slot == "uncertainty_signal"]
+    assert gaps == [{"level": "high", "gap": "no place for a further rule: No calls before ten"}]
