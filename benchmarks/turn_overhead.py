@@ -59,10 +59,9 @@ def observed(number: int, rng: random.Random) -> Turn:
     )
 
 
-def scripted(
-    turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-) -> Proposal:
+def scripted(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Proposal:
     """A proposal as a compressor would make it, at no cost: five facts, an event, the evidence."""
+    del state  # what it holds is carried on
     tool = next(o for o in turn.observations if o.channel is Channel.TOOL)
     words = tool.text.split()
     facts = [

@@ -20,7 +20,7 @@ import numpy as np
 from boosting import grown
 
 from acc.compressors.rules import effects
-from acc.compressors.rules.effects import Heard, figures_of
+from acc.compressors.rules.bearing import Heard, figures_of
 from acc.compressors.rules.sentences import clauses, plain, sentences
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.trees import Trees

@@ -20,7 +20,7 @@ from softmax import Softmax, fit
 from stored import write
 
 from acc.compressors.rules import worth
-from acc.compressors.rules.facts import triples
+from acc.compressors.rules.finders import triples
 from acc.compressors.rules.sentences import plain
 from acc.compressors.rules.worth import GRADES, features
 
