@@ -42,7 +42,16 @@ def test_the_readme_shows_the_rule_that_it_promises(tmp_path: Path) -> None:
     assert len(code.strip().splitlines()) <= 12
 
 
-@pytest.mark.parametrize("example", sorted((ROOT / "examples").glob("0*.py")), ids=lambda p: p.stem)
+SLOW = ("05_node_in_a_graph", "07_plan_execute_reflect", "08_many_workers")
+"""Examples that build graphs or start processes."""
+
+EXAMPLES = [
+    pytest.param(path, id=path.stem, marks=[pytest.mark.slow] if path.stem in SLOW else [])
+    for path in sorted((ROOT / "examples").glob("0*.py"))
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
 def test_an_example_runs(example: Path, tmp_path: Path) -> None:
     assert _ran([str(example)], tmp_path).strip()
 

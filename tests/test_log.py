@@ -522,6 +522,7 @@ class TestSetAside:
         assert sorted(shelf.texts("set_aside")) == sorted(both)
 
     @pytest.mark.parametrize("place", ["after", "in keep", "in store", "before audit"])
+    @pytest.mark.slow
     def test_kill_9_loses_and_doubles_nothing(self, tmp_path: Path, place: str) -> None:
         script = KILLED.format(tests=str(Path(__file__).parent), path=str(tmp_path), place=place)
         killed = subprocess.run(

@@ -137,7 +137,8 @@ _ORDERINGS = """Points of success, or records, by which the left side of each se
 not."""
 
 _BOUND = """K retrievals in each of t - t' executions are K (t - t') in all; each survivor took at least alpha + 1.
-So at most K (t - t') / (alpha + 1) records survive, and what came within the period. The paper prints alpha (t' - t) K."""
+So at most K (t - t') / (alpha + 1) records survive, and what came within the period.
+The paper prints alpha (t' - t) K."""
 
 _MODELS = """## With a model as the agent
 

@@ -51,6 +51,7 @@ def stop_in_every_way(command: list[str]) -> None:
         assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_killed_replay_goes_on_with_exactly_the_same_evidence(
     conversation: Path, tmp_path: Path
 ) -> None:
@@ -85,6 +86,7 @@ def records_in_chroma(memory: Path) -> int:
     return count
 
 
+@pytest.mark.slow
 def test_set_aside_items_of_a_killed_last_turn_are_written_without_another_turn(
     conversation: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -126,6 +126,7 @@ while True:
 """
     )
 
+    @pytest.mark.slow
     def test_no_record_that_was_acknowledged_is_lost(
         self, tmp_path: Path, spawn: Spawn, record: Record
     ) -> None:

@@ -151,6 +151,7 @@ def test_a_request_that_is_too_large(server: Server, record: Record) -> None:
         assert store.get("large", [long[3].id]) == [long[3]]
 
 
+@pytest.mark.slow
 def test_a_server_that_comes_back_and_makes_way_for_an_embedded_store(
     tmp_path: Path, record: Record
 ) -> None:
