@@ -124,6 +124,9 @@ def _add(
     if not cited:
         return
     weight = _weighed(draft, slot, said, cited, sources)
+    if weight.trust < slot.rules.write:
+        draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
+        return
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
         if not borne_out(said, [c.item.words for c in cited if c.item], ()):

@@ -142,7 +142,9 @@ def ordering_rows(study: Study) -> list[str]:
     lines = _headed(["what the paper finds, or not", "paper", "here", "verdict"])
     for family in _families(study):
         for found in orderings(study, family):
-            cells = [found.claim, f"{found.paper:+.2f}", _shown(found.ours, signed=True)]
+            paper = "in words" if found.paper is None else f"{found.paper:+.2f}"
+            digits = 2 if found.kind == "similarity" else 1
+            cells = [found.claim, paper, _shown(found.ours, digits, signed=True)]
             lines.append(_row([*cells, found.verdict]))
     return lines
 

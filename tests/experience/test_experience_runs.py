@@ -115,6 +115,8 @@ def test_intervals_and_verdicts() -> None:
     assert Ordering("", 1.0, Interval(2.0, 1.0)).verdict == "as the paper"
     assert Ordering("", -1.0, Interval(2.0, 1.0)).verdict == "the other way round"
     assert Ordering("", 1.0, Interval(2.0, 3.0)).verdict == "undecided"
+    assert Ordering("", None, Interval(-2.0, 1.0)).verdict == "the other way round"
+    assert Ordering("", 0.0, Interval(-8.5, 0.7)).verdict == "a tie only in the paper"
 
 
 def test_gains_are_paired_by_seed() -> None:

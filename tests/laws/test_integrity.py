@@ -734,3 +734,15 @@ def test_a_slot_for_tools_takes_a_tools_words_and_no_documents(channel: Channel,
     )
     done = update_state(MeasuredState.empty(), turn, compressor=lambda *_: Proposal(items=(item,)))
     assert len(done.state.readings) == held  # type: ignore[attr-defined]
+
+
+def test_what_an_agent_retells_of_a_document_is_no_tools_word() -> None:
+    page = Observation(channel=Channel.DOCUMENT, name="web", text="Pool wait is 4200 ms on node 7.")
+    told = Observation(channel=Channel.AGENT, text="Pool wait is 4200 ms on node 7, I read.")
+    turn = Turn(observations=(Observation(channel=Channel.USER, text="How slow?"), page, told))
+    cite = turn.numbered(1).observations[2].ref
+    item = ProposedItem(
+        slot="readings", fields={"subject": "pool wait", "value": "4200 ms"}, cites=(cite,)
+    )
+    done = update_state(MeasuredState.empty(), turn, compressor=lambda *_: Proposal(items=(item,)))
+    assert not done.state.readings  # type: ignore[attr-defined]
