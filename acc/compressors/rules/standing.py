@@ -11,7 +11,7 @@ from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import PROPER, named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
-from acc.compressors.rules.lookalikes import DISCLAIMER, is_question
+from acc.compressors.rules.lookalikes import DISCLAIMER, is_hearsay, is_question
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.sentences import clauses, plain, tidy
 from acc.compressors.rules.shortening import shortened
@@ -68,15 +68,14 @@ def spoken_in(said: Said) -> list[Spoken]:
 @lru_cache(maxsize=512)
 def rule_of(spoken: Spoken) -> Rule | None:
     """The rule that a clause makes, or None."""
-    odds = acts(spoken.plain)
     words = plain(spoken.words)
-    least = PLAINLY if _PLAIN.match(words) else SURE
-    asks = is_question(words, words.rstrip().endswith("?"))
-    if (
-        asks
-        or DISCLAIMER.search(spoken.after)
-        or (odds["rule"] < least and odds["change"] < CHANGING)
-    ):
+    odds = acts(spoken.plain)
+    sure, least = odds["rule"], SURE
+    if _PLAIN.match(words):
+        # What follows a comma may state a fact; the order before it is one all the same.
+        sure, least = max(sure, acts(Spoken(words.split(",")[0]))["rule"]), PLAINLY
+    told = is_question(words, words.rstrip().endswith("?")) or is_hearsay(words)
+    if told or DISCLAIMER.search(spoken.after) or (sure < least and odds["change"] < CHANGING):
         return None
     return Rule(shortened(tidy(spoken.words)), kind_of(plain(spoken.words)), spoken.words)
 
