@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -22,6 +22,7 @@ from acc.gates import default_gate
 from acc.history import Wanted, Window, read_window
 from acc.loading import set_aside_today
 from acc.log import ThreadLog
+from acc.named_settings import settings_of
 from acc.policy import Policy
 from acc.recall import Recall
 from acc.run import Run
@@ -248,14 +249,8 @@ class Memory:
 
 
 def _settings(changed: Mapping[str, Any]) -> Settings:
-    known = [f.name for f in fields(Settings)]
-    if unknown := [name for name in changed if name not in known]:
-        raise ConfigurationError(
-            f"no setting {unknown[0]!r}",
-            where=f"settings are {', '.join(known)}",
-            mend="the bound and the schema are the policy's: policy=Policy(max_tokens=...)",
-        )
-    return Settings(**changed)
+    mend = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
+    return settings_of(Settings, changed, mend)
 
 
 def resumed(memory: Memory) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.render import Style, render
@@ -64,10 +65,16 @@ class Policy:
         body = {
             "schema": self.schema.__name__,
             "version": self.schema.schema_version,
-            "slots": describe(self.schema.slots()),
+            "slots": _described(self.schema),
             "max_tokens": self.max_tokens,
             "counter": self.counter.name,
             "style": self.style,
             "renderer": RENDERER_VERSION,
         }
         return hashlib.sha256(canonical_json(body).encode()).hexdigest()[:16]
+
+
+@lru_cache(maxsize=64)
+def _described(schema: type[CompressedCognitiveState]) -> list[dict[str, Any]]:
+    """What a schema declares: the same for every policy of it, and costly to tell."""
+    return describe(schema.slots())

@@ -43,48 +43,68 @@ def verify(
     Raises:
         AuditError: The first record that does not hold; says which line, and what.
     """
-    state: CompressedCognitiveState | None = None
-    told: dict[str, Mapping[str, Any]] = {}
-    newest: Mapping[str, Any] = {}
-    digest = ""
+    walk = _Walk(policies, redacted if redacted is not None else [])
     count = 0
-    gone: list[int] = redacted if redacted is not None else []
-    accounted = redactions = 0
     for count, entry in enumerate(log.records(), 1):
-        where = f"{log.path}, line {count}"
-        if entry.get("previous") != digest:
+        walk.take(entry, count, f"{log.path}, line {count}")
+    walk.end(str(log.path), head)
+    return count
+
+
+class _Walk:
+    """The commits of a log so far, one taken after the other."""
+
+    def __init__(self, policies: Mapping[str, Policy], gone: list[int]) -> None:
+        self._policies = policies
+        self._gone = gone
+        self._state: CompressedCognitiveState | None = None
+        self._told: dict[str, Mapping[str, Any]] = {}
+        self._newest: Mapping[str, Any] = {}
+        self._digest = ""
+        self._accounted = self._redactions = 0
+
+    def take(self, entry: Mapping[str, Any], number: int, where: str) -> None:
+        """Hold a record to the one before it, and recompute it unless it was redacted."""
+        self._check(entry, where)
+        self._digest = str(entry["digest"])
+        cut_off = self._state is None and self._newest and "prior_state" not in entry
+        if "erasure" in entry:
+            branch = self._told.get(entry["state"]["branch"], {})
+            check_tombstone(entry, branch, where)
+            self._accounted += int(entry["erasure"]["redacted"])
+            self._state = _loaded(entry, self._policies)
+        elif entry.get("redacted") or cut_off:
+            self._gone.append(number)
+            self._state = _loaded(entry, self._policies)
+        else:
+            self._state = _recomputed(entry, self._policies, self._state, where)
+        self._newest = self._told[entry["state"]["branch"]] = entry["state"]
+        self._redactions += bool(entry.get("redacted"))
+
+    def end(self, path: str, head: str) -> None:
+        """Hold the whole to what erasures account for, and to the head that is expected."""
+        if self._redactions != self._accounted:
+            raise AuditError(
+                f"{self._redactions} records say they were redacted, and erasures account for "
+                f"{self._accounted}",
+                where=path,
+                mend="restore the log from a backup",
+            )
+        if head and head != self._newest.get("hash"):
+            end = str(self._newest.get("hash", "none"))[:12]
+            raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=path)
+
+    def _check(self, entry: Mapping[str, Any], where: str) -> None:
+        if entry.get("previous") != self._digest:
             raise AuditError(
                 "a record is missing or out of place",
                 where=where,
                 mend="restore the log from a backup",
             )
-        digest = str(entry.get("digest"))
-        if digest != digest_of(entry):
+        if str(entry.get("digest")) != digest_of(entry):
             raise changed(where)
-        missing = [key for key in _NEEDED if key not in entry]
-        if missing:
+        if missing := [key for key in _NEEDED if key not in entry]:
             raise AuditError(f"the record has no {missing[0]!r}", where=where)
-        if "erasure" in entry:
-            check_tombstone(entry, told.get(entry["state"]["branch"], {}), where)
-            accounted += int(entry["erasure"]["redacted"])
-            state = _loaded(entry, policies)
-        elif entry.get("redacted") or (state is None and newest and "prior_state" not in entry):
-            gone.append(count)
-            state = _loaded(entry, policies)
-        else:
-            state = _recomputed(entry, policies, state, where)
-        newest = told[entry["state"]["branch"]] = entry["state"]
-        redactions += bool(entry.get("redacted"))
-    if redactions != accounted:
-        raise AuditError(
-            f"{redactions} records say they were redacted, and erasures account for {accounted}",
-            where=str(log.path),
-            mend="restore the log from a backup",
-        )
-    if head and head != newest.get("hash"):
-        end = str(newest.get("hash", "none"))[:12]
-        raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=str(log.path))
-    return count
 
 
 def _loaded(

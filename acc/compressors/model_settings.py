@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Self, get_args
 
 from acc.compress import Mode
 from acc.compressors.prompt import Prompt
 from acc.compressors.retrying import Retries
 from acc.errors import ConfigurationError
+from acc.named_settings import settings_of
 from acc.policy import Policy
 from acc.price import Price
 
@@ -76,14 +77,7 @@ class ModelSettings:
         Raises:
             ConfigurationError: An unknown one, or a value that makes no sense.
         """
-        known = [f.name for f in fields(cls)]
-        if unknown := [name for name in changed if name not in known]:
-            raise ConfigurationError(
-                f"no setting {unknown[0]!r}",
-                where=f"settings are {', '.join(known)}",
-                mend="what else an endpoint takes goes into its own arguments",
-            )
-        return cls(**changed)
+        return settings_of(cls, changed, "what else an endpoint takes goes into its own arguments")
 
 
 def output_bound(policy: Policy, mode: Mode) -> int:

@@ -16,8 +16,6 @@ from acc.store import Artifact, ArtifactStore, Thread, artifact_id
 
 ShelfName = Literal["documents", "experiences", "quarantine", "threads", "usage"]
 
-SHELVES: tuple[ShelfName, ...] = ("documents", "experiences", "quarantine", "threads", "usage")
-
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 _ATTEMPTS = 50
@@ -71,10 +69,6 @@ class Shelf:
         """All that stands on the shelf now, tombstones left out."""
         self.refresh()
         return [a for a in self._records if a.kind != "tombstone"]
-
-    def by_ref(self, ref: str) -> list[Artifact]:
-        """The parts of what ``ref`` names, in order."""
-        return sorted((a for a in self.records() if a.ref == ref), key=lambda a: a.part)
 
     def append(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
         """Put ``artifacts`` at the end, in order; as they stand there.

@@ -20,7 +20,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from acc.evidence.shelf import Shelf
-from acc.store import Artifact, Thread, split_text
+from acc.store import Artifact, split_text
 
 
 class Event(BaseModel):
@@ -196,21 +196,6 @@ def _admitted(entry: Mapping[str, Any]) -> list[str]:
         for verdict in entry.get("verdicts", ())
         if verdict["admitted"]
     ]
-
-
-def usage_shelf(like: Shelf) -> Shelf:
-    """The usage shelf beside ``like``."""
-    return Shelf(like.store, like.space, "usage")
-
-
-def whose_logs(folder: Path | None, threads: Iterable[Thread]) -> list[Path]:
-    """The audit logs that there are of these threads."""
-    from acc.audit import AuditLog
-
-    if folder is None:
-        return []
-    paths = (AuditLog.of(folder, thread).path for thread in threads)
-    return [path for path in paths if path.exists()]
 
 
 def _record(name: str, text: str, at: str) -> Artifact:

@@ -1,7 +1,8 @@
-"""Writing the weights that `acc.compressors.rules.linear` reads."""
+"""What the training scripts share: their option, and how weights are stored."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -19,3 +20,12 @@ def write(model: Softmax, path: Path) -> None:
     used = weights.any(axis=1)
     np.savez_compressed(path, keys=kept[used], weights=weights[used], scale=np.float64(scale))
     print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
+
+
+def asked_to_write(about: str | None) -> bool:
+    """Whether the command line says ``--write``; ``about`` is what its help shows."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="put the weights into the package")
+    return bool(parser.parse_args().write)

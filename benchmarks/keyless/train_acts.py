@@ -9,7 +9,6 @@ file is held out once: the figures are of sentences whose trade and writer no we
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from softmax import Softmax, fit
-from stored import write
+from stored import asked_to_write, write
 
 from acc.compressors.rules import acts
 from acc.compressors.rules.acts import ACTS, features
@@ -66,11 +65,7 @@ def trained(found: list[Example]) -> Softmax:
 
 def main() -> None:
     """Print the table; write the weights if asked to."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
+    writes = asked_to_write(__doc__)
     found = list(examples())
     odds, labels = held_out(found)
     best = odds.argmax(axis=1)
@@ -82,7 +77,7 @@ def main() -> None:
         print(
             f"| {act} | {true.sum()} | {both / max(1, said.sum()):.2f} | {both / max(1, true.sum()):.2f} |"
         )
-    if options.write:
+    if writes:
         write(trained(found), WEIGHTS)
 
 

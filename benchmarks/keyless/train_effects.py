@@ -9,7 +9,6 @@ messages of ``*.messages.jsonl`` beside rules of their trade teach that most tal
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from boosting import grown
+from stored import asked_to_write
 
 from acc.compressors.rules import effects
 from acc.compressors.rules.bearing import Heard, figures_of
@@ -119,11 +119,7 @@ def model_of(found: Sequence[Pair]) -> Trees:
 
 def main() -> None:
     """Print precision and recall of the rules affected; write the weights if asked to."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
+    writes = asked_to_write(__doc__)
     found = [*cases(), *ordinary()]
     every = list(pairs(found))
     odds: dict[tuple[int, int], float] = {}
@@ -144,7 +140,7 @@ def main() -> None:
         print(
             f"| {least} | {len(said & true) / max(1, len(said)):.2f} | {len(said & true) / len(true):.2f} |"
         )
-    if options.write:
+    if writes:
         np.savez_compressed(WEIGHTS, **model_of(every)._asdict())
         print(f"\nwritten: {WEIGHTS.name}")
 

@@ -9,7 +9,6 @@ make of a sentence has its grade.
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from softmax import Softmax, fit
-from stored import write
+from stored import asked_to_write, write
 
 from acc.compressors.rules import worth
 from acc.compressors.rules.finders import triples
@@ -58,11 +57,7 @@ def trained(found: Sequence[Example]) -> Softmax:
 
 def main() -> None:
     """Print how well worth ranks; write the weights if asked to."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
+    writes = asked_to_write(__doc__)
     found = list(examples())
     trades = sorted({e.trade for e in found})
     values, grades = [], []
@@ -81,7 +76,7 @@ def main() -> None:
     for share in (0.2, 0.3, 0.4, 0.5):
         kept = needed[order[: int(share * len(order))]]
         print(f"| {share:.0%} | {kept.mean():.2f} | {kept.sum() / needed.sum():.2f} |")
-    if options.write:
+    if writes:
         write(trained(found), WEIGHTS)
 
 

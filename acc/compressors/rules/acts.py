@@ -42,12 +42,6 @@ def acts(spoken: Spoken) -> Mapping[Act, float]:
     return MappingProxyType(dict(zip(ACTS, odds, strict=True)))
 
 
-def likely(spoken: Spoken) -> Act:
-    """The likeliest act."""
-    odds = acts(spoken)
-    return max(odds, key=lambda act: odds[act])
-
-
 def features(spoken: Spoken) -> frozenset[str]:
     """Names of what the classifier looks at."""
     tokens = list(words_of(spoken.words))
