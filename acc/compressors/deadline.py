@@ -18,6 +18,10 @@ from acc.compressors.outcomes import Outcome
 
 T = TypeVar("T")
 
+LATER = 1.0
+"""Seconds by which a socket's own time-out lies behind the deadline: where both would end a call
+at once, it is the deadline that ends it, every time."""
+
 
 def within(seconds: float, call: Callable[[], T]) -> T:
     """The result of ``call``, made on a thread of its own with the caller's context.

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from acc.compress import Proposal
 from acc.compressors.compression import Compression
-from acc.compressors.deadline import awithin, up, within
+from acc.compressors.deadline import LATER, awithin, up, within
 from acc.compressors.endpoint import Call, CallFailed, Endpoint, Ledger, Reply
 from acc.compressors.idle import is_idle
 from acc.compressors.model_settings import ModelSettings, output_bound
@@ -168,8 +168,7 @@ class _Run:
             raise
 
     def _wait(self, left: float) -> float:
-        # Where both would end at once it is the deadline that ends it, every time.
-        return self._timeout if self._timeout < left else left + 1.0
+        return self._timeout if self._timeout < left else left + LATER
 
 
 def _at_once(proposal: Proposal) -> Steps:

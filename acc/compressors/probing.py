@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from acc.compressors.answers import NoJson, json_in
-from acc.compressors.deadline import within
+from acc.compressors.deadline import LATER, within
 from acc.compressors.endpoint import Ask, Call, CallFailed, Ledger, Message, Reply
 from acc.compressors.ladder import IN_WORDS, RUNGS, Rung, next_call
 from acc.compressors.openai import OpenAIEndpoint
@@ -105,7 +105,7 @@ def _tried(endpoint: OpenAIEndpoint, rung: Rung, seconds: float, ledger: Ledger)
 
 
 def _asked(endpoint: OpenAIEndpoint, call: Call, seconds: float, ledger: Ledger) -> Reply:
-    return ledger.answered(within(seconds, partial(endpoint.send, call, seconds)))
+    return ledger.answered(within(seconds, partial(endpoint.send, call, seconds + LATER)))
 
 
 def _judged(rung: Rung, reply: Reply) -> Tried:

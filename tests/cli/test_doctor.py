@@ -76,7 +76,7 @@ def test_the_rung_is_told_in_words(
         (Fault("429"), "rate_limited", "wait, raise the limit"),
         (Fault("500"), "server_error", "its own log"),
         (Fault("html_page"), "malformed_reply", "ends in /v1"),
-        (Fault("hang"), "", "too slow"),
+        (Fault("hang"), "deadline", "too slow"),
         (Fault("refusal"), "refusal", "name another"),
         (Fault("truncated"), "truncated", "max_output_tokens"),
         (Fault("wrong_shape"), "wrong_shape", "name a stronger one"),

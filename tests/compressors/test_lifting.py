@@ -78,6 +78,7 @@ LIFTED = [
     (NGINX, "You can restart nginx now."),
     (NGINX, "You may restart nginx again."),
     ("Leave nginx alone.", "You no longer need to leave nginx alone."),
+    ("Change freeze until Wednesday.", "The freeze is lifted."),
     ("Don't touch db-3.", "ok you can touch db-3 again"),
     ("Don't touch db-3.", "Go ahead with db-3."),
     ("Don't touch db-3.", "The rule about db-3 no longer applies."),

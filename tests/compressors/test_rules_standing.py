@@ -69,7 +69,7 @@ STANDING = {
 def test_most_plain_rules_are_found_and_each_quote_is_verbatim() -> None:
     plain = [said for of_kind in STANDING.values() for said in of_kind]
     found = {said: rules(said) for said in plain}
-    assert sum(len(items) == 1 for items in found.values()) >= 0.8 * len(plain)
+    assert sum(len(items) == 1 for items in found.values()) >= 0.85 * len(plain)
     for said, items in found.items():
         assert all(item.fields["quote"] in said and item.cites == ("u1",) for item in items)
 
