@@ -90,6 +90,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.stop()
 
 
+@pytest.mark.slow
 def test_it_keeps_what_a_store_promises(server: Server) -> None:
     check_store(server.store)
 
