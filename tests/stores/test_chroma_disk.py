@@ -26,6 +26,7 @@ def own_mounts() -> list[str]:
     return command
 
 
+@pytest.mark.slow
 class TestDisk:
     def test_a_path_that_is_a_file(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")

@@ -113,6 +113,7 @@ store.close()
         assert found == "1"
 
 
+@pytest.mark.slow
 class TestKill:
     WRITER = (
         PRELUDE
