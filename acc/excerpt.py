@@ -38,7 +38,7 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     if len(text) <= limit:
         return text
     lines = [piece for line in _ends(text) if line.strip() for piece in _pieces(line)]
-    scores = [_bearing(line, about) for line in lines]
+    scores = _bearing([line.lower() for line in lines], about)
     last = len(lines) - 1
     order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
     kept: set[int] = set()
@@ -51,9 +51,11 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     return "\n".join(_with_gaps(lines, kept))
 
 
-def _bearing(line: str, about: frozenset[str]) -> int:
-    # A stem is nearly always a part of its words as they stand, and looking for it is cheap.
-    return sum(map(line.lower().__contains__, about))
+def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
+    # A stem is nearly always a part of its words as they stand, and looking for it is cheap;
+    # most stand nowhere in the text, and are looked for in it once.
+    there = list(filter("\n".join(lines).__contains__, about))
+    return [sum(map(line.__contains__, there)) for line in lines]
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:

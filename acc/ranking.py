@@ -23,11 +23,12 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +87,8 @@ def _stem(word: str) -> str:
     return stemmer.stemWord(base) if base else stem
 
 
-def terms(text: str) -> list[str]:
+@lru_cache(maxsize=512)
+def terms(text: str) -> tuple[str, ...]:
     """The terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
 
     An identifier (words joined by ``- . _ : / @``) gives itself whole, then its parts:
@@ -94,7 +96,8 @@ def terms(text: str) -> list[str]:
     Never raises; time is linear in the text.
     """
     names = _NAME.findall(text.lower())
-    return [t for n in names for t in (_remembered(n) if len(n) <= LONGEST else _terms_of(n))]
+    each = (_remembered(n) if len(n) <= LONGEST else _terms_of(n) for n in names)
+    return tuple(chain.from_iterable(each))
 
 
 def _terms_of(name: str) -> tuple[str, ...]:
@@ -154,16 +157,16 @@ class LexicalIndex:
         Costs time linear in the two texts, however many documents there are.
         """
         position = len(self)
-        counts: defaultdict[str, float] = defaultdict(float)
-        for term in terms(text):
-            counts[term] += 1
+        counts: dict[str, float] = dict(Counter(terms(text)))
         weight = self._weights.predecessor
         for term in terms(predecessor[:HEAD]) if weight else ():
-            counts[term] += weight
+            counts[term] = counts.get(term, 0.0) + weight
         for term, count in counts.items():
-            places, frequencies = self._postings.setdefault(term, (array("i"), array("f")))
-            places.append(position)
-            frequencies.append(count)
+            postings = self._postings.get(term)
+            if postings is None:
+                postings = self._postings[term] = (array("i"), array("f"))
+            postings[0].append(position)
+            postings[1].append(count)
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length
@@ -208,16 +211,18 @@ class LexicalIndex:
         total = self._total if count == len(self) else float(lengths.sum())
         k1, b = self._weights.k1, self._weights.b
         scale = k1 * (1 - b) + k1 * b * count / (total or 1.0) * lengths
+        whole = count == len(self)
         for term in dict.fromkeys(terms(query)):
             if term not in self._postings:
                 continue
             places = np.frombuffer(self._postings[term][0], np.int32)
-            places = places[: np.searchsorted(places, count)]
-            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)].astype(
-                np.float64
-            )
+            if not whole:
+                places = places[: np.searchsorted(places, count)]
+            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)]
             idf = math.log1p((count - len(places) + 0.5) / (len(places) + 0.5))
-            scores[places] += idf * (k1 + 1) * tf / (tf + scale[places])
+            gains = tf / (tf + scale[places])
+            gains *= idf * (k1 + 1)
+            scores[places] += gains
         return scores
 
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:

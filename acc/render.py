@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from acc.items import Entity, Gist, Item, Relation, Uncertainty, one_line
@@ -35,9 +35,10 @@ def render_toon(state: CompressedCognitiveState) -> str:
     each; relations say it by their status. Sections ``lifted`` and ``pending`` follow.
     """
     tables: dict[str, Any] = {}
+    dumped = state.model_dump(mode="json", include=set(state.slots()))
     for name, slot in state.slots().items():
         if items := getattr(state, name):
-            tables[name] = _rows(slot, items)
+            tables[name] = _rows(slot, items, dumped[name])
     if state.lifted:
         tables["lifted"] = [
             {"rule": entry.text, "because": entry.because} for entry in state.lifted
@@ -53,18 +54,15 @@ def render_toon(state: CompressedCognitiveState) -> str:
     return str(dumps(tables))
 
 
-def _rows(slot: SlotField, items: Iterable[Item]) -> list[dict[str, Any]]:
-    items = tuple(items)
+def _rows(
+    slot: SlotField, items: Sequence[Item], dumped: Sequence[Mapping[str, Any]]
+) -> list[dict[str, Any]]:
     shown = [f for f in slot.item.own_fields() if f not in slot.item.unseen]
     says_it = "status" in shown or "channel" in shown
+    rows = [{name: row[name] for name in shown} for row in dumped]
     if not says_it and any(_is_low(item) for item in items):
-        return [{**_row(item, shown), "by": item.trust.word} for item in items]
-    return [_row(item, shown) for item in items]
-
-
-def _row(item: Item, shown: Iterable[str]) -> dict[str, Any]:
-    dumped = item.model_dump(mode="json")
-    return {name: dumped[name] for name in shown}
+        return [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
+    return rows
 
 
 def _is_low(item: Item) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
@@ -48,8 +49,12 @@ class Thread(BaseModel):
     @property
     def key(self) -> str:
         """24 hexadecimal digits over all four names: the prefix of the thread's ids."""
-        names = json.dumps([self.tenant, self.user, self.agent, self.thread])
-        return hashlib.sha256(names.encode()).hexdigest()[:24]
+        return _key(self.tenant, self.user, self.agent, self.thread)
+
+
+@lru_cache(maxsize=1024)
+def _key(*names: str) -> str:
+    return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:24]
 
 
 class Artifact(BaseModel):

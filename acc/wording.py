@@ -84,15 +84,10 @@ def marks(text: str) -> frozenset[str]:
     return frozenset(mark for mark in folded if mark)
 
 
-@lru_cache(maxsize=512)
-def _sequence(text: str) -> tuple[str, ...]:
-    return tuple(terms(text))
-
-
 @lru_cache(maxsize=2048)
 def stems(text: str) -> frozenset[str]:
     """The content words of ``text``, stemmed."""
-    return frozenset(_sequence(text))
+    return frozenset(terms(text))
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
@@ -176,25 +171,25 @@ RUN = 5
 
 def repeats(text: str, other: str) -> bool:
     """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
-    return bool(_shared_runs(text, other, min(RUN, len(_sequence(text)))))
+    return bool(_shared_runs(text, other, min(RUN, len(terms(text)))))
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
     """The content words of ``text`` that stand in a run which ``other`` has too."""
-    size = min(RUN, len(_sequence(text)), len(_sequence(other)))
+    size = min(RUN, len(terms(text)), len(terms(other)))
     return frozenset(word for run in _shared_runs(text, other, size) for word in run)
 
 
 def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
     there = stems(other)
-    if size < 3 or sum(word in there for word in _sequence(text)) < size:
+    if size < 3 or sum(word in there for word in terms(text)) < size:
         return frozenset()
     return _runs(text, size) & _runs(other, size)
 
 
 @lru_cache(maxsize=512)
 def _runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
-    words = _sequence(text)
+    words = terms(text)
     return frozenset(zip(*(words[i:] for i in range(size)), strict=False))
 
 

@@ -46,7 +46,7 @@ class Ruling(NamedTuple):
 def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) -> None:
     """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn.
 
-    Setting an unpinned item aside to make room needs no reason.
+    What the compressor itself doubts (`Retirement.doubt`) ends no pinned item. Setting an unpinned item aside to make room needs no reason.
     """
     for wanted in retirements:
         found = draft.find(wanted.id)
@@ -74,6 +74,9 @@ def _retire_pinned(
         draft.note(Reason.QUOTE_MISSING, slot.name, item, detail="retire")
     elif quoted is None or not because:
         draft.note(Reason.QUOTE_NOT_FOUND, slot.name, item, detail=f"retire: {wanted.quote[:200]}")
+    elif wanted.doubt:
+        detail = f"retire: {wanted.doubt}: {wanted.quote}"
+        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=detail[:400])
     else:
         draft.remove(slot, item, Reason.RETIRED, detail=f"{quoted.source.ref}: {because[0]}")
         draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because[0]))
@@ -191,7 +194,7 @@ def same_rule(items: Sequence[Item], text: str) -> Item | None:
         held = str(getattr(item, item.head))
         if held.casefold() == text.casefold():
             return item
-        alike = terms(held) == terms(text) != [] and marks(held) == marks(text)
+        alike = terms(held) == terms(text) != () and marks(held) == marks(text)
         if alike and same_polarity(held, text):
             return item
     return None

@@ -17,9 +17,10 @@ def place(draft: Draft, slot: SlotField, item: Item) -> None:
 
     What this very proposal set aside counts as held: retiring is no way round who may replace whom.
     """
-    held = next((i for i in draft.items[slot.name] if i.about == item.about), None)
+    about = item.about
+    held = next((i for i in draft.items[slot.name] if i.about == about), None)
     gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
-    retired = next((i for i in gone if i.about == item.about), None)
+    retired = next((i for i in gone if i.about == about), None)
     if held is None and retired is not None and not may_replace(item.trust, retired.trust):
         beside(draft, slot, item, retired)
     elif held is None:

@@ -18,7 +18,7 @@ import math
 import re
 from array import array
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from zlib import crc32
 
 EMBEDDING_ID = "acc-hashed-bm25"
@@ -56,7 +56,7 @@ def embed(text: str) -> array[float]:
     """
     weights: dict[int, float] = {}
     for term, count in _terms(text).items():
-        bucket = crc32(term.encode()) % DIMENSION
+        bucket = _bucket(term)
         gain = count * (_SATURATION + 1) / (count + _SATURATION)
         weights[bucket] = weights.get(bucket, 0.0) + gain
     # fsum, because the rounding of sum() differs between Python versions.
@@ -80,6 +80,11 @@ def fingerprint() -> str:
     """SHA-256 over name, version and dimension of this embedder and what it makes of the probe."""
     parts = (EMBEDDING_ID, str(EMBEDDING_VERSION), str(DIMENSION), probe_sha())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1 << 14)
+def _bucket(term: str) -> int:
+    return crc32(term.encode()) % DIMENSION
 
 
 def _terms(text: str) -> Counter[str]:
