@@ -23,8 +23,9 @@ from __future__ import annotations
 import math
 import re
 from array import array
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
@@ -110,6 +111,9 @@ def _terms_of(name: str) -> tuple[str, ...]:
 _remembered = lru_cache(maxsize=1 << 15)(_terms_of)
 
 
+_NOWHERE = (array("i"), array("f"))
+
+
 @dataclass(frozen=True)
 class Weights:
     """How much each part of a score counts.
@@ -174,21 +178,13 @@ class LexicalIndex:
         self._runs.append(last if predecessor else last + 1)
         return position
 
-    def score_all(self, query: str, first: int | None = None) -> NDArray[np.float64]:
-        """The score of every position; 0 for documents that share no term with ``query``.
-
-        With ``first``, of the ``first`` documents alone, as if no other had been added.
-        """
-        own = self.bm25(query, first)
-        return self.in_context(own)
-
     def in_context(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores ``own`` of the first documents, each with its share of those around it."""
         return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
         """Position to score, above 0, of the documents that share a term with ``query``."""
-        scores = self.score_all(query)
+        scores = self.in_context(self.bm25(query))
         return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
 
     def best(
@@ -204,26 +200,35 @@ class LexicalIndex:
     def bm25(self, query: str, first: int | None = None) -> NDArray[np.float64]:
         """The score of every position, or of the ``first`` alone, by its own words."""
         count = len(self) if first is None else min(first, len(self))
-        scores = np.zeros(count)
-        if not count:
-            return scores
+        found = list(self._found(query, count))
+        if not found:
+            return np.zeros(count)
         lengths = np.frombuffer(self._lengths)[:count]
         total = self._total if count == len(self) else float(lengths.sum())
         k1, b = self._weights.k1, self._weights.b
         scale = k1 * (1 - b) + k1 * b * count / (total or 1.0) * lengths
-        whole = count == len(self)
+        # All postings in one row: as many operations as the query has terms cost twice as much.
+        places = np.concatenate([places for places, _ in found])
+        tf = np.concatenate([tf for _, tf in found])
+        gains = scale[places]
+        gains += tf
+        np.divide(tf, gains, out=gains)
+        held = [len(places) for places, _ in found]
+        idf = [math.log1p((count - df + 0.5) / (df + 0.5)) * (k1 + 1) for df in held]
+        gains *= np.repeat(idf, held)
+        return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
+
+    def _found(
+        self, query: str, count: int
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
+        """For each term that is there, the places below ``count`` that hold it, and how often."""
         for term in dict.fromkeys(terms(query)):
-            if term not in self._postings:
-                continue
-            places = np.frombuffer(self._postings[term][0], np.int32)
-            if not whole:
-                places = places[: np.searchsorted(places, count)]
-            tf = np.frombuffer(self._postings[term][1], np.float32)[: len(places)]
-            idf = math.log1p((count - len(places) + 0.5) / (len(places) + 0.5))
-            gains = tf / (tf + scale[places])
-            gains *= idf * (k1 + 1)
-            scores[places] += gains
-        return scores
+            places, frequencies = self._postings.get(term, _NOWHERE)
+            if below := bisect_left(places, count):
+                yield (
+                    np.frombuffer(places, np.int32, below),
+                    np.frombuffer(frequencies, np.float32, below),
+                )
 
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
         """What fades in from either side, within a run, as far as `REACH`."""

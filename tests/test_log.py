@@ -856,7 +856,7 @@ BATCHES = st.lists(
 
 
 def views(branch: Branch) -> tuple[object, ...]:
-    scores = [branch.index.score_all(q).tolist() for q in ("lisbon hotel", "budget", "inc-4211")]
+    scores = [branch.index.scores(query) for query in ("lisbon hotel", "budget", "inc-4211")]
     refs = {a.ref: (branch.positions(a.ref), branch.parts(a.ref)) for a in branch.artifacts}
     turns = {t: branch.at_turn(t) for t in branch.turns}
     return (branch.artifacts, list(branch.turns), branch.retired, scores, refs, turns)
