@@ -4,8 +4,11 @@
 
 One thread runs to ``--long`` turns, in a store that holds ``--artifacts`` artifacts of other
 threads. Around turn 50, after ``--turns`` turns, and at the end, each turn is followed by a bare
-``collection.add`` of the very rows it wrote, under other ids, into the same collection. The same
-again in a store that was empty, where Chroma's own add grows. Ratios are within one run.
+``collection.add`` of the very rows it wrote, under other ids, into the same collection.
+
+``late_against_early`` compares turn ``--long`` with turn 50 of a young thread, stepped by turns
+with it, so that both write to one store of one size at one time. ``in_sequence`` compares it with
+its own turn 50, when the store was smaller; beside it, what a bare add grew by in between.
 """
 
 from __future__ import annotations
@@ -128,33 +131,62 @@ class Noted:
         return 1000 * (time.perf_counter() - start)
 
 
+class Thread:
+    """One thread, stepped turn by turn."""
+
+    def __init__(self, memory: MemoryController, name: str, seed: int) -> None:
+        self._memory = memory
+        self._name = name
+        self._rng = random.Random(seed)
+        self._state: CompressedCognitiveState | None = None
+        self.turn = 0
+        self.most = 0
+
+    def step(self) -> Step:
+        """Its next turn."""
+        self.turn += 1
+        turn = observed(self.turn, self._rng)
+        step = self._memory.step(self._state, turn, thread=self._name)
+        self._state, self.most = step.state, max(self.most, step.commit.tokens)
+        return step
+
+
+EARLY = range(26, 76)
+"""The turns around the 50th."""
+
+
 def costs(artifacts: int, turns: int, long: int, measured: int) -> dict[str, Any]:
     """What a turn costs early, after ``turns`` turns and after ``long``, beside a bare add."""
-    rng = random.Random(7)
-    windows = {50: range(26, 76), turns: range(turns + 1, turns + measured + 1)}
-    windows[long] = range(max(windows[turns].stop, long - 49), long + 1)
+    last = range(max(turns + measured, long - len(EARLY)) + 1, long + 1)
+    windows = {50: EARLY, turns: range(turns + 1, turns + measured + 1), long: last}
     found: dict[int, list[tuple[Step, float]]] = {turn: [] for turn in windows}
-    most = 0
+    young: list[Step] = []
     with (
         tempfile.TemporaryDirectory() as folder,
         MemoryController.open(folder, compressor=scripted) as memory,
     ):
         store: Any = memory.artifacts
-        filled(store, artifacts, rng)
+        filled(store, artifacts, random.Random(7))
         noted = Noted(store)
-        state: CompressedCognitiveState | None = None
+        old, other = Thread(memory, "bench", 11), Thread(memory, "young", 12)
+        while other.turn < EARLY.start - 1:
+            other.step()
         for number in range(1, long + 1):
             noted.written = []
-            step = memory.step(state, observed(number, rng), thread="bench")
-            state, most = step.state, max(most, step.commit.tokens)
+            step = old.step()
             for turn in (turn for turn, window in windows.items() if number in window):
                 found[turn].append((step, noted.bare_add()))
+            if number in last:
+                young.append(other.step())
     at = {turn: summary(steps) for turn, steps in found.items()}
+    beside = statistics.median(overhead(step) for step in young)
     return {
         "artifacts": artifacts,
-        "most_state_tokens": most,
-        "late_against_early": round(at[long]["ms"] / at[50]["ms"], 2),
-        "bare_add_late_against_early": round(at[long]["bare_ms"] / at[50]["bare_ms"], 2),
+        "most_state_tokens": old.most,
+        "young_ms": round(beside, 2),
+        "late_against_early": round(at[long]["ms"] / beside, 2),
+        "in_sequence": round(at[long]["ms"] / at[50]["ms"], 2),
+        "bare_add_in_sequence": round(at[long]["bare_ms"] / at[50]["bare_ms"], 2),
         "at": at,
     }
 
@@ -186,19 +218,14 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=5_000)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    found = {
-        name: costs(artifacts, options.turns, options.long, options.measured)
-        for name, artifacts in (("filled store", options.artifacts), ("empty store", 0))
-    }
+    found = costs(options.artifacts, options.turns, options.long, options.measured)
     if options.json:
         print(json.dumps(found))
         return
-    for name, figures in found.items():
-        print(f"\n{name}: {figures['artifacts']:,} artifacts of other threads")
-        for turn, at in figures.pop("at").items():
-            print(f"  turn {turn:<6} {at}")
-        for key, value in figures.items():
-            print(f"  {key:28} {value}")
+    for turn, at in found.pop("at").items():
+        print(f"turn {turn:<6} {at}")
+    for key, value in found.items():
+        print(f"{key:28} {value}")
 
 
 if __name__ == "__main__":
