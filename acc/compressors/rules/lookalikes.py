@@ -132,10 +132,13 @@ _ASKING = re.compile(
     re.I,
 )  # fmt: skip
 _ASKING_UNMARKED = re.compile(
-    r"^\W*(?:do|does|did|should|shouldn't|isn't|aren't) "
-    r"(?:we|I|you|they|it|he|she|somebody|anybody)\b",
+    r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
+        """(?:do|does|did|should|shouldn't|isn't|aren't) (?:we|I|you|they|it|he|she|somebody|anybody),
+        (?:is|are|was|were) there, how (?:many|much|long|far|old|often) (?:is|are|was|were|do|does|did),
+        (?:where|when|why|how) (?:is|are|was|were|do|does|did) (?:the|we|I|they|it|he|she)"""
+    ),
     re.I,
-)
+)  # fmt: skip
 _TAG = re.compile(
     r"[,–-]?\s*\b(?:ok|okay|please|alright|all right|right|yes|yeah|got it|understood|clear|deal|"
     r"agreed|fine)\s*\?+\s*$",

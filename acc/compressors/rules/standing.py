@@ -43,8 +43,8 @@ PLAINLY = 0.3
 
 _PLAIN = re.compile(
     r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
-        """don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
-        whenever, under no circumstances, no, could you always, can you always"""
+        r"""don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
+        whenever, under no circumstances, no(?!\x2c), could you always, can you always"""
     ) + ")",
     re.I,
 )  # fmt: skip
@@ -73,7 +73,8 @@ def rule_of(spoken: Spoken) -> Rule | None:
     sure, least = odds["rule"], SURE
     if _PLAIN.match(words):
         # What follows a comma may state a fact; the order before it is one all the same.
-        sure, least = max(sure, acts(Spoken(words.split(",")[0]))["rule"]), PLAINLY
+        order = spoken.plain._replace(words=words.split(",")[0])
+        sure, least = max(sure, acts(order)["rule"]), PLAINLY
     told = is_question(words, words.rstrip().endswith("?")) or is_hearsay(words)
     if told or DISCLAIMER.search(spoken.after) or (sure < least and odds["change"] < CHANGING):
         return None
