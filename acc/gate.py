@@ -7,99 +7,19 @@ turns a verdict round. The built-in ones, and `default_gate`, stand in `acc.gate
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict
-
 from acc.errors import ConfigurationError
-from acc.excerpt import excerpt
+from acc.instruction_like import instruction_like
 from acc.recall import Candidate
-from acc.state import CompressedCognitiveState
-from acc.tokens import TokenCounter, utf8_quarter
-from acc.turn import Evidence, Trust, Turn
-from acc.wording import stems
+from acc.turn import Evidence
+from acc.verdict import Context as Context
+from acc.verdict import Verdict as Verdict
 
 RELEVANCE = "relevance"
-
-
-READ_CHARS = 600
-"""Characters of one candidate that a compressor reads."""
-
-
-class Verdict(BaseModel):
-    """What the gate says of one candidate. Kept in the audit record (law 4).
-
-    Attributes:
-        admitted: Whether the compressor may read it.
-        score: The recall score, 0 to 1.
-        reason: Why, in words.
-        gate: The gate that decided.
-        ref: The candidate's ref, and ``artifact`` its id.
-        telemetry: Signs worth counting that decide nothing, such as ``instruction_like``.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    admitted: bool
-    score: float
-    reason: str
-    gate: str = ""
-    ref: str = ""
-    artifact: str = ""
-    telemetry: tuple[str, ...] = ()
-
-
-@dataclass
-class Context:
-    """What a gate may look at beside the candidate.
-
-    Attributes:
-        turn: x_t.
-        state: CCS_t-1.
-        counter: Counts tokens.
-        candidates: All candidates of this turn.
-        retired: Turn in which what a ref said was retired, by ref.
-        admitted: Evidence admitted so far.
-        relaxed: Whether the floor asks again at a lower relevance threshold.
-    """
-
-    turn: Turn
-    state: CompressedCognitiveState
-    counter: TokenCounter = utf8_quarter
-    candidates: Sequence[Candidate] = ()
-    retired: dict[str, int] = field(default_factory=dict)
-    admitted: list[Evidence] = field(default_factory=list)
-    relaxed: bool = False
-    _read: dict[str, Evidence] = field(default_factory=dict)
-
-    @cached_property
-    def about(self) -> frozenset[str]:
-        """Stems of the user's words of this turn."""
-        return stems(self.turn.user_words)
-
-    @cached_property
-    def held(self) -> tuple[frozenset[str], ...]:
-        """Stems of each item of the state."""
-        return tuple(stems(item.words) for _, item in self.state.items())
-
-    def read(self, candidate: Candidate, limit: int = READ_CHARS) -> Evidence:
-        """The candidate as the compressor would read it: cut to what bears on the turn."""
-        artifact = candidate.artifact
-        if artifact.id in self._read:
-            return self._read[artifact.id]
-        text = excerpt(artifact.text, self.about, limit)
-        self._read[artifact.id] = evidence = Evidence(
-            channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
-            ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,
-            left_out=max(0, len(artifact.text) - len(text)),
-        )  # fmt: skip
-        return evidence
-
 
 Judgement = Verdict | bool
 GateLike = Callable[[Candidate, Context], Judgement]
@@ -272,37 +192,8 @@ def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
         )
     if verdict.admitted:
         context.admitted.append(context.read(candidate))
-    signs = (*verdict.telemetry, *_signs(candidate))
-    named = {"ref": candidate.artifact.ref, "artifact": candidate.artifact.id}
+    artifact = candidate.artifact
+    sign = instruction_like(artifact.text, candidate.trust)
+    signs = [*verdict.telemetry, *([f"instruction_like: {sign}"] if sign else [])]
+    named = {"ref": artifact.ref, "artifact": artifact.id}
     return verdict.model_copy(update={**named, "telemetry": tuple(dict.fromkeys(signs))})
-
-
-_INSTRUCTION = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instruction|rule|polic|previous|above|limit)"
-    r"|\b(?:system|assistant|ai agent|automated agents?|agents?)\s*[:,]\s"
-    r"|\byou (?:must|should|are now|have to)\b|\b(?:has|is|are) (?:pre-?)?(?:approved|lifted|waived)\b"
-    r"|\b(?:assistants?|agents?) (?:must|should|shall|may|are to)\b",
-    re.IGNORECASE,
-)
-
-
-def _signs(candidate: Candidate) -> Iterable[str]:
-    trust = candidate.artifact.trust or candidate.artifact.channel.trust
-    if trust < Trust.AGENT and (found := _instruction(candidate.artifact.text)):
-        yield f"instruction_like: {found}"
-
-
-_INSTRUCTING = (
-    "ignore", "disregard", "forget", "overrid", "system", "assistant", "agent", "you ",
-    "approved", "lifted", "waived",
-)  # fmt: skip
-"""One of these is in whatever the pattern matches, and looking for them is cheap."""
-
-
-@lru_cache(maxsize=2048)
-def _instruction(text: str) -> str:
-    lowered = text.lower()
-    if not any(word in lowered for word in _INSTRUCTING):
-        return ""
-    found = _INSTRUCTION.search(text)
-    return " ".join(found.group(0).split())[:80] if found else ""

@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from acc.branch import OVERTAKEN
-from acc.gate import READ_CHARS, RELEVANCE, Context, Gate, Verdict
-from acc.items import Item, Relation
+from acc.contradiction import Contradiction as Contradiction
+from acc.gate import RELEVANCE, Gate
+from acc.items import Relation
 from acc.recall import Candidate
 from acc.store import Artifact
 from acc.turn import Channel, Trust
-from acc.wording import is_alike, is_negative, marks, stems
+from acc.verdict import READ_CHARS, Context, Verdict
+from acc.wording import is_alike, marks, stems
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Relevance(Gate):
     Asked again by the floor, the threshold is ``relaxed``, and the verdict says so.
     """
 
-    threshold: float = 0.25
+    threshold: float = 0.45
     relaxed: float = 0.1
     words: int = 1
 
@@ -37,7 +39,7 @@ class Relevance(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare the score."""
         needed = self.relaxed if context.relaxed else self.threshold
-        if _trust(candidate) is Trust.DOCUMENT:
+        if candidate.trust is Trust.DOCUMENT:
             needed *= 1.5
         if candidate.score < needed:
             return self.verdict(False, candidate, f"score {candidate.score:.2f} under {needed:.2f}")
@@ -127,46 +129,9 @@ class Trusted(Gate):
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare the channel's trust."""
-        trust = _trust(candidate)
+        trust = candidate.trust
         word = f"{trust.word}, {self.least.word} needed"
         return self.verdict(trust >= self.least, candidate, word)
-
-
-@dataclass(frozen=True)
-class Contradiction(Gate):
-    """Refuses what a less trusted source says against a pinned rule.
-
-    Rule: a sentence that shares half of the rule's content words, directs (must, now, may,
-    lifted, approved ...), and does not forbid what the rule forbids. Reports are not
-    directives, and what supports the rule is not against it.
-    """
-
-    share: float = 0.5
-
-    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare each directing sentence with each rule."""
-        trust = _trust(candidate)
-        rules = [
-            i
-            for s, i in context.state.items()
-            if s.rules.pinned and s.rules.quote and i.trust > trust
-        ]
-        if rules:
-            for sentence in _directives(candidate.artifact.text):
-                for rule in rules:
-                    if self._against(sentence, rule):
-                        return self.verdict(False, candidate, f"against {rule.id}: {sentence[:80]}")
-        return self.verdict(True, candidate, "against no rule")
-
-    def _against(self, sentence: str, rule: Item) -> bool:
-        words = stems(rule.words)
-        shared = len(words & stems(sentence))
-        if shared < max(2, self.share * len(words)):
-            return False
-        lifts = _LIFTS.search(sentence) is not None
-        if not is_negative(rule.words):
-            return lifts or is_negative(sentence)
-        return lifts or not is_negative(sentence)
 
 
 @dataclass(frozen=True)
@@ -212,34 +177,15 @@ def default_gate(tokens: int = 1_200) -> Gate:
     return cheap & Fresh() & Contradiction() & Novelty() & Distinct()
 
 
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
-_DIRECTS = re.compile(
-    r"\b(?:must|should|shall|may|can|now|please|go ahead|proceed|always|immediately|at once|"
-    r"lifted|approved|allowed|permitted|waived|removed|cancell?ed|ignore|disregard|run|execute|send|do)\b",
-    re.IGNORECASE,
-)
-_LIFTS = re.compile(
-    r"\b(?:lifted|waived|removed|no longer|cancell?ed|void|suspended|ignore|disregard|overrid\w+|"
-    r"does not apply|doesn['’]t apply|pre-?approved|approved)\b",
-    re.IGNORECASE,
-)
-
-
-def _directives(text: str) -> Iterator[str]:
-    for sentence in _SENTENCE.split(text):
-        if _DIRECTS.search(sentence):
-            yield sentence
-
-
-def _trust(candidate: Candidate) -> Trust:
-    return candidate.artifact.trust or candidate.artifact.channel.trust
-
-
 _LETTERS = re.compile(r"[^\W\d_]+")
+_SPACED = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(128))
+"""What each character of ASCII becomes when only words of letters are to stay."""
 
 
 @lru_cache(maxsize=512)
 def _plain_words(text: str) -> frozenset[str]:
+    if text.isascii():  # five times as fast, and nearly all of what tools print
+        return frozenset(text.translate(_SPACED).split())
     return frozenset(_LETTERS.findall(text.lower()))
 
 

@@ -19,7 +19,7 @@ from acc.branch import Branch
 from acc.items import Cue, Entity, Uncertainty
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact
-from acc.turn import Turn
+from acc.turn import Trust, Turn
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class Candidate:
     artifact: Artifact
     score: float
     by_turn: float
+
+    @property
+    def trust(self) -> Trust:
+        """What its words are trusted: the artifact's own trust where it has one, else its channel's."""
+        return self.artifact.trust or self.artifact.channel.trust
 
 
 @dataclass(frozen=True)

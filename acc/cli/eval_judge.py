@@ -136,15 +136,11 @@ class _Told:
         is_time = self._done == 1 or self._done % 25 == 0
         if not is_time or self._done == self._total:
             return
-        share = self._total / self._done
-        money = (
-            f", {spending.money:,.2f} of about {spending.money * share:,.2f}"
-            if spending.money
-            else ""
-        )
+        tokens, money = spending.expected(self._done / self._total)
+        priced = f", {spending.money:,.2f} of about {money:,.2f}" if spending.money else ""
         self._screen.line(
             f"{self._done:,} of {self._total:,} turns: {spending.tokens:,} tokens of about "
-            f"{round(spending.tokens * share):,}{money}; transcripts make later turns dearer"
+            f"{tokens:,}{priced}; transcripts make later turns dearer"
         )
 
 

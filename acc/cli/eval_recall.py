@@ -89,6 +89,7 @@ def _tell(score: GateScore) -> None:
         ["  precision of admitting all", _rate(score.base)],
         ["+ recall", _rate(score.recall)],
         ["+ f1", _rate(score.f1)],
+        [f"+ of {score.needs:,} things wanted, found", _rate(score.needs_found)],
         ["  wanted but refused, by gate", refused],
     ]
     table(["gate", "value"], rows, folds=())

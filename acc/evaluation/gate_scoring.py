@@ -2,6 +2,8 @@
 
 Precision is the share of the admitted that are wanted, recall the share of the wanted that are
 admitted; both are over all candidates of all cases. Candidates without a label count nowhere.
+Several candidates may say the same. So what is wanted is counted as well, whoever says it:
+``needs_found`` is the share of it that one of the admitted says.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from acc.gate import Context, GateLike, qualify
+from acc.gate import Context, GateLike, Verdict, qualify
 from acc.gates import default_gate
 from acc.memory import Settings
 from acc.ranking import LexicalIndex
@@ -32,6 +34,8 @@ class LabelledCase:
         question: The user's words.
         candidates: Best first.
         wanted: For each candidate whether it is wanted; None where that is left open.
+        says: For each candidate which of the things that are wanted it says, by name; empty
+            where each wanted candidate says one of its own.
         turn: The turn before the question.
         state: CCS_t-1; empty if None.
         retired: Turn in which what a ref said was retired, by ref.
@@ -43,6 +47,13 @@ class LabelledCase:
     turn: int = 0
     state: CompressedCognitiveState | None = None
     retired: Mapping[str, int] = field(default_factory=dict)
+    says: Sequence[frozenset[str]] = ()
+
+    def needs(self) -> list[frozenset[str]]:
+        """For each candidate what is wanted of it."""
+        if self.says:
+            return [s if w else frozenset() for s, w in zip(self.says, self.wanted, strict=True)]
+        return [frozenset({str(at)} if w else ()) for at, w in enumerate(self.wanted)]
 
 
 @dataclass(frozen=True)
@@ -56,6 +67,8 @@ class GateScore:
         right: Those that are both.
         refusals: Wanted candidates that were refused, by the gate that did.
         labelled: Candidates with a label.
+        needs: Things that are wanted and that a candidate says, once for each case.
+        found: Those of them that an admitted candidate says.
     """
 
     cases: int
@@ -64,6 +77,8 @@ class GateScore:
     right: int
     refusals: Mapping[str, int]
     labelled: int
+    needs: int
+    found: int
 
     @property
     def precision(self) -> float | None:
@@ -74,6 +89,11 @@ class GateScore:
     def recall(self) -> float | None:
         """Right over wanted."""
         return self.right / self.wanted if self.wanted else None
+
+    @property
+    def needs_found(self) -> float | None:
+        """Found over needs."""
+        return self.found / self.needs if self.needs else None
 
     @property
     def base(self) -> float | None:
@@ -93,6 +113,7 @@ class GateScore:
             "cases": self.cases, "labelled": self.labelled, "wanted": self.wanted,
             "admitted": self.admitted, "right": self.right, "precision": self.precision,
             "recall": self.recall, "f1": self.f1, "precision_of_admitting_all": self.base,
+            "needs": self.needs, "needs_found": self.needs_found,
             "wanted_but_refused": dict(self.refusals),
         }  # fmt: skip
 
@@ -117,18 +138,31 @@ def score_gate(
         context = Context(turn, state, retired=dict(case.retired))
         _, verdicts = qualify(case.candidates, judge, context, floor=least)
         count["cases"] += 1
-        for verdict, wanted in zip(verdicts, case.wanted, strict=True):
-            if wanted is None:
-                continue
-            count["labelled"] += 1
-            count["wanted"] += wanted
-            count["admitted"] += verdict.admitted
-            count["right"] += wanted and verdict.admitted
-            refusals[verdict.gate] += wanted and not verdict.admitted
+        _count(case, verdicts, count, refusals)
     told = {name: number for name, number in sorted(refusals.items()) if number}
-    return GateScore(
-        count["cases"], count["wanted"], count["admitted"], count["right"], told, count["labelled"]
-    )
+    return GateScore(**{name: count[name] for name in _COUNTED}, refusals=told)
+
+
+_COUNTED = ("cases", "wanted", "admitted", "right", "labelled", "needs", "found")
+
+
+def _count(
+    case: LabelledCase, verdicts: Sequence[Verdict], count: Counter[str], refusals: Counter[str]
+) -> None:
+    needs: set[str] = set()
+    found: set[str] = set()
+    for verdict, wanted, said in zip(verdicts, case.wanted, case.needs(), strict=True):
+        if wanted is None:
+            continue
+        needs |= said
+        found |= said if verdict.admitted else set()
+        count["labelled"] += 1
+        count["wanted"] += wanted
+        count["admitted"] += verdict.admitted
+        count["right"] += wanted and verdict.admitted
+        refusals[verdict.gate] += wanted and not verdict.admitted
+    count["needs"] += len(needs)
+    count["found"] += len(found)
 
 
 def of_user(text: str, position: int) -> Artifact:

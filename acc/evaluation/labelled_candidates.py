@@ -4,9 +4,10 @@ A file has a JSON object a line::
 
     {"question": "...", "turn": 12, "state": {...}, "retired": {"u3": 9},
      "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
-                     "score": 0.8, "by_turn": 1.0, "wanted": true}]}
+                     "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
 
 Needed are question, and text and wanted (true, false, or null for neither) of each candidate.
+Give ``says`` where several say the same: names of what the candidate says of what is wanted.
 Without scores the candidates are ranked by the question, as recall would.
 """
 
@@ -15,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -35,6 +36,8 @@ from acc.turn import Channel, Trust, Turn
 
 _THREAD = "labelled"
 
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
 
 class _Labelled(BaseModel):
     """A candidate as a line of the file has it."""
@@ -50,8 +53,9 @@ class _Labelled(BaseModel):
     kind: str = "observation"
     reason: str = ""
     trust: Trust | None = None
-    score: float | None = None
-    by_turn: float = 1.0
+    score: Share | None = None
+    by_turn: Share = 1.0
+    says: list[str] = []
 
 
 class _Case(BaseModel):
@@ -59,7 +63,7 @@ class _Case(BaseModel):
 
     question: str = Field(min_length=1)
     candidates: list[_Labelled] = Field(min_length=1)
-    turn: int | None = None
+    turn: int | None = Field(None, ge=0)
     state: dict[str, Any] | None = None
     retired: dict[str, int] = {}
 
@@ -98,12 +102,15 @@ def _case(line: str, where: str) -> LabelledCase:
     ranked = list(_ranked(given))
     last = max(labelled.turn for labelled in given.candidates)
     turn = given.turn if given.turn is not None else state.turn if state else last
+    # Who says nothing by name says something of its own.
+    says = [frozenset(each.says or [f"candidate {at}"]) for at, (_, each) in enumerate(ranked)]
     return LabelledCase(
-        given.question, [c for c, _ in ranked], [w for _, w in ranked], turn, state, given.retired
-    )
+        given.question, [c for c, _ in ranked], [each.wanted for _, each in ranked], turn, state,
+        given.retired, says,
+    )  # fmt: skip
 
 
-def _ranked(given: _Case) -> Iterator[tuple[Candidate, bool | None]]:
+def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
     """Candidates with their labels, best first; what shares no word with the question is last."""
     artifacts = [_artifact(each, at) for at, each in enumerate(given.candidates)]
     index = LexicalIndex()
@@ -115,7 +122,7 @@ def _ranked(given: _Case) -> Iterator[tuple[Candidate, bool | None]]:
         candidate = found.get(at) or Candidate(artifacts[at], 0.0, 0.0)
         if each.score is not None:
             candidate = Candidate(artifacts[at], each.score, each.by_turn)
-        ranked.append((candidate, each.wanted))
+        ranked.append((candidate, each))
     yield from sorted(ranked, key=lambda pair: -pair[0].score)
 
 
@@ -155,8 +162,11 @@ def _probed(
     candidates = memory.settings.recall(turn, state, branch)
     held = set().union(*(matcher.found(item.words).entries for _, item in state.items()))
     needs = set(probe.needs)
-    wanted = [_wanted(matcher.found(c.artifact.text).entries & needs, held) for c in candidates]
-    return LabelledCase(probe.question, candidates, wanted, state.turn, state, dict(branch.retired))
+    needed = [matcher.found(c.artifact.text).entries & needs for c in candidates]
+    return LabelledCase(
+        probe.question, candidates, [_wanted(each, held) for each in needed], state.turn, state,
+        dict(branch.retired), [each - held for each in needed],
+    )  # fmt: skip
 
 
 def _wanted(needed: frozenset[str] | set[str], held: set[str]) -> bool | None:
@@ -174,8 +184,9 @@ def as_lines(cases: Sequence[LabelledCase]) -> Iterator[str]:
                 "turn": c.artifact.turn, "ref": c.artifact.ref, "name": c.artifact.name,
                 "kind": c.artifact.kind, "reason": c.artifact.reason,
                 "trust": c.artifact.trust, "score": c.score, "by_turn": c.by_turn,
+                "says": sorted(said),
             }
-            for c, wanted in zip(case.candidates, case.wanted, strict=True)
+            for c, wanted, said in zip(case.candidates, case.wanted, case.needs(), strict=True)
         ]  # fmt: skip
         state = case.state.canonical() if case.state else None
         yield json.dumps({

@@ -242,7 +242,7 @@ def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> In
         except (KeyError, IndexError, TypeError):
             break
     name = f" ({found['id']})" if isinstance(found, Mapping) and "id" in found else ""
-    what = first["msg"].removeprefix("Value error, ")
+    what = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     where = f"{file}, {place}{name}" if place else str(file)
     return InputError(f"{what}{more}", where=where, mend="see docs/evaluation.md for the format")

@@ -12,8 +12,14 @@ from html import escape
 from itertools import groupby
 from typing import NamedTuple
 
-WIDTH, HEIGHT = 640, 260
-LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 40
+WIDTH = 520
+LEFT, RIGHT, TOP = 58, 12, 12
+BASE = 200
+"""Where 0 stands, from the top."""
+LINE = 15
+"""Height of a line of names under the axis."""
+LETTER = 7.2
+"""Width of a letter under a bar, as wide as the style makes it on a narrow screen."""
 SERIES = 8
 """Series that the style has colours for; the ninth has the first's colour and other dashes."""
 
@@ -42,8 +48,9 @@ def line_chart(
         points = [(across(t), v) for t, v in zip(turns, values, strict=True)]
         drawn.append(_line(label, place, points, scale))
     ticks = "".join(_tick(across(t), f"{t:,}") for t in _ticks_of(first, last))
-    inside = f"{scale.rules()}{ticks}{''.join(drawn)}"
-    return _figure(title, inside, list(series), "turn", _Span(first, last))
+    axis = f'<text class="tick end" x="{WIDTH - RIGHT}" y="{BASE + 2 * LINE + 2}">turn</text>'
+    inside = f"{scale.rules()}{ticks}{axis}{''.join(drawn)}"
+    return _figure(title, inside, list(series), 2, str(_Span(first, last)))
 
 
 def bar_chart(
@@ -77,10 +84,10 @@ def bar_chart(
             about = spread[label][group] if spread else None
             if about:
                 drawn.append(_whisker(left + width / 2, scale, value, about))
-    names = "".join(
-        _tick(LEFT + room * (g + 0.5), *_broken(name, room)) for g, name in enumerate(groups)
-    )
-    return _figure(title, f"{scale.rules()}{names}{''.join(drawn)}", list(series))
+    named = [_broken(name, room) for name in groups]
+    names = "".join(_name(LEFT + room * (g + 0.5), lines) for g, lines in enumerate(named))
+    most = max(map(len, named), default=1)
+    return _figure(title, f"{scale.rules()}{names}{''.join(drawn)}", list(series), most)
 
 
 class _Span(NamedTuple):
@@ -90,7 +97,7 @@ class _Span(NamedTuple):
     last: int
 
     def __str__(self) -> str:
-        where = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}" data-end="{HEIGHT - BOTTOM}"'
+        where = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}" data-end="{BASE}"'
         return f' data-first="{self.first}" data-last="{self.last}" {where}'
 
 
@@ -104,7 +111,7 @@ class _Scale:
     def at(self, value: float) -> float:
         """Where ``value`` stands; what is above the axis stands at its end."""
         share = min(1.0, max(0.0, value / self._top))
-        return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share
+        return BASE - (BASE - TOP) * share
 
     def rules(self) -> str:
         """A line for each round number, with the number."""
@@ -133,7 +140,7 @@ def _line(label: str, place: int, points: Sequence[tuple[float, Value]], scale: 
 
 def _bar(left: float, width: float, scale: _Scale, value: float, place: int, said: str) -> str:
     y = scale.at(value)
-    height = HEIGHT - BOTTOM - y
+    height = BASE - y
     return (
         f'<rect class="bar b{place % SERIES}" x="{left:.1f}" y="{y:.1f}" width="{width * 0.92:.1f}" '
         f'height="{height:.1f}"><title>{escape(said)}</title></rect>'
@@ -145,18 +152,17 @@ def _whisker(x: float, scale: _Scale, value: float, about: float) -> str:
     return f'<path class="whisker" d="M{x:.1f},{low:.1f} V{high:.1f}"/>'
 
 
-def _figure(
-    title: str, inside: str, labels: Sequence[str], below: str = "", span: _Span | None = None
-) -> str:
+def _figure(title: str, inside: str, labels: Sequence[str], lines: int, span: str = "") -> str:
+    """A chart with ``lines`` of text under its axis."""
     shape = _dashes if span else _square
     keys = "".join(
         f'<span class="key"><svg viewBox="0 0 26 8">{shape(place)}</svg>{escape(label)}</span>'
         for place, label in enumerate(labels)
     )
-    axis = f'<text class="tick end" x="{WIDTH - RIGHT}" y="{HEIGHT - 4}">{below}</text>'
+    size = f"0 0 {WIDTH} {BASE + LINE * lines + 6}"
     return (
         f'<figure><figcaption>{escape(title)}</figcaption><svg role="img" '
-        f'aria-label="{escape(title)}" viewBox="0 0 {WIDTH} {HEIGHT}"{span or ""}>{inside}{axis}</svg>'
+        f'aria-label="{escape(title)}" viewBox="{size}"{span}>{inside}</svg>'
         f'<p class="keys">{keys}</p></figure>'
     )
 
@@ -173,21 +179,29 @@ def _look(place: int) -> str:
     return f"series s{place % SERIES} d{place // SERIES % 4 or place % 4}"
 
 
-def _tick(x: float, *lines: str) -> str:
-    return "".join(
-        f'<text class="tick middle" x="{x:.1f}" y="{HEIGHT - BOTTOM + 15 + 12 * number}">'
-        f"{escape(line)}</text>"
-        for number, line in enumerate(lines)
+def _tick(x: float, text: str) -> str:
+    return f'<text class="tick middle" x="{x:.1f}" y="{BASE + 15}">{escape(text)}</text>'
+
+
+def _name(x: float, lines: Sequence[str]) -> str:
+    """A name under its bars."""
+    parts = "".join(
+        f'<tspan x="{x:.1f}" y="{BASE + LINE * number}">{escape(line)}</tspan>'
+        for number, line in enumerate(lines, 1)
     )
+    return f'<text class="tick name middle">{parts}</text>'
 
 
 def _broken(name: str, room: float) -> list[str]:
-    """A name on two lines where one has no room for it."""
-    if len(name) * 6.2 <= room or " " not in name:
-        return [name]
-    spaces = [at for at, letter in enumerate(name) if letter == " "]
-    middle = min(spaces, key=lambda at: abs(at - len(name) / 2))
-    return [name[:middle], name[middle + 1 :]]
+    """The words of a name, on lines that have room for them."""
+    lines: list[str] = []
+    for word in name.replace("_", " ").split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and len(longer) * LETTER <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
 
 
 def _ticks_of(first: int, last: int) -> list[int]:

@@ -10,14 +10,16 @@ const made = (tag, text, kind) => {
   return element;
 };
 const fill = (place, ...children) => by(place).replaceChildren(...children);
-const row = cells => {
+// On a narrow screen a row is a block, and a short cell tells its heading itself.
+const row = (cells, headings) => {
   const line = made("tr");
-  for (const cell of cells) {
+  cells.forEach((cell, place) => {
     const box = made("td");
     box.append(cell instanceof Node ? cell : String(cell));
     if (box.textContent.length > 30) box.className = "long";
+    else if (place > 0 && headings[place] !== "id" && headings[place] !== "says") box.dataset.head = headings[place];
     line.append(box);
-  }
+  });
   return line;
 };
 const table = (headings, rows, none) => {
@@ -25,9 +27,9 @@ const table = (headings, rows, none) => {
   const whole = made("table"), head = made("thead"), body = made("tbody"), line = made("tr");
   for (const heading of headings) line.append(made("th", heading));
   head.append(line);
-  body.append(...rows.map(row));
+  body.append(...rows.map(cells => row(cells, headings)));
   whole.append(head, body);
-  const wide = made("div", "", "wide");
+  const wide = made("div", "", "wide rows");
   wide.append(whole);
   return wide;
 };
@@ -125,7 +127,10 @@ function show(index) {
 }
 
 const current = () => turns.findIndex(turn => turn.turn === +by("turn").value);
-const to = number => show(turns.findIndex(turn => turn.turn >= number));
+const to = number => {
+  const index = turns.findIndex(turn => turn.turn >= number);
+  show(index < 0 ? turns.length - 1 : index);
+};
 by("turn").addEventListener("input", event => to(+event.target.value));
 by("number").addEventListener("change", event => to(+event.target.value));
 by("before").addEventListener("click", () => show(current() - 1));

@@ -86,21 +86,26 @@ def test_the_conversation_is_not_overwritten(
 def test_a_browser_shows_the_turn_that_is_asked_for(conversation: Path, tmp_path: Path) -> None:
     page = tmp_path / "p.html"
     assert run(["replay", str(conversation), "--quiet", "--report", str(page)]) == 0
-    browser = [
-        "chromium",
-        "--headless=new",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--enable-logging=stderr",
-    ]
-    profile = f"--user-data-dir={tmp_path / 'profile'}"
-    done = subprocess.run(
-        [*browser, profile, "--dump-dom", f"{page.as_uri()}#4"],
-        capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert "CONSOLE" not in done.stderr  # no error of the script, nothing that the policy stopped
-    assert "<title>Replay of nodes</title>" in done.stdout
-    shown = done.stdout.partition("What changed, and why")[2]
+    document = in_a_browser(page, "#4", tmp_path)
+    assert "<title>Replay of nodes</title>" in document
+    shown = document.partition("What changed, and why")[2]
     assert "You may restart db-1 now" in shown
     assert "retired" in shown.partition("What else commit did")[0]
     assert "&lt;img src=x" in shown
+    last = data_of(page)["turns"][-1]
+    told = f"{last['tokens']:,} tokens of state, {last['transcript']:,} of transcript"
+    assert told not in document
+    for beyond in ("#99", "#x", ""):
+        assert told in in_a_browser(page, beyond, tmp_path)
+
+
+def in_a_browser(page: Path, part: str, folder: Path) -> str:
+    """The document once its script has run."""
+    browser = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu"]
+    profile = ["--enable-logging=stderr", f"--user-data-dir={folder / 'profile'}"]
+    done = subprocess.run(
+        [*browser, *profile, "--dump-dom", f"{page.as_uri()}{part}"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert "CONSOLE" not in done.stderr  # no error of the script, nothing that the policy stopped
+    return done.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,34 @@ def test_counts_by_hand() -> None:
     assert score.f1 == pytest.approx(2 / 3)
     assert score.base == pytest.approx(3 / 5)
     assert score.refusals == {"says_yes": 1}
+
+
+def test_what_several_say_is_found_where_one_of_them_is_admitted() -> None:
+    texts, wanted = ["yes 80", "no 80", "no https", "yes b"], [True, True, True, False]
+    says = [frozenset(s.split()) for s in ("port", "port", "port scheme", "port")]
+    alike = replace(case(texts, wanted), says=says)
+    score = score_gate([alike, case(["yes a", "no b"], [True, True])], says_yes)
+    assert (score.needs, score.found) == (4, 2)  # of port, scheme, a and b: port and a
+    assert score.needs_found == pytest.approx(1 / 2)
+    assert score.recall == pytest.approx(2 / 5)
+    assert score_gate([], says_yes).needs_found is None
+
+
+def test_the_default_gate_asks_for_a_share_of_the_best() -> None:
+    talk = [(1.0, True), (0.46, True), (0.44, True), (0.2, False)]
+    cases = [
+        LabelledCase(
+            "Which port?",
+            [
+                Candidate(of_user(f"the port is {n}", n), score, 1.0)
+                for n, (score, _) in enumerate(talk)
+            ],
+            [wanted for _, wanted in talk],
+            turn=4,
+        )
+    ]
+    score = score_gate(cases)
+    assert (score.admitted, score.right, score.refusals) == (2, 2, {"relevance": 1})
 
 
 def test_without_opportunity_a_rate_is_undefined() -> None:
@@ -97,6 +126,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("{", "not JSON"),
         ('{"question": "x", "candidates": []}', "candidates"),
         ('{"question": "x", "candidates": [{"text": "y"}]}', "candidates 0 wanted"),
+        ('{"question": "x", "candidates": [{"text": "y", "wanted": true, "score": NaN}]}', "score"),
+        ('{"question": "x", "candidates": [{"text": "y", "wanted": true, "score": 2}]}', "score"),
+        ('{"question": "x", "candidates": [{"text": "y", "wanted": true}], "turn": -3}', "turn"),
         ('{"question": "x", "candidates": [{"text": "y", "wanted": true}], "state": {"a": 1}}', ""),
     ],
 )

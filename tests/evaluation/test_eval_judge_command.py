@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,24 @@ def test_a_budget_ends_with_an_error_that_says_how_to_go_on(
     told = capsys.readouterr()
     assert "stopped with 0 of 1 runs complete" in told.err
     assert "goes on from" in told.err
+    assert told.err.count("To mend") == 1
     assert run([*arguments, "--by-rule", "--quiet"]) == 0
+
+
+def test_what_is_resumed_expects_no_more_than_what_ran_through(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    def expected() -> list[tuple[int, int]]:
+        found = re.findall(r"turns: ([\d,]+) tokens of about ([\d,]+)", capsys.readouterr().out)
+        return [(int(a.replace(",", "")), int(b.replace(",", ""))) for a, b in found]
+
+    assert run([*arguments, "--by-rule", "--concurrency", "1"]) == 0
+    ((spent, about),) = expected()
+    assert spent < about
+    assert run([*arguments, "--by-rule", "--concurrency", "1"]) == 0
+    ((all_spent, again),) = expected()
+    assert all_spent > spent  # all of it is in the log, and counts from the start
+    assert again == max(about, all_spent)
 
 
 @pytest.mark.parametrize(

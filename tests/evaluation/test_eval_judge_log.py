@@ -65,7 +65,7 @@ def test_a_torn_line_is_cut_off(log: Path) -> None:
 
 def test_a_log_of_another_configuration_is_refused(log: Path) -> None:
     CallLog(log, {"seeds": [1], "models": {"agent": "a"}}).close()
-    with pytest.raises(ConfigurationError, match="another models, turns"):
+    with pytest.raises(ConfigurationError, match="other settings: models, turns"):
         CallLog(log, {"seeds": [1], "models": {"agent": "b"}, "turns": 3})
     CallLog(log, {"seeds": [1], "models": {"agent": "a"}}).close()
 

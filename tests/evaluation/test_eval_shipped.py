@@ -10,13 +10,15 @@ import pytest
 from acc.errors import InputError
 from acc.evaluation.checking import doubts
 from acc.evaluation.scenarios import read_scenario, shipped_scenarios
+from acc.tokens import utf8_quarter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 INCIDENT = f"{EXAMPLES / 'incident.jsonl'}:{EXAMPLES / 'incident.truth.json'}"
 
 
-def test_the_papers_other_domains_ship() -> None:
-    assert {"cybersecurity", "finance", "healthcare"} <= shipped_scenarios().keys()
+def test_the_papers_domains_ship() -> None:
+    domains = {"cybersecurity", "finance", "healthcare", "it_operations"}
+    assert domains <= shipped_scenarios().keys()
 
 
 @pytest.mark.parametrize(
@@ -31,6 +33,8 @@ def test_nothing_about_it_is_doubtful(name: str) -> None:
     assert (len(truth.constraints), len(truth.goals), len(truth.poison)) == (14, 4, 8)
     assert sum(c.retired is not None for c in truth.constraints) >= 4
     assert sum(f.superseded is not None for f in truth.facts) >= 3
+    # The default bound is about a tenth of what was said, as the format asks.
+    assert scenario.transcript_tokens(utf8_quarter)[-1] >= 8_000
 
 
 def test_a_file_of_the_same_name_comes_first(

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from acc.report.charts import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, bar_chart, line_chart
+from acc.report.charts import BASE, LEFT, RIGHT, TOP, WIDTH, bar_chart, line_chart
 
 
 def paths(drawn: str) -> list[str]:
@@ -21,8 +21,8 @@ def points(path: str) -> list[tuple[float, float]]:
 def test_a_line_goes_from_the_first_turn_to_the_last_and_from_zero_to_the_top() -> None:
     (path,) = paths(line_chart("t", [1, 2, 3], {"a": [0, 50, 100]}))
     assert points(path) == [
-        (LEFT, HEIGHT - BOTTOM),
-        ((LEFT + WIDTH - RIGHT) / 2, (TOP + HEIGHT - BOTTOM) / 2),
+        (LEFT, BASE),
+        ((LEFT + WIDTH - RIGHT) / 2, (TOP + BASE) / 2),
         (WIDTH - RIGHT, TOP),
     ]
 
@@ -44,7 +44,7 @@ def test_bars_stand_for_their_values() -> None:
     drawn = bar_chart("t", ["g"], {"a": [5], "b": [None], "c": [10]}, spread={
         "a": [1], "b": [None], "c": [None]}, top=10)  # fmt: skip
     heights = [float(h) for h in re.findall(r'height="([\d.]+)"><title>', drawn)]
-    assert heights == [pytest.approx((HEIGHT - TOP - BOTTOM) / 2), HEIGHT - TOP - BOTTOM]
+    assert heights == [pytest.approx((BASE - TOP) / 2), BASE - TOP]
     assert drawn.count("whisker") == 1
     assert "a, g: 5" in drawn
 
@@ -56,3 +56,25 @@ def test_whatever_the_values_the_drawing_is_well_formed(values: list[float | Non
     assert "nan" not in drawn
     ElementTree.fromstring(drawn)
     ElementTree.fromstring(bar_chart("t", [str(t) for t in turns], {"x": values}))
+
+
+def test_a_name_takes_the_lines_that_it_needs_and_the_chart_has_room_for_them() -> None:
+    names = ["instruction_following", "a", "one two", "goals retired held", "b", "c"]
+    drawn = bar_chart("t", names, {"s": [1.0] * len(names)})
+    lines = re.findall(r'<tspan x="([\d.]+)" y="([\d.]+)">([^<]*)</tspan>', drawn)
+    found = [said for _, _, said in lines]
+    assert found == [
+        "instruction",
+        "following",
+        "a",
+        "one two",
+        "goals",
+        "retired",
+        "held",
+        "b",
+        "c",
+    ]
+    height = re.search(r'viewBox="0 0 \d+ (\d+)" *>', drawn)
+    assert height is not None
+    assert BASE < max(float(y) for _, y, _ in lines) < int(height[1])
+    assert len({x for x, _, _ in lines}) == len(names)

@@ -116,7 +116,7 @@ class CallLog:
             self._write({"kind": "configuration", **plain})
         elif differing := [k for k in {**plain, **written} if plain.get(k) != written.get(k)]:
             raise ConfigurationError(
-                f"the log was begun with another {', '.join(sorted(differing))}",
+                f"the log was begun with other settings: {', '.join(sorted(differing))}",
                 where=str(self._path),
                 mend="run with the same, or name another log",
             )

@@ -66,7 +66,7 @@ class Episode:
                         found[agent.label].append(outcome)
                     self.on_turn()
         except BudgetReached as reached:
-            stopped = str(reached)
+            stopped = f"{reached.what} ({reached.where})"
         except Stopped:
             stopped = "interrupted"
         finally:

@@ -63,6 +63,7 @@ class LoggedEndpoint:
         key = self._key(ask)
         logged = self._log.find(key)
         if logged is not None:
+            self._spending.met(self._place.role, logged["usage"])
             return _replayed(logged)
         try:
             with self._spending.reserved(self._place.role, estimate(ask)):
@@ -106,6 +107,7 @@ class LoggedEndpoint:
         said = {"text": reply.text, "outcome": str(reply.outcome), "detail": reply.detail}
         self._record(key, ask, {**said, "metered": reply.usage is not None}, usage)
         self._spending.spent(self._place.role, usage)
+        self._spending.met(self._place.role, usage)
 
     def _record(self, key: str, ask: Ask, reply: Record, usage: Mapping[str, int]) -> None:
         record = {

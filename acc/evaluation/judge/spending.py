@@ -66,6 +66,8 @@ class Spending:
         self.usage: Counter[str] = Counter()
         self.money = 0.0
         self.calls: Counter[str] = Counter()
+        self._met: Counter[str] = Counter()
+        self._met_money = 0.0
 
     @property
     def tokens(self) -> int:
@@ -98,6 +100,19 @@ class Spending:
             self.usage.update(usage)
             self.money += self.budget.money_of(role, usage)
             self.calls[role] += 1
+
+    def met(self, role: str, usage: Mapping[str, int]) -> None:
+        """Count a call that the turns so far needed, whether it was paid now or by an earlier run."""
+        with self._mutex:
+            self._met.update(usage)
+            self._met_money += self.budget.money_of(role, usage)
+
+    def expected(self, share: float) -> tuple[int, float]:
+        """Tokens and money of the whole, where the turns so far are ``share`` of it; at the least
+        what is spent already."""
+        with self._mutex:
+            tokens = round((self._met["input"] + self._met["output"]) / share)
+            return max(self.tokens, tokens), max(self.money, self._met_money / share)
 
     def _check(self, tokens: int, money: float) -> None:
         bounds = self.budget
