@@ -63,13 +63,22 @@ class ProposedItem(BaseModel):
 
 
 class Retirement(BaseModel):
-    """A prior item that no longer holds. Pinned ones need a cited quote (law 7)."""
+    """A prior item that no longer holds. Pinned ones need a cited quote (law 7).
+
+    Attributes:
+        id: The item.
+        cites: Observations that end it.
+        quote: Words of theirs.
+        doubt: Why the compressor that asked for it takes the quote not to be meant for a pinned
+            item, which then stays; or empty. No model writes it: it is not on the wire.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     cites: tuple[str, ...] = ()
     quote: str = ""
+    doubt: str = ""
 
     _cleaned = field_validator("*", mode="before")(_clean)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ class Price:
         cached: For what it read out of the provider's prompt cache; as ``input`` if None.
 
     Raises:
-        ConfigurationError: A negative price.
+        ConfigurationError: A price that is negative, endless or no number.
     """
 
     input: float
@@ -26,7 +27,8 @@ class Price:
     cached: float | None = None
 
     def __post_init__(self) -> None:
-        if not all(value >= 0 for value in (self.input, self.output, self.cached or 0.0)):
+        given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
+        if not all(_is_price(value) for value in given):
             raise ConfigurationError(
                 "a price is negative or no number", where="Price", mend="per million tokens, from 0"
             )
@@ -38,6 +40,10 @@ class Price:
         rate = self.input if self.cached is None else self.cached
         money = (read - cached) * self.input + cached * rate + wrote * self.output
         return round(money / 1_000_000, 9)
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
 
 
 def _count(usage: Mapping[str, int], kind: str) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from acc.errors import ConfigurationError
@@ -25,7 +27,13 @@ def test_a_count_that_cannot_be_is_no_error() -> None:
     assert Price(1.0, 1.0).of({"input": 10**400}) > 0
 
 
-@pytest.mark.parametrize("price", [(-1.0, 1.0), (1.0, -1.0), (1.0, 1.0, -1.0), (float("nan"), 1.0)])
-def test_a_negative_price_is_a_configuration_error(price: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    "price",
+    [
+        (-1.0, 1.0), (1.0, -1.0), (1.0, 1.0, -1.0), (float("nan"), 1.0), (float("inf"), 1.0),
+        ("2", 8.0), (1.0, None), (1.0, 2.0, "free"),
+    ],
+)  # fmt: skip
+def test_what_is_no_price_is_a_configuration_error(price: tuple[Any, ...]) -> None:
     with pytest.raises(ConfigurationError):
         Price(*price)

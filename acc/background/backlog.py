@@ -36,30 +36,37 @@ class Backlog:
         self._in_all = in_all
         self._lock = Lock()
         self._lanes: dict[str, _Lane] = {}
-        self._known: OrderedDict[str, Finished] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], Finished] = OrderedDict()
         self._steps: OrderedDict[str, deque[Step]] = OrderedDict()
         self._mended: dict[str, list[BaseException]] = {}
 
-    def of(self, state: State) -> Finished | None:
-        """The finished turn that ``state`` carries as the last, if it is known."""
+    def of(self, key: str, state: State) -> Finished | None:
+        """The finished turn that ``state`` of a thread carries as the last, if it is known.
+
+        Two threads that begin with the same words carry equal states, and no common turns.
+        """
         with self._lock:
-            return self._known.get(state.hash)
+            return self._known.get((key, state.hash))
 
     def know(self, state: State, job: Finished) -> None:
         """From now on ``state`` carries ``job`` as its last turn."""
         with self._lock:
-            self._known[state.hash] = job
+            self._known[job.thread.key, state.hash] = job
             self._forget()
 
     def offer(self, job: Finished) -> Future[None] | None:
-        """Take ``job`` in; or, where there is no room, what to wait for before trying again.
+        """Take ``job`` in, once; or, where there is no room, what to wait for before trying again.
 
         Raises:
             BaseException: There is no room, and what stopped the thread's commits is this.
         """
         with self._lock:
+            if job.step is not None:
+                return None
             lane = self._lanes.setdefault(job.thread.key, _Lane())
             head = lane.jobs[0] if lane.jobs else None
+            if job in lane.jobs:
+                return None
             if head is not None and len(lane.jobs) >= self._a_thread:
                 if head.error is not None and not lane.is_running:
                     head.is_told = True

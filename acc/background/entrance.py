@@ -69,7 +69,7 @@ class Entrance:
                 mend="make one: Turn.said(text) or Turn.from_messages(messages)",
             )
         prior = self._memory.load(state)
-        job = self.backlog.of(prior)
+        job = self.backlog.of(who.key, prior)
         if job is None:
             prior, jobs = carried(self._memory, who, prior)
             job = self.backlog.take_up(jobs)
@@ -116,9 +116,12 @@ class Entrance:
         )  # fmt: skip
 
     def store(self, entry: Entry, decision: Sequence[Observation]) -> Finished:
-        """Store the finished turn and claim it: from here on a crash loses nothing of it."""
+        """Store the finished turn and claim it: from here on a crash loses nothing of it.
+
+        A turn that was finished before, as by a graph's node that is run again, is that one.
+        """
         self.check_open()
-        before = self.backlog.of(entry.state)
+        before = self.backlog.of(entry.thread.key, entry.state)
         turn = Turn.model_validate(
             {**dict(entry.turn), "observations": (*entry.turn.observations, *decision)}
         )
@@ -130,7 +133,9 @@ class Entrance:
             branch, numbered, _ = self._memory.log_of(entry.thread).begin(place, turn)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
-        return Finished(entry.thread, numbered, branch.name, place, before)
+        job = Finished(entry.thread, numbered, branch.name, place, before)
+        known = self.backlog.of(job.thread.key, job.standing(self._memory.settings.policy))
+        return known or job
 
     def failed(self, job: Finished, error: BaseException) -> None:
         """A commit raised: whoever wants to be told of it is told, or the next entry."""

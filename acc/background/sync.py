@@ -157,6 +157,11 @@ class BackgroundMemory:
             self._pool.shutdown(wait=False)
             self._entrance.released()
 
+    @property
+    def memory(self) -> MemoryController:
+        """What commits."""
+        return self._memory
+
     def _work(self, key: str) -> None:
         if self._entrance.backlog.start(key):
             self._pool.submit(self._commit_all, key)

@@ -80,6 +80,11 @@ class AsyncBackgroundMemory:
         finally:
             self._entrance.released()
 
+    @property
+    def memory(self) -> AsyncMemoryController:
+        """What commits."""
+        return self._memory
+
     def _work(self, key: str) -> None:
         task = self._tasks.get(key)
         if task is not None and task.get_loop().is_closed():

@@ -39,11 +39,13 @@ from acc.cli.options import (
     RepairOption,
     ReportOption,
     SchemaOption,
+    SchemasOption,
     ServerOption,
     StyleOption,
     ThreadOption,
     TurnsOption,
     schema_class,
+    schema_classes,
     server_address,
     token_price,
     tool_channel,
@@ -166,7 +168,7 @@ def verify(
     head: Annotated[
         str, typer.Option("--head", metavar="HASH", help="The newest state's hash, kept elsewhere.")
     ] = "",
-    schema: SchemaOption = None,
+    schema: SchemasOption = None,
     max_tokens: BoundOption = None,
     json: JsonOption = False,
 ) -> Work:
@@ -174,7 +176,7 @@ def verify(
     from acc.cli.verify import verify_logs as work
 
     return lambda: work(
-        memory, thread, head=head, schema=schema_class(schema), max_tokens=max_tokens, as_json=json
+        memory, thread, head=head, schemas=schema_classes(schema), max_tokens=max_tokens, as_json=json
     )
 
 
@@ -212,7 +214,7 @@ def doctor(
     json: JsonOption = False,
 ) -> Work:
     """Tell what works and what does not: installation and memory, or a model's endpoint."""
-    if endpoint:
+    if endpoint or model:
         from acc.cli.doctor_endpoint import examine_endpoint
 
         return lambda: examine_endpoint(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +41,14 @@ MENDS: Mapping[Outcome, str] = {
     Outcome.WRONG_SHAPE: "the model does not keep to a schema, not even as text: name a stronger one",
     Outcome.BAD_REQUEST: "the endpoint refuses any request: see what it says",
 }
+_TLS = re.compile(r"\b(?:SSL|TLS|certificate)", re.IGNORECASE)
+_MEND_TLS = (
+    "let the address begin with http:// where the server speaks no TLS; else give this machine the "
+    "certificate of who signed the server's (SSL_CERT_FILE)"
+)
+_ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):(?:\d+/|\d{4,5}$)|[^:]+/v1/?$")
+"""Host and port, or what ends in /v1, and no scheme: "llama3:8b" and "org/model" are names."""
+
 _REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 
 
@@ -69,6 +78,14 @@ def examine_endpoint(
 def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
     from acc.compressors.openai import OpenAIEndpoint
 
+    if not endpoint:
+        what = f"no endpoint is named for the model {model!r}"
+        yield Finding("bad", what, "acc doctor --endpoint MODEL asks OPENAI_BASE_URL")
+        return
+    if _ADDRESS.match(endpoint):
+        what = f"{endpoint!r} is no model's name, but an address without its beginning"
+        yield Finding("bad", what, f"--endpoint http://{endpoint}, or https://")
+        return
     url = endpoint if "://" in endpoint else ""
     name = model or ("" if url else endpoint.removeprefix("openai:"))
     try:
@@ -118,7 +135,7 @@ def _first_listed(client: OpenAI) -> str:
         meant = translated(error, where)
         if isinstance(meant, AccError):
             raise meant from error
-        mend = MENDS.get(meant.outcome, "name the model (--model NAME)")
+        mend = _mend(meant.outcome, meant.detail, "name the model (--model NAME)")
         raise ConfigurationError(
             f"the endpoint does not list its models: {meant.outcome.value}: {meant.detail}",
             where=where,
@@ -127,6 +144,11 @@ def _first_listed(client: OpenAI) -> str:
     if not listed:
         raise no_such_model(where, "it lists none")
     return listed[0]
+
+
+def _mend(outcome: Outcome, detail: str, otherwise: str) -> str:
+    is_tls = outcome is Outcome.CONNECTION_REFUSED and _TLS.search(detail)
+    return _MEND_TLS if is_tls else MENDS.get(outcome, otherwise)
 
 
 def _of_rung(tried: Tried) -> Finding:
@@ -140,7 +162,7 @@ def _of_rung(tried: Tried) -> Finding:
 def _of_end(found: Probe) -> Finding:
     if found.rung is None:
         last = found.tried[-1]
-        mend = MENDS.get(last.outcome, "see what it says, and the server's own log")
+        mend = _mend(last.outcome, last.detail, "see what it says, and the server's own log")
         return Finding("bad", found.in_words, mend)
     said = f"{found.where}: {IN_WORDS[found.rung]}"
     if found.rung in (Rung.JSON_SCHEMA, Rung.TOOL):

@@ -11,7 +11,7 @@ model.py           the loops that make the calls; model_settings.py
 compression.py     what is asked, and what is made of the answers: one repair, one smaller input
 prompt.py          the prompt; fencing.py, input_budget.py, idle.py
 answers.py         the JSON in an answer
-judging.py         whether it can be meant
+judging.py         whether it can be meant; lifting_quotes.py, whether the end of a rule can
 outcomes.py        the name of each way in which it ends
 endpoint.py        what stands between this and an SDK
 ladder.py          how an endpoint is held to the schema; probing.py finds out

@@ -74,5 +74,18 @@ def _named(name: str, settings: dict[str, Any]) -> Compressor:
 
 
 def _is_chat_model(model: Any) -> bool:
+    """Whether it is a chat model of LangChain, or one with settings or fallbacks around it."""
     models = sys.modules.get("langchain_core.language_models")
-    return models is not None and isinstance(model, models.BaseChatModel)
+    inner, around = model, 0
+    while models is not None and inner is not None and around < _MOST_AROUND:
+        if isinstance(inner, models.BaseChatModel):
+            return True
+        inner, around = (
+            getattr(inner, "bound", None) or getattr(inner, "runnable", None),
+            around + 1,
+        )
+    return False
+
+
+_MOST_AROUND = 8
+"""Layers that are looked through: with_config, with_retry, with_fallbacks, bind."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from acc.compressors.answers import NoJson, json_in
 from acc.compressors.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Message, Reply
 from acc.compressors.input_budget import left_out, size, within_budget
 from acc.compressors.judging import Fault, fault_in
+from acc.compressors.lifting_quotes import doubted
 from acc.compressors.outcomes import WORTH_REPAIRING, Account, Outcome
 from acc.compressors.prompt import Prompt, Reading
 from acc.errors import CompressionError, ConfigurationError
@@ -87,12 +88,14 @@ class Compression:
         cut = within_budget(self._whole, budget)
         self._budget = min(budget, size(cut))
         self.ledger.left_out = left_out(self._whole, cut)
-        messages = tuple(self._prompt(cut))
+        given = self._prompt(cut)
+        messages = _messages(given)
         if not messages:
             raise ConfigurationError(
-                "the prompt has no messages",
+                f"the prompt has no messages, but {str(given)[:80]!r}",
                 where="ModelSettings.prompt",
-                mend="return the stable part as the first message, and what changes after it",
+                mend="return a list of acc.compressors.endpoint.Message(role, text), the stable part "
+                "first, and what changes after it",
             )
         self._instruction = messages[0].text
         return messages
@@ -118,6 +121,7 @@ class Compression:
             return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))
         except (CompressionError, ValidationError) as error:
             return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
+        proposal = doubted(proposal, self._whole)
         fault = fault_in(proposal, self._whole, self._instruction)
         usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
         return Judged(proposal if usable else None, fault)
@@ -159,6 +163,14 @@ class Compression:
         """The account, as it stands."""
         version = getattr(self._prompt, "version", type(self._prompt).__name__)
         return self.ledger.account(outcome, model=self._endpoint.model, prompt=str(version))
+
+
+def _messages(given: object) -> tuple[Message, ...]:
+    """The messages that a prompt is made of; none where it is anything else."""
+    if isinstance(given, str | Message) or not isinstance(given, Iterable):
+        return ()
+    found = tuple(given)
+    return found if all(isinstance(message, Message) for message in found) else ()
 
 
 @lru_cache(maxsize=64)

@@ -25,7 +25,10 @@ LEAST_LOST = 4
 ECHO = 2 / 3
 """Share of an item's content words that stand in the instruction alone and make it an echo."""
 
-_MENDABLE = (Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.TOO_LONG, Reason.MALFORMED)
+_MENDABLE = (
+    Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
+    Reason.MALFORMED,
+)  # fmt: skip
 
 
 class Fault(NamedTuple):

@@ -50,7 +50,7 @@ class LangChainEndpoint:
 
     def __init__(self, model: str | BaseChatModel) -> None:
         named = isinstance(model, str)
-        self._chat: Any = _made(model) if isinstance(model, str) else model
+        self._chat: Any = _whole(_made(model) if isinstance(model, str) else model)
         self.model = model if isinstance(model, str) else _name_of(model)
         repeats = getattr(self._chat, "max_retries", 0)
         self.retries_itself = not named and (repeats is None or repeats > 0)
@@ -104,9 +104,7 @@ class LangChainEndpoint:
     def _asked(self, call: Call) -> Any:
         """The model, held to the schema by ``call.rung``."""
         if call.rung == Rung.STRUCTURED:
-            schema = {"title": NAME, "description": "The proposal.", **call.ask.schema}
-            way = {"method": "function_calling"} if _is_openai(self._chat) else {}
-            return self._chat.with_structured_output(schema, include_raw=True, **way)
+            return self._structured(call)
         bound: dict[str, Any] = {}
         if getattr(self._chat, "max_tokens", 0) is None:  # it has a bound, and the user set none
             bound["max_tokens"] = call.ask.limit
@@ -114,6 +112,15 @@ class LangChainEndpoint:
             schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
             bound["response_format"] = {"type": "json_schema", "json_schema": schema}
         return self._chat.bind(**bound) if bound else self._chat
+
+    def _structured(self, call: Call) -> Any:
+        schema = {"title": NAME, "description": "The proposal.", **call.ask.schema}
+        way = {"method": "function_calling"} if _is_openai(self._chat) else {}
+        try:
+            return self._chat.with_structured_output(schema, include_raw=True, **way)
+        except Exception as error:  # the model has no such thing; nothing was sent
+            what = f"no structured output: {type(error).__name__}: {error}"
+            raise CallFailed(Outcome.BAD_REQUEST, what) from error
 
 
 def _made(name: str) -> Any:
@@ -135,6 +142,13 @@ def _made(name: str) -> Any:
             mend="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
             "(OPENAI_BASE_URL names the endpoint)",
         ) from error
+
+
+def _whole(model: Any) -> Any:
+    """The model answering whole: a streamed answer mostly comes without its usage."""
+    if getattr(model, "streaming", False) is True and hasattr(model, "model_copy"):
+        return model.model_copy(update={"streaming": False})
+    return model
 
 
 def _name_of(model: Any) -> str:

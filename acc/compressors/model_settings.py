@@ -56,18 +56,24 @@ class ModelSettings:
     def __post_init__(self) -> None:
         wrong = {
             f"mode {self.mode!r}": self.mode not in get_args(Mode),
-            "a deadline or timeout of nothing": not (self.deadline > 0 and self.timeout > 0),
-            "an output of nothing": self.max_output_tokens is not None
-            and self.max_output_tokens < 1,
-            "an input of nothing": self.input_chars < 1,
+            f"a deadline of {self.deadline!r}": not _is_time(self.deadline),
+            f"a timeout of {self.timeout!r}": not _is_time(self.timeout),
+            f"an output of {self.max_output_tokens!r}": self.max_output_tokens is not None
+            and not _is_count(self.max_output_tokens),
+            f"an input of {self.input_chars!r}": not _is_count(self.input_chars),
+            f"the guidance {self.guidance!r}": not isinstance(self.guidance, str),
             "guidance beside a prompt of your own": bool(self.guidance and self.prompt),
             "a prompt that cannot be called": not (self.prompt is None or callable(self.prompt)),
+            f"the price {self.price!r}": not isinstance(self.price, Price | None),
+            f"the retries {self.retries!r}": not isinstance(self.retries, Retries),
+            f"skip_idle {self.skip_idle!r}": not isinstance(self.skip_idle, bool),
         }
         if said := [what for what, is_wrong in wrong.items() if is_wrong]:
             raise ConfigurationError(
                 f"the model cannot be asked with {said[0]}",
                 where="ModelSettings",
-                mend='mode "revise" or "rewrite", positive numbers, and either guidance or a prompt',
+                mend='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
+                "and either guidance or a prompt",
             )
 
     @classmethod
@@ -78,6 +84,18 @@ class ModelSettings:
             ConfigurationError: An unknown one, or a value that makes no sense.
         """
         return settings_of(cls, changed, "what else an endpoint takes goes into its own arguments")
+
+
+LONGEST_WAIT = 86_400.0
+"""Seconds that a deadline or time-out may be at the most: a day."""
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value <= LONGEST_WAIT
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def output_bound(policy: Policy, mode: Mode) -> int:

@@ -144,7 +144,7 @@ class OpenAIEndpoint:
         try:
             answer = create(**self._arguments(call, seconds))
         except Exception as error:
-            raise translated(error, self.where) from error
+            raise self._told(error) from error
         return reply_of(_plain(answer), self._api)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
@@ -155,8 +155,18 @@ class OpenAIEndpoint:
         try:
             answer = await create(**self._arguments(call, seconds))
         except Exception as error:
-            raise translated(error, self.where) from error
+            raise self._told(error) from error
         return reply_of(_plain(answer), self._api)
+
+    def _told(self, error: Exception) -> Exception:
+        """What ``error`` means; an argument that the SDK does not know will never be known."""
+        if isinstance(error, TypeError) and self._request and "argument" in str(error):
+            return ConfigurationError(
+                f"the request cannot be made: {error}",
+                where=f"request {sorted(self._request)}",
+                mend='what only this server takes goes into request={"extra_body": {...}}',
+            )
+        return translated(error, self.where)
 
     def _create(self, client: Any) -> Any:
         return client.chat.completions.create if self._api == "chat" else client.responses.create

@@ -24,7 +24,7 @@ class Clients:
         base_url: Address, for clients that are made here; else OPENAI_BASE_URL.
 
     Raises:
-        ConfigurationError: An address beside a client, which has its own.
+        ConfigurationError: No client, or an address beside one, which has its own.
     """
 
     def __init__(
@@ -36,6 +36,14 @@ class Clients:
                 where=model,
                 mend="give base_url, or a client made with it",
             )
+        for given in (client, async_client):
+            if not (given is None or hasattr(given, "chat") or hasattr(given, "responses")):
+                raise ConfigurationError(
+                    f"{type(given).__name__} is no client",
+                    where=model,
+                    mend="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
+                    "made of OPENAI_BASE_URL and OPENAI_API_KEY",
+                )
         is_async = type(client).__name__.startswith("Async")
         self._model = model
         self._sync = _without_retries(None if is_async else client)

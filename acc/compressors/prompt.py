@@ -23,7 +23,7 @@ from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Observation, Trust, Turn
 
-PROMPT_VERSION = "1"
+PROMPT_VERSION = "2"
 """Raised whenever the same turn would be asked about in other words."""
 
 
@@ -140,7 +140,22 @@ def _described(slot: SlotField, fields: dict[str, Any]) -> str:
     ]
     says = "; ".join(_field(slot, name, fields[name]) for name in slot.item.wire_fields())
     guidance = f" {rules.guidance}." if rules.guidance else ""
-    return f"{slot.name} ({', '.join(facts)}):{guidance} Fields: {says}."
+    return f"{slot.name} ({', '.join(facts)}):{guidance}{_shown(slot)} Fields: {says}."
+
+
+MOST_CUES = 6
+"""Cue words of a slot that the model is told; beside them it reads the slot's first example."""
+
+
+def _shown(slot: SlotField) -> str:
+    """Words by which to find what belongs in a slot, and one example, where it declares them."""
+    cues = ", ".join(slot.rules.cues[:MOST_CUES])
+    heard = f" Often said with: {cues}." if cues else ""
+    first = next(iter(slot.rules.examples), None)
+    if first is None:
+        return heard
+    gives = json.dumps(dict(first.fields), ensure_ascii=False)
+    return f"{heard} For example {json.dumps(first.text, ensure_ascii=False)} gives {gives}."
 
 
 def _field(slot: SlotField, name: str, schema: dict[str, Any]) -> str:

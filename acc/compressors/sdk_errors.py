@@ -52,10 +52,11 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
         return error
     chain = list(_chain(error))
     kinds = {kind.__name__ for e in chain for kind in type(e).__mro__}
-    said = " ".join(f"{type(e).__name__}: {e}" for e in chain)
+    said = " ".join(dict.fromkeys(f"{type(e).__name__}: {e}" for e in chain))
     detail = without_keys(" ".join(said.split()))[:600]
-    if _is_status(error) and "ContextOverflowError" not in kinds:
-        return failure_of(_refused(error, endpoint))
+    refused = next((e for e in chain if status_of(e)), None)
+    if refused is not None and "ContextOverflowError" not in kinds:
+        return failure_of(_refused(refused, endpoint))
     if kinds & _MISCONFIGURED:
         return ConfigurationError(
             f"the endpoint cannot be asked: {detail}",
@@ -82,9 +83,18 @@ def no_client(error: Exception, model: str) -> ConfigurationError:
     )
 
 
-def _is_status(error: Any) -> bool:
-    status = getattr(error, "status_code", None)
-    return isinstance(status, int) and getattr(error, "response", None) is not None
+def status_of(error: Any) -> int:
+    """The HTTP status that an error tells of, wherever its SDK keeps it; 0 if it tells of none.
+
+    OpenAI's and Anthropic's have ``status_code``, Google's ``code``, Mistral's ``http_status``,
+    those of HTTP clients a response, AWS's a mapping as response.
+    """
+    response = getattr(error, "response", None)
+    told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
+    told.append(getattr(response, "status_code", None))
+    if isinstance(response, Mapping):
+        told.append(_metadata(response).get("HTTPStatusCode"))
+    return next((n for n in told if type(n) is int and 400 <= n < 600), 0)
 
 
 def _refused(error: Any, endpoint: str) -> Refused:
@@ -96,8 +106,22 @@ def _refused(error: Any, endpoint: str) -> Refused:
     if param := body.get("param"):
         message = f"{message} (param {param})"
     code = body.get("code") or getattr(error, "code", None) or body.get("type") or ""
-    headers = dict(error.response.headers)
-    return Refused(error.status_code, str(code), message, headers, endpoint)
+    return Refused(status_of(error), str(code), message, _headers(error), endpoint)
+
+
+def _headers(error: Any) -> Mapping[str, str]:
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):
+        headers = _metadata(response).get("HTTPHeaders")
+    else:
+        headers = getattr(response, "headers", None)
+    items = headers.items() if isinstance(headers, Mapping) else ()
+    return {str(name): str(value) for name, value in items}
+
+
+def _metadata(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = response.get("ResponseMetadata")
+    return found if isinstance(found, Mapping) else {}
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

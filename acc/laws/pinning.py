@@ -46,7 +46,8 @@ class Ruling(NamedTuple):
 def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) -> None:
     """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn.
 
-    What the compressor itself doubts (`Retirement.doubt`) ends no pinned item. Setting an unpinned item aside to make room needs no reason.
+    What the compressor itself doubts (`Retirement.doubt`) ends no pinned item. Setting an
+    unpinned item aside to make room needs no reason.
     """
     for wanted in retirements:
         found = draft.find(wanted.id)

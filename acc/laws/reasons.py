@@ -22,6 +22,7 @@ class Reason(StrEnum):
     NOT_THIS_TURN = "not_this_turn"
     QUOTE_MISSING = "quote_missing"
     QUOTE_NOT_FOUND = "quote_not_found"
+    QUOTE_UNRELATED = "quote_unrelated"
     ENDORSES_LOWER = "endorses_lower"
     REPEATS_LOWER = "repeats_lower"
     OUTRANKED = "outranked"
@@ -65,7 +66,8 @@ REFUSALS = frozenset(
     {
         Reason.UNKNOWN_SLOT, Reason.UNKNOWN_ITEM, Reason.MALFORMED, Reason.TOO_LONG, Reason.UNCITED,
         Reason.UNTRUSTED, Reason.NOT_THIS_TURN, Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND,
-        Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER, Reason.OUTRANKED, Reason.FLOOD,
+        Reason.QUOTE_UNRELATED, Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER, Reason.OUTRANKED,
+        Reason.FLOOD,
     }
 )  # fmt: skip
 EVICTIONS = frozenset({Reason.EVICTED_PLACES, Reason.EVICTED_TOKENS})

@@ -106,6 +106,46 @@ def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
         assert "start the server" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("endpoint", "mend"),
+    [
+        ("127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+        ("localhost:8000", "http://localhost:8000"),
+        ("models.example.com/v1", "http://models.example.com/v1"),
+    ],
+)
+def test_an_address_without_its_beginning_is_no_model(
+    endpoint: str, mend: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["doctor", "--endpoint", endpoint]) == 1
+    assert mend in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("name", ["llama3:8b", "meta-llama/Llama-3.1-8B", "qwen2.5:72", "gpt-x"])
+def test_a_models_name_is_asked_for(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ModelServer(greets, capabilities=Capabilities(models=(name,))) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        assert run(["doctor", "--endpoint", name]) == 0
+    assert name in capsys.readouterr().out
+
+
+def test_a_server_without_tls_is_told_from_one_that_is_not_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with ModelServer(greets) as server:
+        url = server.base_url.replace("http:", "https:")
+        assert run(["doctor", "--endpoint", url, "--model", "m"]) == 1
+    assert "begin with http://" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_model_alone_needs_an_endpoint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["doctor", "--model", "gpt-x"]) == 1
+    assert "--endpoint MODEL" in one_line(capsys.readouterr().err)
+
+
 def test_the_key_and_the_model_are_those_of_the_environment(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import openai
 import pytest
-from asking import GOOD, TURN, InProcess, retries
+from asking import GOOD, TURN, InProcess, asking, retries, stepped
 
 from acc.compressors.choosing import as_compressor
 from acc.compressors.model import ModelCompressor
@@ -107,7 +109,10 @@ def test_a_missing_key_is_told_of_when_the_memory_is_opened(tmp_path: Path) -> N
     assert not (tmp_path / "memory").exists()
 
 
-@pytest.mark.parametrize("model", ["", 7, (), ("a", 1), object(), (None,), "nowhere:model"])
+@pytest.mark.parametrize(
+    "model",
+    ["", 7, (), ("a", 1), object(), (None,), "nowhere:model", ("http://127.0.0.1:1/v1", "m")],
+)
 def test_what_is_no_model_is_a_configuration_error(model: object) -> None:
     with pytest.raises(ConfigurationError, match="To mend: "):
         as_compressor(model)
@@ -127,11 +132,43 @@ def test_a_compressor_of_a_model_is_a_model() -> None:
     "changed",
     [{"mode": "both"}, {"prompt": "You are a compressor."}, {"deadline": 0},
      {"timeout": -1}, {"max_output_tokens": 0}, {"input_chars": 0},
-     {"modes": "revise"}, {"api": "completions"}],
+     {"modes": "revise"}, {"api": "completions"}, {"deadline": float("inf")}, {"deadline": "60"},
+     {"timeout": None}, {"max_output_tokens": 1.5}, {"input_chars": "many"}, {"guidance": None},
+     {"price": (2.0, 8.0)}, {"retries": 3}, {"skip_idle": "no"}],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_a_configuration_error(changed: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match="To mend: "):
         OpenAICompressor("m", **changed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "prompt", [lambda _: None, lambda _: [], lambda _: "You are.", lambda _: [{"role": "user"}]]
+)
+def test_a_prompt_that_is_none_is_a_configuration_error(prompt: Callable[..., object]) -> None:
+    asked = ModelCompressor(InProcess(lambda _: "{}"), prompt=prompt)
+    with pytest.raises(ConfigurationError, match="Message"):
+        update_state(None, TURN, compressor=asked)
+
+
+@pytest.mark.parametrize("how", ["sync", "async"])
+def test_an_argument_that_no_request_takes_is_a_configuration_error(how: str) -> None:
+    with ModelServer(lambda _: GOOD) as server:
+        asked = asking(server.base_url, f"{how} chat", request={"top_k": 1})
+        with pytest.raises(ConfigurationError, match="extra_body"):
+            stepped(asked, how=how)
+        asked = asking(server.base_url, f"{how} chat", request={"extra_body": {"top_k": 1}})
+        assert stepped(asked, how=how).outcome == "ok"
+
+
+def test_a_chat_model_with_something_around_it_is_one() -> None:
+    chat = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    model = chat.FakeListChatModel(responses=[json.dumps(GOOD)])
+    for around in (
+        model.bind(stop=["x"]),
+        model.with_config(tags=["a"]),
+        model.with_fallbacks([model]),
+    ):
+        assert len(update_state(None, TURN, model=around).state.constraints) == 1
 
 
 def _empty():  # type: ignore[no-untyped-def]

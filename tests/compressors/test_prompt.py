@@ -35,6 +35,7 @@ from acc.slots import Slot
 from acc.state import CompressedCognitiveState
 from acc.testing import ModelServer
 from acc.turn import Channel, Observation, Turn
+from acc_schemas.it_operations import ITOperationsState
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 
@@ -81,7 +82,7 @@ def test_the_prompt_reads_as_it_did() -> None:
     if os.environ.get("ACC_GOLDEN") == "write":
         file.write_text(said)
     assert said == file.read_text()
-    assert CompressorPrompt().version == "acc/1"
+    assert CompressorPrompt().version == "acc/2"
 
 
 def test_every_slot_and_field_is_explained() -> None:
@@ -94,6 +95,15 @@ def test_every_slot_and_field_is_explained() -> None:
         line = next(line for line in said.splitlines() if line.startswith(f"{name} ("))
         assert slot.rules.guidance in line
         assert all(field in line for field in slot.item.wire_fields())
+
+
+def test_cues_and_one_example_are_shown_where_a_slot_declares_them() -> None:
+    said = instruction(ITOperationsState)
+    line = next(line for line in said.splitlines() if line.startswith("changes ("))
+    assert "Often said with: change window, rollout, rollback, blast radius." in line
+    assert line.count("For example ") == 1
+    assert '"window": "Wed 02:00-04:00"' in line
+    assert "Often said with" not in instruction(CompressedCognitiveState)
 
 
 def test_the_modes_ask_for_different_things() -> None:
