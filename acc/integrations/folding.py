@@ -43,12 +43,17 @@ class Fold(NamedTuple):
         kept: The current turn as the model reads it: the agent's last reply where that is
             wanted, the user's message, then what is not folded, as providers accept it.
         mark: The mark once ``turn`` is committed.
+        said: The observations that the user's message makes in ``turn``; empty where an earlier
+            one took it in.
+        behind: How many observations of ``turn`` come after them.
     """
 
     turn: Turn | None
     role: list[BaseMessage]
     kept: list[BaseMessage]
     mark: Mark
+    said: tuple[Observation, ...] = ()
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,14 @@ class Folding:
         unfolded = [m for m in rest[after:] if not is_summary(m)]
         folded = self._read(unfolded)
         taken = [*said, *folded]
-        turn = Turn(observations=self.observed(taken)) if taken else None
+        heard, behind = self.observed(said), self.observed(folded)
+        turn = Turn(observations=(*heard, *behind)) if taken else None
         through = taken[-1].id if taken else (mark or {}).get("through", user.id)
         before = rest[:current] if current is not None else []
         kept = [*self._reply(before), *healed([user, *unfolded[len(folded) :]])]
-        return Fold(turn, role, kept, {"id": user.id, "content": user.content, "through": through})
+        mark = {"id": user.id, "content": user.content, "through": through}
+        own = heard[len(heard) - len(self.observed([user])) :] if said else ()
+        return Fold(turn, role, kept, mark, own, len(behind))
 
     def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
         """What the agent said and did since the last commit, to be recorded before the next.
@@ -183,7 +191,8 @@ def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
 
 
 def _check(mark: Any) -> None:
-    whole = isinstance(mark, Mapping) and {"id", "content", "through"} <= mark.keys()
+    named = isinstance(mark, Mapping) and {"id", "through"} <= mark.keys()
+    whole = named and ("content" in mark or isinstance(mark.get("refs"), list))
     if mark is not None and not whole:
         raise StateError(
             "not a mark of how far the commits have come",

@@ -8,7 +8,7 @@ caller can write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
 from typing import Annotated, Any
 
@@ -36,21 +36,32 @@ class MemoryState(TypedDict, total=False):
     ccs_turn: dict[str, Any]
 
 
-def declare(node: Any, channels: Mapping[str, Any]) -> None:
+def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
     """Have ``node`` tell LangGraph that it reads and writes ``channels``.
 
     Args:
         node: An object with ``__call__(self, state, config)``; its hints become this node's own.
         channels: Type by name; one that the graph declares too keeps the graph's reducer.
+        paths: Names of methods ``(self, state)`` that a conditional edge calls.
     """
     schema = new_class("MemoryChannels", (TypedDict,), {"total": False}, _annotated(channels))
 
     def called(node: Any, state: Any, config: Any = None) -> Any:
         return type(node).__call__(node, state, config)
 
-    called.__annotations__ = {"state": schema}
-    # add_node looks for the hints of `node.__call__`; each instance has keys of its own.
-    node.__dict__["__call__"] = MethodType(called, node)
+    _bind(node, "__call__", called, schema)
+    for name in paths:
+
+        def chosen(node: Any, state: Any, *, name: str = name) -> Any:
+            return getattr(type(node), name)(node, state)
+
+        _bind(node, name, chosen, schema)
+
+
+def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -> None:
+    method.__annotations__ = {"state": schema}
+    # LangGraph looks for hints on the bound method; each instance has keys of its own.
+    node.__dict__[name] = MethodType(method, node)
 
 
 def read(state: Any, channel: str | None) -> Any:

@@ -20,8 +20,9 @@ from langgraph.runtime import Runtime
 
 from acc.errors import ConfigurationError
 from acc.integrations.folding import Folding
+from acc.integrations.held_state import HeldStates, hash_of, last_committed
 from acc.integrations.identity import Identify, Identity, thread_of
-from acc.integrations.messages import replacing
+from acc.integrations.messages import pruned
 from acc.integrations.progress import tell
 from acc.integrations.prompt_watch import watching
 from acc.integrations.read_back import recorded
@@ -102,7 +103,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.folding = Folding(
             channels=named, over=fold_over, counter=controller.settings.policy.counter
         )
-        self.adopt = adopt
+        self.held = HeldStates(controller.settings.policy, adopt)
         self.resume = resume
         self.tools = []
 
@@ -128,9 +129,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         thread = thread_of(config, self.identity)
         prior, look = self._look(state, thread)
         if look.turn is None:
-            return self._update(state, look, None)
+            return self._update(state, prior, look, None)
         step = stepped(self.controller, prior, look.turn, thread, config)
-        return self._update(state, look, step)
+        return self._update(state, prior, look, step)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """As `before_model`, off the event loop."""
@@ -138,9 +139,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         thread = thread_of(config, self.identity)
         prior, look = await asyncio.to_thread(self._look, state, thread)
         if look.turn is None:
-            return self._update(state, look, None)
+            return self._update(state, prior, look, None)
         step = await astepped(self.controller, prior, look.turn, thread, config)
-        return self._update(state, look, step)
+        return self._update(state, prior, look, step)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -183,20 +184,29 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _look(self, state: Any, thread: Thread) -> tuple[Prior, Look]:
-        prior = self._loaded(state)
+        notes, messages = _notes(state), state["messages"]
+        committed = last_committed(self.controller, thread)
+        prior = self.held.load(state.get("ccs"), notes.mark, committed=committed)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
-        notes, messages = _notes(state), state["messages"]
+        self.held.check_left(prior, notes.mark)
         gone = notes.gone(messages)
         found = recorded(self.controller, thread, prior, gone) if gone and prior else ()
         return prior, notes.look(messages, self.folding, begun=prior is not None, gone=found)
 
-    def _update(self, state: Any, look: Look, step: Step | None) -> dict[str, Any]:
-        update: dict[str, Any] = {"ccs_run": look.notes.dump()}
-        if [m.id for m in look.messages] != [m.id for m in state["messages"]]:
-            update["messages"] = replacing(look.messages)
+    def _update(self, state: Any, prior: Prior, look: Look, step: Step | None) -> dict[str, Any]:
+        after = step.state if step is not None else prior
+        update: dict[str, Any] = {}
+        notes = look.notes
+        if after is not None:
+            notes = notes.beside(after.hash)
+            if hash_of(state.get("ccs")) != after.hash:
+                update["ccs"] = self.held.canonical(after)
+        if notes.dump() != state.get("ccs_run"):
+            update["ccs_run"] = notes.dump()
+        if changed := pruned(state["messages"], look.messages):
+            update["messages"] = changed
         if step is not None:
-            update["ccs"] = step.state.canonical()
             tell(step, self.controller.settings.policy)
         return update
 
@@ -204,7 +214,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """The rendered state, and the request with it and the current turn."""
         notes = _notes(request.state)
         notes.check_unchanged(request.state["messages"], self.folding)
-        carried = self.controller.settings.policy.rendered(prior) if prior else ""
+        carried = self.held.rendered(prior) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
             messages=notes.view(request.messages),  # type: ignore[arg-type]
@@ -220,8 +230,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             self.controller.recorded(observations, prior, thread)
 
     def _loaded(self, state: Any) -> Prior:
-        raw, schema = state.get("ccs"), self.controller.settings.policy.schema
-        return None if raw is None else schema.load(raw, adopt=self.adopt)
+        return self.held.load(state.get("ccs"), _notes(state).mark)
 
 
 def _notes(state: Any) -> RunNotes:

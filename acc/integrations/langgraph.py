@@ -9,26 +9,27 @@ what a graph looks like around it, `acc.integrations.subgraph` for one inside an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage, SystemMessage
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from acc.errors import ConfigurationError
 from acc.integrations.folding import Fold, Folding
 from acc.integrations.graph_channels import declare, read
+from acc.integrations.held_state import COMMITTED, HeldStates, hash_of, last_committed
 from acc.integrations.identity import Identify, Identity, thread_of
-from acc.integrations.messages import as_messages, replacing, role_and_rest
+from acc.integrations.messages import pruned
 from acc.integrations.progress import tell
+from acc.integrations.prompting import joined, prompting, texts
 from acc.integrations.stepping import Controller, astepped, stepped
+from acc.integrations.users_message import brought_back, by_evidence, is_missing
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Channel, Trust
-
-Value = TypeVar("Value")
 
 
 class _Looked(NamedTuple):
@@ -46,7 +47,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
 
         START -> memory -> model -> tools -> memory
 
-    or as the ``pre_model_hook`` of `create_react_agent`. The model node reads
+    where ``add_conditional_edges("tools", node.due, {True: "memory", False: "model"})`` saves
+    the passes that would change nothing; or as the ``pre_model_hook`` of `create_react_agent`. The model node reads
     ``node.prompt(role)(state)``, or ``output_messages_key``.
 
     By default earlier turns are taken out of the channel. With ``prune=False`` it stays as it
@@ -110,17 +112,19 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
         self.folding = Folding(channels or {}, fold_over, counter, reply_chars)
+        self.held = HeldStates(controller.settings.policy, adopt)
         self._check()
         keys = (input_messages_key, output_messages_key)
-        typed = {key: list[Any] for key in keys if key}
-        declare(self, typed | {state_key: dict[str, Any], turn_key: dict[str, Any]})
+        typed: dict[str, Any] = {key: list[Any] for key in keys if key}
+        typed |= dict.fromkeys((state_key, turn_key), dict[str, Any])
+        declare(self, typed, paths=["due"])
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
         """As `invoke`; LangGraph reads off it which channels the node needs."""
         return self.invoke(state, config)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Commit what is due; returns the update of the channels.
+        """Commit what is due; returns what changes in the channels.
 
         Raises:
             ConfigurationError: The memory is an `AsyncMemoryController`, or the run names no thread.
@@ -146,6 +150,20 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             )
         return self._update(input, looked, step)
 
+    def due(self, state: Any) -> bool:
+        """Whether a pass would change anything: the condition of an edge that leads past the node.
+
+        Raises:
+            InputError: No user message, or one that cannot be read.
+        """
+        if self.output_messages_key:
+            return True  # the view is made anew for each call of the model
+        messages, mark = self._messages(state), read(state, self.turn_key)
+        if is_missing(mark, messages):
+            return True
+        fold = self.folding.look(messages, mark, begun=read(state, self.state_key) is not None)
+        return fold.turn is not None or bool(pruned(messages, [*fold.role, *fold.kept]))
+
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
         """What makes the model's prompt of the graph's state: also ``create_react_agent(prompt=)``.
 
@@ -153,17 +171,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         hands a node only what its schema names.
         """
 
-        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
-            shown = self.output_messages_key or self.input_messages_key
-            found = as_messages(self._there(shown, read(state, shown)))
-            ccs = self._there(self.state_key, self.loaded(state))
-            own, turn = role_and_rest(found)
-            spoken = [role, *(str(m.text) for m in own)]
-            if self.output_messages_key is None:
-                spoken.append(self.controller.settings.policy.rendered(ccs))
-            return [SystemMessage(_joined(spoken)), *turn]
-
-        return prompt
+        return prompting(self, role)
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
         """The state in its channel: validated, unedited or adopted; None where there is none yet.
@@ -171,52 +179,49 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         Raises:
             StateError: It is none, or was edited and ``adopt`` is None.
         """
-        raw = read(state, self.state_key)
-        schema = self.controller.settings.policy.schema
-        return None if raw is None else schema.load(raw, adopt=self.adopt)
+        return self.held.load(read(state, self.state_key), read(state, self.turn_key))
 
     def thread(self, config: RunnableConfig | None) -> Thread:
         """Whose thread a run works on."""
         return thread_of(ensure_config(config), self.identity)
 
-    def _there(self, channel: str, value: Value | None) -> Value:
-        if value is not None:
-            return value
-        raise ConfigurationError(
-            f"nothing in {channel!r}, from which the prompt is made",
-            where=f"node {self.name!r}",
-            mend=f"declare {channel} in the schema of the graph, and lead to the model through "
-            "the memory's node",
-        )
-
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config)
-        prior = self.loaded(state)
+        messages, mark = self._messages(state), read(state, self.turn_key)
+        committed = last_committed(self.controller, thread)
+        prior = self.held.load(read(state, self.state_key), mark, committed=committed)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
-        messages = read(state, self.input_messages_key) or ()
-        mark = read(state, self.turn_key)
-        return _Looked(thread, prior, self.folding.look(messages, mark, begun=prior is not None))
+        self.held.check_left(prior, mark)
+        if prior is not None and is_missing(mark, messages):
+            mark = brought_back(mark, self.controller, thread, prior)
+        fold = self.folding.look(messages, mark, begun=prior is not None)
+        return _Looked(thread, prior, fold)
+
+    def _messages(self, state: Any) -> Any:
+        return read(state, self.input_messages_key) or ()
 
     def _update(self, state: Any, looked: _Looked, step: Step | None) -> dict[str, Any]:
         """What changes in the channels."""
-        policy = self.controller.settings.policy
         fold = looked.fold
         after = step.state if step is not None else looked.prior
-        update: dict[str, Any] = {self.turn_key: fold.mark}
+        update: dict[str, Any] = {}
+        stored = step.turn if step is not None else None
+        mark = by_evidence(fold, stored, before := read(state, self.turn_key))
         if after is not None:
-            update[self.state_key] = after.canonical()
-        if self.prune:
-            kept = [*fold.role, *fold.kept]
-            if kept != read(state, self.input_messages_key):
-                update[self.input_messages_key] = replacing(kept)
+            mark = {**mark, COMMITTED: after.hash}
+            if hash_of(read(state, self.state_key)) != after.hash:
+                update[self.state_key] = self.held.canonical(after)
+        if mark != before:
+            update[self.turn_key] = mark
+        if self.prune and (changed := pruned(self._messages(state), [*fold.role, *fold.kept])):
+            update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            spoken = [self.role, *(str(m.text) for m in fold.role), policy.rendered(after)]
+            spoken = joined(self.role, *texts(fold.role), self.held.rendered(after))
             # No message object: LangGraph would show it in the user's stream of messages.
-            opening = {"role": "system", "content": _joined(spoken)}
-            update[self.output_messages_key] = [opening, *fold.kept]
+            update[self.output_messages_key] = [{"role": "system", "content": spoken}, *fold.kept]
         if step is not None:
-            tell(step, policy)
+            tell(step, self.controller.settings.policy)
         return update
 
     def _check(self) -> None:
@@ -234,7 +239,3 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
                 where=where,
                 mend="leave output_messages_key out to have the messages themselves pruned",
             )
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return "\n\n".join(part for part in parts if part)

@@ -138,6 +138,22 @@ def replacing(kept: Sequence[BaseMessage]) -> list[BaseMessage]:
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept]
 
 
+def pruned(before: Sequence[Any], kept: Sequence[BaseMessage]) -> list[BaseMessage]:
+    """The update that makes ``kept`` of ``before``; empty where they are the same.
+
+    It names what goes by its id, as long as what stays keeps its order and what is new comes
+    last: LangGraph's stream of messages shows whatever a node writes that it was not given, a
+    removal of all too.
+    """
+    held = {m.id: m for m in before if isinstance(m, BaseMessage) and m.id}
+    ids = [m.id for m in kept]
+    stay = [name for name in held if name in {*ids}]
+    if len(held) < len(before) or ids[: len(stay)] != stay or len({*ids}) < len(ids):
+        return replacing(kept)
+    gone = [RemoveMessage(id=name) for name in held if name not in {*ids}]
+    return [*gone, *(m for m in kept if m != held.get(str(m.id)))]
+
+
 def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
     """The system messages at the beginning, which are the agent's role, and the others."""
     places = (i for i, m in enumerate(messages) if not isinstance(m, SystemMessage))

@@ -7,13 +7,14 @@ from what its own past was, and from nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, StateError
 from acc.integrations.folding import Folding, Mark
+from acc.integrations.held_state import COMMITTED
 from acc.integrations.messages import (
     as_messages,
     healed,
@@ -60,8 +61,20 @@ class RunNotes:
 
     @classmethod
     def load(cls, raw: Mapping[str, Any] | None) -> RunNotes:
-        """The notes that `dump` made; empty ones for None."""
-        return cls(**raw) if raw else cls()
+        """The notes that `dump` made; empty ones for None.
+
+        Raises:
+            StateError: Somebody else made them.
+        """
+        if raw is None:
+            return cls()
+        if not _is_dumped(raw):
+            raise StateError(
+                "not the notes of how far an agent's runs have come",
+                where=f"keys {sorted(raw)}" if isinstance(raw, Mapping) else type(raw).__name__,
+                mend="leave the channel as the memory wrote it",
+            )
+        return cls(**raw)
 
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -73,6 +86,10 @@ class RunNotes:
         new = self.since(as_messages(messages))
         users = [m for m in new if is_users(m, folding.channels) and m.id not in self.written]
         return replace(self, users=tuple(str(m.id) for m in users))
+
+    def beside(self, state: str) -> RunNotes:
+        """The notes that stand beside the state of that hash."""
+        return replace(self, mark={**self.mark, COMMITTED: state}) if self.mark else self
 
     @property
     def user_id(self) -> str | None:
@@ -113,6 +130,7 @@ class RunNotes:
             InputError: No user message, or one that cannot be read.
         """
         whole = as_messages(messages)
+        self._check_user(whole)
         written, named = self.told_apart(whole, folding)
         fold = (replace(folding, over=0) if gone else folding).look(named, self.mark, begun=begun)
         own = {m.id: m for m in whole}
@@ -167,15 +185,38 @@ class RunNotes:
         _, named = self.told_apart(as_messages(messages), folding)
         for message in named:
             stored = self.shown.get(str(message.id))
-            rewritten = stored is not None and list(stored) != _identities(message, folding)
-            if self.mark and message.id == self.user_id:
-                rewritten = message.content != self.mark["content"]
-            if rewritten:
-                raise ConfigurationError(
-                    f"a middleware rewrote a {message.type} message after the memory took it in",
-                    where=f"message {message.id}; a user's first form is evidence by now",
-                    mend="list what redacts or rewrites messages before MemoryMiddleware",
-                )
+            if stored is not None and list(stored) != _identities(message, folding):
+                raise _rewritten(message)
+        self._check_user(named)
+
+    def _check_user(self, messages: Sequence[BaseMessage]) -> None:
+        for message in messages:
+            is_current = self.mark is not None and message.id == self.user_id
+            if is_current and self.mark and message.content != self.mark["content"]:
+                raise _rewritten(message)
+
+
+def _rewritten(message: BaseMessage) -> ConfigurationError:
+    return ConfigurationError(
+        f"a middleware rewrote a {message.type} message after the memory took it in",
+        where=f"message {message.id}; its first form is evidence by now",
+        mend="list the middleware that redacts or rewrites messages before MemoryMiddleware; what "
+        "the user corrects is a new message, under an id of its own",
+    )
+
+
+def _is_dumped(raw: Any) -> bool:
+    """Whether ``raw`` has the shape of what `RunNotes.dump` makes."""
+    if not isinstance(raw, Mapping) or not raw.keys() <= {f.name for f in fields(RunNotes)}:
+        return False
+    lists = (raw.get("users", []), raw.get("written", []))
+    shown, mark = raw.get("shown", {}), raw.get("mark")
+    return (
+        all(isinstance(names, list) for names in lists)
+        and isinstance(shown, Mapping)
+        and all(isinstance(keys, list) for keys in shown.values())
+        and (mark is None or {"id", "content", "through"} <= {*mark})
+    )
 
 
 def _identities(message: BaseMessage, folding: Folding) -> list[str]:

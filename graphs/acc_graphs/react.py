@@ -1,15 +1,16 @@
 """A ReAct agent with the memory in front of its reasoning (paper, Figure 4a).
 
-    memory -> reason -> act -> memory -> reason -> ... -> record
+    memory -> reason -> act -> (memory ->) reason -> ... -> record
 
 The memory commits before REASON, and again after ACT once the steps that the model has read
-outgrow a bound. The model reads the role, the Compressed Cognitive State and the current turn,
-never the transcript: earlier turns leave the channel when the next one is committed.
+outgrow a bound; with ``fold_over=0`` after each. The model reads the role, the Compressed
+Cognitive State and the current turn, never the transcript: earlier turns leave the channel when
+the next one is committed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -55,24 +56,33 @@ def build(
     remember = MemoryNode(memory, **options)
     chat = chat_model(model)
     bound = chat.bind_tools(list(tools)) if tools else chat
-    reason: Runnable[Any, Any] = RunnableLambda(remember.prompt(role)) | bound | _said
 
     # Callers hand in messages alone: a state of their own making would pass for the memory's.
     graph = StateGraph(MemoryState, input_schema=MessagesState)
     graph.add_node("memory", remember, retry_policy=RetryPolicy(retry_on=worth_retrying))
-    graph.add_node("reason", reason)
+    graph.add_node("reason", _reasoning(bound, remember.prompt(role)))
     graph.add_node("act", ToolNode(list(tools)))
     graph.add_node("record", RecordNode(remember))
     graph.add_edge(START, "memory")
     graph.add_edge("memory", "reason")
     graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: "record"})
-    graph.add_edge("act", "memory")
+    graph.add_conditional_edges("act", remember.due, {True: "memory", False: "reason"})
     graph.add_edge("record", END)
     return graph.compile(checkpointer=checkpointer)
 
 
-def _said(message: BaseMessage) -> dict[str, Any]:
-    return {"messages": [message]}
+def _reasoning(
+    model: Runnable[Any, BaseMessage], prompt: Callable[[MemoryState], list[BaseMessage]]
+) -> Runnable[MemoryState, dict[str, Any]]:
+    """The model's answer to its prompt, with ``invoke`` and ``ainvoke``."""
+
+    def reasoned(state: MemoryState) -> dict[str, Any]:
+        return {"messages": [model.invoke(prompt(state))]}
+
+    async def areasoned(state: MemoryState) -> dict[str, Any]:
+        return {"messages": [await model.ainvoke(prompt(state))]}
+
+    return RunnableLambda(reasoned, areasoned)
 
 
 async def make_graph() -> Graph:

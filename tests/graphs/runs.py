@@ -73,8 +73,9 @@ class Killer(BaseCallbackHandler):
 
     run_inline = True
 
-    def __init__(self, node: str) -> None:
+    def __init__(self, node: str, skip: int = 0) -> None:
         self._node = node
+        self._skip = skip
         self._run: UUID | None = None
 
     def on_chain_start(
@@ -82,7 +83,8 @@ class Killer(BaseCallbackHandler):
     ) -> None:
         named = more.get("name") == self._node
         if self._run is None and named and (metadata or {}).get("langgraph_node") == self._node:
-            self._run = run_id
+            self._skip -= 1
+            self._run = run_id if self._skip < 0 else None
 
     def on_chain_end(self, outputs: Any, *, run_id: UUID, **_: Any) -> None:
         if run_id == self._run:

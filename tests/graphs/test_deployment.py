@@ -55,7 +55,10 @@ def test_the_factories_share_one_memory_a_graph_however_often_they_are_called(
         makers = (react.make_graph, plan_execute_reflect.make_graph)
         return await asyncio.gather(*(make() for make in makers for _ in range(2)))
 
-    assert len(asyncio.run(twice())) == 4
+    made = asyncio.run(twice())
+    assert len(made) == 4
+    # A server refuses to start on a graph that brings a checkpointer of its own.
+    assert all(graph.checkpointer is None for graph in made)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["plan_execute_reflect", "react"]
     for memory in opened.values():
         memory.close()

@@ -6,11 +6,11 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
 from langchain_core.messages import (
     AIMessageChunk,
     BaseMessage,
     HumanMessage,
-    RemoveMessage,
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
@@ -42,9 +42,25 @@ def test_trap_the_compressors_tokens_and_the_state_leak_into_the_stream_of_messa
         for message, _ in graph.stream(given, CONFIG, stream_mode="messages"):
             streamed.append(message)
     assert inner.prompts
-    spoken = [m for m in streamed if not isinstance(m, RemoveMessage)]
-    assert all(isinstance(m, AIMessageChunk) for m in spoken)
-    assert "".join(str(m.text) for m in spoken) == "hello user" * 2
+    assert all(isinstance(m, AIMessageChunk) for m in streamed)  # no removal of what was committed
+    assert "".join(str(m.text) for m in streamed) == "hello user" * 2
+
+
+@pytest.mark.filterwarnings("ignore::langchain_core._api.beta_decorator.LangChainBetaWarning")
+def test_trap_the_newest_streaming_protocol_shows_the_same() -> None:
+    inner = ScriptedChatModel(script=lambda _: "SECRET TOKENS")
+
+    def compressor(*_: Any) -> Proposal:
+        inner.invoke("compress")
+        return Proposal(author="inner")
+
+    memory = MemoryController(MemoryArtifactStore(), compressor)
+    graph = agent(memory, ScriptedChatModel(script=lambda _: "hello"), checkpointer=InMemorySaver())
+    for n in range(2):
+        given = {"messages": [HumanMessage(f"{RULE} {n}")]}
+        run: Any = graph.stream_events(given, CONFIG, version="v3")
+        assert [str(message.text) for message in run.messages] == ["hello"]
+    assert inner.prompts
 
 
 def test_the_compressors_tokens_leak_in_no_asynchronous_stream_either() -> None:
