@@ -7,12 +7,14 @@ and not when an agent runs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, ForwardRef
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from acc.errors import SchemaError
 from acc.items import Item, Status
+from acc.slot_values import Problem, example_problems, value_problems
 from acc.slots import TAKEN_LETTERS, SlotField
 from acc.turn import Channel, Trust
 from acc.wire_fields import wire_field
@@ -25,9 +27,6 @@ LEAST_TOKENS = 64
 
 RETIRE = "retire"
 """What a proposal calls the items that end, beside its slots."""
-
-Problem = tuple[str, str]
-"""What is wrong, and how to mend it."""
 
 
 def check_slots(
@@ -42,10 +41,11 @@ def check_slots(
         SchemaError: A loosened or dropped slot, an item type that commit, wire or renderers
             could not work with, or pinned places that could never fit ``max_tokens``.
     """
-    problems = (
-        *_inheritance(slots, inherited),
-        *(problem for slot in slots.values() for problem in _of_slot(slot)),
-        *_bounds(slots.values(), max_tokens),
+    problems = chain(
+        chain.from_iterable(value_problems(slot.name, slot.rules) for slot in slots.values()),
+        _inheritance(slots, inherited),
+        chain.from_iterable(_of_slot(slot) for slot in slots.values()),
+        _bounds(slots.values(), max_tokens),
     )
     for what, mend in problems:
         raise SchemaError(what, where=state.__qualname__, mend=mend)
@@ -107,6 +107,9 @@ def _inheritance(
 
 
 def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
+    if not isinstance(max_tokens, int):
+        yield f"max_tokens is {max_tokens!r}", "give a whole number"
+        return
     if max_tokens < LEAST_TOKENS:
         yield f"max_tokens is {max_tokens}", f"give the state {LEAST_TOKENS} tokens or more"
     pinned = {s.name: s.rules.places for s in slots if s.rules.pinned}
@@ -127,7 +130,7 @@ def _of_slot(slot: SlotField) -> Iterator[Problem]:
     yield from _head_and_key(slot)
     yield from _taken_names(slot)
     yield from _wire(slot)
-    yield from _examples(slot)
+    yield from example_problems(slot)
 
 
 def _rules(slot: SlotField) -> Iterator[Problem]:
@@ -219,31 +222,6 @@ def _wire(slot: SlotField) -> Iterator[Problem]:
             wire_field(slot.item, name)
         except SchemaError as error:
             yield f"slot {slot.name!r}: {error.what}", error.mend
-
-
-def _examples(slot: SlotField) -> Iterator[Problem]:
-    for example in slot.rules.examples:
-        of = f"the example {example.text[:60]!r} of slot {slot.name!r}"
-        fields = dict(example.fields)
-        try:
-            slot.item.model_validate(fields)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, first["loc"])) or slot.item.__name__
-            yield f"{of} makes no item: {place}: {first['msg']}", "give the item's own fields"
-            continue
-        for name in (n for n in slot.item.wire_fields() if n in fields):
-            if not _is_said(slot, name, fields[name], example.text):
-                yield (
-                    f"{of} does not say its {name} {fields[name]!r}",
-                    "write the value as it stands in the words",
-                )
-
-
-def _is_said(slot: SlotField, name: str, value: Any, text: str) -> bool:
-    """Whether free text stands in the words; of a choice or a number it is a matter of reading."""
-    is_free = isinstance(value, str) and "enum" not in wire_field(slot.item, name)
-    return not is_free or str(value).casefold() in text.casefold()
 
 
 def _shown(value: Any) -> str:

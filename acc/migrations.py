@@ -134,6 +134,12 @@ def migrated(
 def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel], int]]:
     was = _versions(stored)
     lineage = {base.__name__: base for base in _lineage(state)}
+    if class_named(stored) not in lineage:
+        raise StateError(
+            f"stored under {stored!r}, which {state.__qualname__} does not descend from",
+            where=f"loading {state.__qualname__}",
+            mend="load it with that schema, or start another thread",
+        )
     for name, version in was.items():
         now = own_version(lineage[name]) if name in lineage else 0
         if version > now:

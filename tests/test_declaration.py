@@ -74,6 +74,21 @@ WRONG: dict[str, tuple[Any, str, str]] = {
     "an example that does not say it": (
         lambda: declared(Slot(places=2, examples=(Example("it failed", job="job 3", stage="failed"),))),
         "does not say its job 'job 3'", "as it stands in the words"),
+    "cues without their comma": (
+        lambda: declared(Slot(places=2, cues="hours")), "cues='hours'", 'cues=("hours",)'),  # type: ignore[arg-type]
+    "cues that can change": (
+        lambda: declared(Slot(places=2, cues=["hours"])), "cues=['hours']", "a tuple of words"),  # type: ignore[arg-type]
+    "an example without its comma": (
+        lambda: declared(Slot(places=2, examples=Example("job 3", job="job 3"))),  # type: ignore[arg-type]
+        "no tuple of Example", "examples=(Example(...),)"),
+    "places in words": (
+        lambda: declared(Slot(places="4")), "places='4'", "whole number"),  # type: ignore[arg-type]
+    "trust in words": (
+        lambda: declared(Slot(places=2, write="user")), "write='user'", "Trust.USER"),  # type: ignore[arg-type]
+    "no guidance at all": (
+        lambda: declared(Slot(places=2, guidance=None)), "guidance=None", "give a text"),  # type: ignore[arg-type]
+    "a bound in words": (
+        lambda: declared(Slot(places=2), max_tokens="800"), "max_tokens is '800'", "whole number"),
     "a version without a migration": (
         lambda: declared(Slot(places=2), schema_version=3), "no migration starts from 1", "acc schema diff"),
     "a version that is no number": (

@@ -53,3 +53,13 @@ def test_every_block_of_the_guide_is_run_or_read() -> None:
     assert set(kinds) == {("sh", False), ("text", False), ("python", True), ("toml", False)}
     (published,) = [text for kind, _, text in _blocks() if kind == "toml"]
     assert "acc.schemas" in tomllib.loads(published)["project"]["entry-points"]
+
+
+@pytest.mark.slow
+def test_the_figures_of_the_keyless_slots_are_those_of_the_benchmark() -> None:
+    score = GUIDE.parents[1] / "benchmarks" / "keyless" / "slots" / "score.py"
+    told = _ran(f"python {score} held free open", score.parent)
+    found = re.findall(r"^(\w+), all +(\d+) +([\d.]+) +([\d.]+) +(\d+ of \d+)$", told, re.M)
+    row = r"^\| [^|]*\(`(\w+)`[^|]*\| (\d+) \| ([\d.]+) \| ([\d.]+) \| (\d+ of \d+) \|$"
+    assert len(found) == 3
+    assert re.findall(row, GUIDE.read_text(encoding="utf-8"), re.M) == found

@@ -176,7 +176,12 @@ def verify(
     from acc.cli.verify import verify_logs as work
 
     return lambda: work(
-        memory, thread, head=head, schemas=schema_classes(schema), max_tokens=max_tokens, as_json=json
+        memory,
+        thread,
+        head=head,
+        schemas=schema_classes(schema),
+        max_tokens=max_tokens,
+        as_json=json,
     )
 
 

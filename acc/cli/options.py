@@ -53,6 +53,15 @@ SchemaOption = Annotated[
         help="The domain's state: a name of acc schema list, file.py, or module:Class.",
     ),
 ]
+SchemasOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--schema",
+        metavar="NAME",
+        help="A schema that commits were made under, where the record's own name cannot be loaded: "
+        "a name of acc schema list, file.py, or module:Class. Repeatable.",
+    ),
+]
 ServerOption = Annotated[
     str | None,
     typer.Option(
@@ -127,6 +136,17 @@ def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
     from acc.schema.catalog import schema_named
 
     return schema_named(name) if name else None
+
+
+def schema_classes(names: list[str] | None) -> list[type[CompressedCognitiveState]]:
+    """What several ``--schema`` name.
+
+    Raises:
+        ConfigurationError: One is no state class that can be imported.
+    """
+    from acc.schema.catalog import schema_named
+
+    return [schema_named(name) for name in names or ()]
 
 
 def tool_channel(given: str) -> tuple[str, Channel]:

@@ -11,7 +11,13 @@ from acc.errors import InputError
 from acc.migrations import own_version
 from acc.schema.catalog import Schema, published, schema_named
 from acc.schema.checking import advice, stored_state
-from acc.schema.differences import Difference, differences, document_named, version_of
+from acc.schema.differences import (
+    Difference,
+    differences,
+    document_named,
+    open_questions,
+    version_of,
+)
 from acc.schema.documents import as_text, state_document
 from acc.schema.pages import (
     FIELD_HEADINGS,
@@ -135,13 +141,15 @@ def compare_schemas(old: str, new: str, *, as_json: bool = False) -> None:
     """Tell what changed, and what a migration must answer."""
     before, after = document_named(old), document_named(new)
     found = differences(before, after)
+    asked = len(open_questions(before, after))
     since, until = version_of(before), version_of(after)
     if as_json:
-        told_json({"from": since, "to": until, "changes": [d._asdict() for d in found]})
+        changes = [difference._asdict() for difference in found]
+        told_json({"from": since, "to": until, "to_answer": asked, "changes": changes})
         return
     for difference in found:
         print("\n".join(_lines(difference)))
-    print(_verdict(found, since, until))
+    print(_verdict(len(found), asked, since, until))
 
 
 def _lines(difference: Difference) -> list[str]:
@@ -153,8 +161,7 @@ def _lines(difference: Difference) -> list[str]:
     return lines
 
 
-def _verdict(found: Sequence[Difference], since: int, until: int) -> str:
-    asked = sum(1 for difference in found if difference.question)
+def _verdict(found: int, asked: int, since: int, until: int) -> str:
     if not found:
         return "no difference that a stored state could feel"
     if not asked:

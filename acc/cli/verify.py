@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from acc.cli.opening import policy_of
 from acc.cli.screen import told_json
-from acc.cli.threads import LoggedThread, logged_thread, logged_threads
+from acc.cli.threads import LoggedThread, Record, logged_thread, logged_threads
 from acc.errors import AuditError, InputError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
@@ -18,7 +19,7 @@ def verify_logs(
     thread: str | None,
     *,
     head: str = "",
-    schema: type[CompressedCognitiveState] | None = None,
+    schemas: Sequence[type[CompressedCognitiveState]] = (),
     max_tokens: int | None = None,
     as_json: bool = False,
 ) -> None:
@@ -28,7 +29,8 @@ def verify_logs(
         memory: The folder.
         thread: Its name; None for all.
         head: Hash of the state that must be the newest.
-        schema: The only schema that commits may have been made under; by default their own.
+        schemas: Schemas that commits may have been made under, beside the one that each record
+            names: those of files, and earlier versions of a class.
         max_tokens: The only bound likewise.
         as_json: Tell it in JSON.
 
@@ -39,7 +41,7 @@ def verify_logs(
     if head and len(found) != 1:
         mend = "name the thread (--thread NAME)"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), mend=mend)
-    counts = [_recomputed(each, head, schema, max_tokens) for each in found]
+    counts = [_recomputed(each, head, schemas, max_tokens) for each in found]
     if as_json:
         told_json([
             {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
@@ -58,7 +60,7 @@ def verify_logs(
 def _recomputed(
     logged: LoggedThread,
     head: str,
-    schema: type[CompressedCognitiveState] | None,
+    schemas: Sequence[type[CompressedCognitiveState]],
     max_tokens: int | None,
 ) -> tuple[int, int]:
     policies: dict[str, Policy] = {}
@@ -67,8 +69,7 @@ def _recomputed(
         for record in logged.log.records():
             if (fingerprint := record["policy"]["fingerprint"]) not in seen:
                 seen.add(fingerprint)
-                policy = policy_of(record, schema=schema, max_tokens=max_tokens)
-                policies[policy.fingerprint] = policy
+                policies |= _policies(record, schemas, max_tokens)
         redacted: list[int] = []
         return verify(logged.log, policies, head=head, redacted=redacted), len(redacted)
     except (KeyError, TypeError, AttributeError) as error:
@@ -77,3 +78,20 @@ def _recomputed(
             where=str(logged.log.path),
             mend="restore the log from a backup",
         ) from error
+
+
+def _policies(
+    record: Record,
+    schemas: Sequence[type[CompressedCognitiveState]],
+    max_tokens: int | None,
+) -> dict[str, Policy]:
+    """By fingerprint, the policies that a record may have been made under.
+
+    Those of ``schemas``, if one of them is the record's; else that of the schema it names.
+    """
+    given = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
+    found = {policy.fingerprint: policy for policy in given}
+    if record["policy"]["fingerprint"] not in found:
+        own = policy_of(record, max_tokens=max_tokens)
+        found[own.fingerprint] = own
+    return found

@@ -86,7 +86,7 @@ def _imported(module: str, name: str) -> ModuleType:
         return import_module(module)
     except SchemaError:
         raise
-    except Exception as error:  # importing runs whatever stands in the module
+    except (Exception, SystemExit) as error:  # importing runs whatever stands in the module
         raise _unimportable(error, name) from error
 
 
@@ -108,7 +108,7 @@ def _module_of(file: Path) -> ModuleType:
     sys.modules[file.stem] = module  # pydantic looks annotations up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[file.stem]
         if isinstance(error, SchemaError):
             raise
@@ -150,7 +150,7 @@ def _only(module: ModuleType, name: str) -> Schema:
     )
 
 
-def _unimportable(error: Exception, name: str) -> ConfigurationError:
+def _unimportable(error: Exception | SystemExit, name: str) -> ConfigurationError:
     return ConfigurationError(
         f"the schema cannot be imported: {type(error).__name__}: {error}",
         where=name,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from acc.compress import wire_schema
+from acc.compressors.rules.domain import unread_examples
 from acc.errors import InputError
 from acc.schema.catalog import Schema
 from acc.schema.pages import own_slots
@@ -21,7 +22,7 @@ TOKENS_A_PLACE = 12
 
 def advice(schema: Schema) -> list[str]:
     """What an expert would change, a line each; empty where nothing."""
-    return [*_told(schema), *_letters(schema), *_room(schema), *_cost(schema)]
+    return [*_told(schema), *_examples(schema), *_letters(schema), *_room(schema), *_cost(schema)]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
@@ -52,6 +53,18 @@ def _told(schema: Schema) -> Iterator[str]:
             and slot.name not in CompressedCognitiveState.slots()
         ):
             yield f"slot {slot.name} has neither cues nor examples: the keyless rules cannot fill it"
+
+
+def _examples(schema: Schema) -> Iterator[str]:
+    """What the keyless rules learn nothing from; slots of the generic state have rules of their own."""
+    for slot in own_slots(schema):
+        if slot.name in CompressedCognitiveState.slots():
+            continue
+        for example in unread_examples(slot):
+            yield (
+                f"slot {slot.name}: of {example.text!r} the keyless rules would not make this item: write it as one "
+                "sentence that says every value, with words between them that are said each time"
+            )
 
 
 def _letters(schema: Schema) -> Iterator[str]:

@@ -16,6 +16,9 @@ from acc.wire_fields import wire_field
 Row = tuple[str, ...]
 
 SLOT_HEADINGS = ("slot", "holds", "places", "written by", "kept", "what belongs there")
+MOST_EXAMPLES = 2
+"""Examples of a slot that the page and the prompt show; the JSON Schema has them all."""
+
 FIELD_HEADINGS = ("item", "field", "says", "is")
 
 
@@ -82,7 +85,7 @@ def _section(schema: Schema) -> Iterator[str]:
     yield from _markdown(SLOT_HEADINGS, slot_rows(slots))
     yield ""
     yield from _markdown(FIELD_HEADINGS, field_rows(slots))
-    examples = [(slot.name, e) for slot in slots for e in slot.rules.examples]
+    examples = [(slot.name, e) for slot in slots for e in slot.rules.examples[:MOST_EXAMPLES]]
     if examples:
         yield ""
         yield from (

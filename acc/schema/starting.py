@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import keyword
 import re
+import sys
 from pathlib import Path
 
 from acc.errors import InputError
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}
+"""Modules that a file of the same name would stand in front of."""
 
 _SCHEMA = '''\
 """{title}: what an agent of this domain carries from turn to turn."""
@@ -69,6 +73,10 @@ class {state}(CompressedCognitiveState):
             letter="y",
             guidance="what the user agreed to, with its terms",
             cues=("agreed", "is fine"),
+            examples=(  # sentences by which the keyless rules, and a model, learn what belongs here
+                Example("A refund is fine, up to 50 EUR", subject="refund", terms="up to 50 EUR"),
+                Example("We agreed on a refund up to 50 EUR", subject="refund", terms="up to 50 EUR"),
+            ),
         ),
     ]
 '''
@@ -76,7 +84,7 @@ class {state}(CompressedCognitiveState):
 _TEST = '''\
 """The {name} schema: a later case replaces an earlier one, and a document agrees to nothing."""
 
-from acc import Channel, Observation, Proposal, Turn
+from acc import Channel, Observation, Policy, Proposal, Turn, update_state
 from acc.commit import commit
 from {name} import {state}
 
@@ -103,6 +111,14 @@ def test_a_turn_is_committed_under_the_schema() -> None:
     assert [(c.case, c.stage) for c in state.cases] == [("Case 4711", "closed")]
 
 
+def test_the_keyless_rules_fill_it_from_what_is_stated() -> None:
+    said = "Case 4711 is waiting for the customer. Is case 4712 closed? A refund is fine, up to 50 EUR."
+    state = update_state(None, Turn.said(said), policy=Policy(schema={state})).state
+    assert isinstance(state, {state})
+    assert [(c.case, c.stage) for c in state.cases] == [("Case 4711", "waiting")]
+    assert [(a.subject, a.terms) for a in state.agreements] == [("refund", "up to 50 EUR")]
+
+
 def test_a_stored_state_loads() -> None:
     state = {state}.empty()
     assert {state}.load(state.canonical()) == state
@@ -119,9 +135,9 @@ def start(name: str, folder: Path) -> tuple[Path, Path]:
     Raises:
         InputError: No such name, or a file is there already.
     """
-    if not _NAME.fullmatch(name):
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
-            f"{name!r} is no name of a module",
+            f"{name!r} is no name of a module{' of yours' * (name in _TAKEN)}",
             where="acc schema new",
             mend="write it as field_service",
         )

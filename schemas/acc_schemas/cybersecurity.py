@@ -8,7 +8,7 @@ from acc.items import Item, Line, Name, OptionalLine, OptionalName
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Trust
-from acc_schemas.approvals import Approval
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 TLP = Literal["RED", "AMBER+STRICT", "AMBER", "GREEN", "CLEAR"]
 """Traffic light protocol 2.0: with whom something may be shared."""
@@ -108,12 +108,53 @@ class CybersecurityState(CompressedCognitiveState):
             cues=("indicator", "C2", "malicious", "TLP", "hash", "beacon"),
             examples=(
                 Example(
-                    "TLP:AMBER. 203.0.113[.]7 is malicious, beacons every 60 s",
+                    "203.0.113[.]7 is malicious, beacons every 60 s",
                     indicator="203.0.113[.]7",
                     kind="ip",
                     assessment="malicious",
-                    tlp="AMBER",
                     seen="beacons every 60 s",
+                ),
+                Example(
+                    "203.0.113[.]7 is malicious, TLP:RED",
+                    indicator="203.0.113[.]7",
+                    kind="ip",
+                    assessment="malicious",
+                    tlp="RED",
+                ),
+                Example(
+                    "cdn.example[.]top is suspicious, first seen 2 May",
+                    indicator="cdn.example[.]top",
+                    kind="domain",
+                    assessment="suspicious",
+                    seen="first seen 2 May",
+                ),
+                Example(
+                    "cdn.example[.]top is malicious, TLP:RED",
+                    indicator="cdn.example[.]top",
+                    kind="domain",
+                    assessment="malicious",
+                    tlp="RED",
+                ),
+                Example(
+                    "hxxps://example[.]top/a is malicious, first seen 2 May",
+                    indicator="hxxps://example[.]top/a",
+                    kind="url",
+                    assessment="malicious",
+                    seen="first seen 2 May",
+                ),
+                Example(
+                    "9f2c01b7a4e5d6839f2c01b7a4e5d683 is malicious, the dropper of 2 May",
+                    indicator="9f2c01b7a4e5d6839f2c01b7a4e5d683",
+                    kind="file_hash",
+                    assessment="malicious",
+                    seen="the dropper of 2 May",
+                ),
+                Example(
+                    "billing@example[.]top is suspicious, sent the invoice",
+                    indicator="billing@example[.]top",
+                    kind="email",
+                    assessment="suspicious",
+                    seen="sent the invoice",
                 ),
             ),
         ),
@@ -131,6 +172,21 @@ class CybersecurityState(CompressedCognitiveState):
                 Example(
                     "198.51.100.4 is ours, the vulnerability scanner",
                     indicator="198.51.100.4",
+                    reason="the vulnerability scanner",
+                ),
+                Example(
+                    "198.51.100.4 is known good, the vulnerability scanner",
+                    indicator="198.51.100.4",
+                    reason="the vulnerability scanner",
+                ),
+                Example(
+                    "198.51.100.4 is a false positive, the vulnerability scanner",
+                    indicator="198.51.100.4",
+                    reason="the vulnerability scanner",
+                ),
+                Example(
+                    "scan.example.org is ours, the vulnerability scanner",
+                    indicator="scan.example.org",
                     reason="the vulnerability scanner",
                 ),
             ),
@@ -151,6 +207,30 @@ class CybersecurityState(CompressedCognitiveState):
                     state="compromised",
                     role="a laptop of payroll",
                 ),
+                Example(
+                    "We contained FIN-LT-22, a laptop of payroll",
+                    asset="FIN-LT-22",
+                    state="contained",
+                    role="a laptop of payroll",
+                ),
+                Example(
+                    "FIN-LT-22 is isolated, a laptop of payroll",
+                    asset="FIN-LT-22",
+                    state="contained",
+                    role="a laptop of payroll",
+                ),
+                Example(
+                    "FIN-LT-22 is reimaged, a laptop of payroll",
+                    asset="FIN-LT-22",
+                    state="eradicated",
+                    role="a laptop of payroll",
+                ),
+                Example(
+                    "svc_backup is compromised, an account of the backup",
+                    asset="svc_backup",
+                    state="compromised",
+                    role="an account of the backup",
+                ),
             ),
         ),
     ]
@@ -161,13 +241,19 @@ class CybersecurityState(CompressedCognitiveState):
             evict=45,
             letter="m",
             guidance="ATT&CK techniques by number, only where evidence shows them",
-            cues=("T1",),
+            cues=("T1", "ATT&CK", "technique"),
             examples=(
                 Example(
-                    "T1566.001, a macro in invoice.docm",
+                    "T1566.001 is initial access, a macro in invoice.docm",
                     technique="T1566.001",
                     tactic="initial_access",
                     evidence="a macro in invoice.docm",
+                ),
+                Example(
+                    "T1059.001 (execution), powershell from a macro",
+                    technique="T1059.001",
+                    tactic="execution",
+                    evidence="powershell from a macro",
                 ),
             ),
         ),
@@ -182,7 +268,19 @@ class CybersecurityState(CompressedCognitiveState):
             cues=("isolate", "block", "revoke", "reset", "reimage"),
             examples=(
                 Example(
-                    "We could isolate FIN-LT-22; payroll stops until Thursday",
+                    "We could isolate FIN-LT-22, payroll stops until Thursday",
+                    action="isolate FIN-LT-22",
+                    stage="proposed",
+                    side_effect="payroll stops until Thursday",
+                ),
+                Example(
+                    "We should revoke the sessions, payroll stops until Thursday",
+                    action="revoke the sessions",
+                    stage="proposed",
+                    side_effect="payroll stops until Thursday",
+                ),
+                Example(
+                    "I will isolate FIN-LT-22, payroll stops until Thursday",
                     action="isolate FIN-LT-22",
                     stage="proposed",
                     side_effect="payroll stops until Thursday",
@@ -205,6 +303,12 @@ class CybersecurityState(CompressedCognitiveState):
                     custodian="Kim",
                     integrity="sha256 9f2c",
                 ),
+                Example(
+                    "Disk image FIN-LT-22.raw is held by Kim, sha256 9f2c",
+                    evidence="FIN-LT-22.raw",
+                    custodian="Kim",
+                    integrity="sha256 9f2c",
+                ),
             ),
         ),
     ]
@@ -220,7 +324,19 @@ class CybersecurityState(CompressedCognitiveState):
             examples=(
                 Example(
                     "The regulator has to be told by Friday 09:00",
-                    party="The regulator",
+                    party="regulator",
+                    due="Friday 09:00",
+                    stage="open",
+                ),
+                Example(
+                    "We have to notify the regulator by Friday 09:00",
+                    party="regulator",
+                    due="Friday 09:00",
+                    stage="open",
+                ),
+                Example(
+                    "The report to the regulator is due Friday 09:00",
+                    party="regulator",
                     due="Friday 09:00",
                     stage="open",
                 ),
@@ -235,7 +351,7 @@ class CybersecurityState(CompressedCognitiveState):
             evict=85,
             letter="b",
             guidance="actions of containment, disclosure or recovery that the user approved or refused",
-            cues=("approve", "go ahead", "do not isolate"),
+            cues=("do not isolate", *APPROVAL_CUES),
             examples=(
                 Example(
                     "Isolate FIN-LT-22, approved, after 18:00",
@@ -243,6 +359,7 @@ class CybersecurityState(CompressedCognitiveState):
                     answer="given",
                     terms="after 18:00",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]

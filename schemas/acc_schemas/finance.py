@@ -10,7 +10,7 @@ from acc.items import Item, Line, Name, OptionalLine, OptionalName
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Observation, Trust
-from acc_schemas.approvals import Approval
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 
 class Figure(Item):
@@ -114,6 +114,14 @@ class FinanceState(CompressedCognitiveState):
                     amount="EUR 4.21m",
                     basis="preliminary",
                 ),
+                Example(
+                    "DE GmbH has revenue of EUR 4.21m for Q3, preliminary",
+                    measure="revenue",
+                    entity="DE GmbH",
+                    period="Q3",
+                    amount="EUR 4.21m",
+                    basis="preliminary",
+                ),
             ),
         ),
     ]
@@ -132,6 +140,12 @@ class FinanceState(CompressedCognitiveState):
                     scope="group",
                     threshold="EUR 250k",
                     basis="5% of profit before tax",
+                ),
+                Example(
+                    "The threshold for receivables is EUR 250k, 5% of the balance",
+                    scope="receivables",
+                    threshold="EUR 250k",
+                    basis="5% of the balance",
                 ),
             ),
         ),
@@ -153,6 +167,13 @@ class FinanceState(CompressedCognitiveState):
                     due="4 October, 18:00",
                     stage="open",
                 ),
+                Example(
+                    "The cut-off of accounts payable for September is 4 October, 18:00",
+                    process="accounts payable",
+                    period="September",
+                    due="4 October, 18:00",
+                    stage="open",
+                ),
             ),
         ),
     ]
@@ -166,12 +187,26 @@ class FinanceState(CompressedCognitiveState):
             cues=("difference", "unreconciled", "variance"),
             examples=(
                 Example(
-                    "Account 1200 has EUR 18,400 in transit, a late bank file",
+                    "Account 1200 is off by EUR 18,400: deposits in transit, a late bank file",
                     account="1200",
-                    item="in transit",
+                    item="deposits in transit",
                     amount="EUR 18,400",
                     stage="explained",
                     explanation="a late bank file",
+                ),
+                Example(
+                    "Account 1200 has a difference of EUR 18,400",
+                    account="1200",
+                    item="difference",
+                    amount="EUR 18,400",
+                    stage="open",
+                ),
+                Example(
+                    "Account 1200 has a difference of EUR 18,400, still open",
+                    account="1200",
+                    item="difference",
+                    amount="EUR 18,400",
+                    stage="open",
                 ),
             ),
         ),
@@ -194,6 +229,22 @@ class FinanceState(CompressedCognitiveState):
                     stage="drafted",
                     preparer="Ana",
                 ),
+                Example(
+                    "JE-881 is posted: debit 6400, credit 2310, EUR 52,000",
+                    entry="JE-881",
+                    debit="6400",
+                    credit="2310",
+                    amount="EUR 52,000",
+                    stage="posted",
+                ),
+                Example(
+                    "I drafted JE-881, debit 6400, credit 2310, EUR 52,000",
+                    entry="JE-881",
+                    debit="6400",
+                    credit="2310",
+                    amount="EUR 52,000",
+                    stage="drafted",
+                ),
             ),
         ),
     ]
@@ -211,6 +262,16 @@ class FinanceState(CompressedCognitiveState):
                     assumption="a EUR/USD rate of 1.08",
                     standing="proposed",
                 ),
+                Example(
+                    "Let's assume a EUR/USD rate of 1.08",
+                    assumption="a EUR/USD rate of 1.08",
+                    standing="proposed",
+                ),
+                Example(
+                    "We agreed to assume a EUR/USD rate of 1.08",
+                    assumption="a EUR/USD rate of 1.08",
+                    standing="agreed",
+                ),
             ),
         ),
     ]
@@ -222,7 +283,7 @@ class FinanceState(CompressedCognitiveState):
             evict=86,
             letter="y",
             guidance="sign-offs and refusals of the user, by entry or report, with limits",
-            cues=("sign off", "approve", "waive"),
+            cues=("waive", *APPROVAL_CUES),
             examples=(
                 Example(
                     "JE-881 is approved, up to EUR 52,000",
@@ -230,6 +291,7 @@ class FinanceState(CompressedCognitiveState):
                     answer="given",
                     terms="up to EUR 52,000",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]

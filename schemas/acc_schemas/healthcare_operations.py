@@ -8,8 +8,15 @@ from acc.items import Item, Name, OptionalLine, OptionalName
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Trust
-from acc_schemas.approvals import Approval
-from acc_schemas.diagnosis import Cause, Check
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
+from acc_schemas.diagnosis import (
+    CAUSE_CUES,
+    CAUSE_EXAMPLES,
+    CHECK_CUES,
+    CHECK_EXAMPLES,
+    Cause,
+    Check,
+)
 from acc_schemas.identifiers import OptionalUnidentifiedLine, UnidentifiedLine, UnidentifiedName
 
 
@@ -19,7 +26,7 @@ class Feed(Item):
     key = ("feed",)
     head = "feed"
     feed: UnidentifiedName
-    standard: Name
+    standard: OptionalName = ""
     flow: Literal["flowing", "delayed", "stopped", "replaying"]
     backlog: OptionalName = ""
 
@@ -88,6 +95,19 @@ class HealthcareOperationsState(CompressedCognitiveState):
                     flow="delayed",
                     backlog="1,200 messages",
                 ),
+                Example(
+                    "The ADT feed, HL7 v2.5.1, has stopped, 1,200 messages wait",
+                    feed="ADT feed",
+                    standard="HL7 v2.5.1",
+                    flow="stopped",
+                    backlog="1,200 messages",
+                ),
+                Example(
+                    "The ADT feed is flowing, HL7 v2.5.1",
+                    feed="ADT feed",
+                    standard="HL7 v2.5.1",
+                    flow="flowing",
+                ),
             ),
         ),
     ]
@@ -107,6 +127,14 @@ class HealthcareOperationsState(CompressedCognitiveState):
                     data_window="2 to 4 May",
                     finding="unknown segment ZPI",
                 ),
+                Example(
+                    "lab-ingest-3 is on hold: unknown segment ZPI, data of 2 to 4 May",
+                    job="lab-ingest-3",
+                    stage="on_hold",
+                    data_window="2 to 4 May",
+                    finding="unknown segment ZPI",
+                ),
+                Example("We reran lab-ingest-3", job="lab-ingest-3", stage="running"),
             ),
         ),
     ]
@@ -122,6 +150,12 @@ class HealthcareOperationsState(CompressedCognitiveState):
                 Example(
                     "Lab results in the ED arrive late, the ED phones the lab",
                     process="Lab results in the ED",
+                    risk="delay",
+                    workaround="the ED phones the lab",
+                ),
+                Example(
+                    "The ward gets lab results late, the ED phones the lab",
+                    process="lab results",
                     risk="delay",
                     workaround="the ED phones the lab",
                 ),
@@ -145,6 +179,13 @@ class HealthcareOperationsState(CompressedCognitiveState):
                     hours="07:00-19:00",
                     permits="read-only diagnostics",
                 ),
+                Example(
+                    "The maintenance window at Northside is Sunday 02:00-05:00, restarts allowed",
+                    site="Northside",
+                    kind="maintenance_window",
+                    hours="Sunday 02:00-05:00",
+                    permits="restarts allowed",
+                ),
             ),
         ),
     ]
@@ -165,6 +206,20 @@ class HealthcareOperationsState(CompressedCognitiveState):
                     method="safe_harbor",
                     may_go="analytics only",
                 ),
+                Example(
+                    "labs_2026 is synthetic, anybody may have it",
+                    data_set="labs_2026",
+                    identifiability="synthetic",
+                    method="none",
+                    may_go="anybody may have it",
+                ),
+                Example(
+                    "labs_2026 is identified, treatment only",
+                    data_set="labs_2026",
+                    identifiability="identified",
+                    method="none",
+                    may_go="treatment only",
+                ),
             ),
         ),
     ]
@@ -175,15 +230,8 @@ class HealthcareOperationsState(CompressedCognitiveState):
             evict=30,
             letter="l",
             guidance="diagnostics that were run, with what they showed; read-only ones in clinic hours",
-            cues=("checked", "queried"),
-            examples=(
-                Example(
-                    "Checked the parser version: 3.4.1 on all nodes",
-                    check="the parser version",
-                    result="normal",
-                    finding="3.4.1 on all nodes",
-                ),
-            ),
+            cues=CHECK_CUES,
+            examples=CHECK_EXAMPLES,
         ),
     ]
     causes: Annotated[
@@ -193,14 +241,8 @@ class HealthcareOperationsState(CompressedCognitiveState):
             evict=57,
             letter="v",
             guidance="the hypotheses in question, never as more than is shown; keep what was ruled out",
-            cues=("root cause", "suspect", "ruled out"),
-            examples=(
-                Example(
-                    "We suspect the vendor's schema change",
-                    cause="the vendor's schema change",
-                    standing="suspected",
-                ),
-            ),
+            cues=CAUSE_CUES,
+            examples=CAUSE_EXAMPLES,
         ),
     ]
     approvals: Annotated[
@@ -211,7 +253,7 @@ class HealthcareOperationsState(CompressedCognitiveState):
             evict=85,
             letter="y",
             guidance="interventions that the user approved or refused, with window and limits",
-            cues=("approve", "go ahead"),
+            cues=APPROVAL_CUES,
             examples=(
                 Example(
                     "Replay of the ADT feed is approved after 19:00",
@@ -219,6 +261,7 @@ class HealthcareOperationsState(CompressedCognitiveState):
                     answer="given",
                     terms="after 19:00",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]

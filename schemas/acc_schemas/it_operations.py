@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from acc.items import Item, Line, Name, OptionalLine, OptionalName
+from acc.items import Item, Name, OptionalLine, OptionalName
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Trust
-from acc_schemas.approvals import Approval
-from acc_schemas.diagnosis import Cause, Check
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
+from acc_schemas.diagnosis import (
+    CAUSE_CUES,
+    CAUSE_EXAMPLES,
+    CHECK_CUES,
+    CHECK_EXAMPLES,
+    Cause,
+    Check,
+)
 
 
 class Incident(Item):
@@ -31,7 +38,7 @@ class AffectedService(Item):
     head = "service"
     service: Name
     health: Literal["down", "degraded", "at_risk", "recovered"]
-    symptom: Line
+    symptom: OptionalLine = ""
     impact: OptionalLine = ""
 
 
@@ -59,7 +66,7 @@ class ITOperationsState(CompressedCognitiveState):
             evict=55,
             letter="v",
             guidance="services known to be affected, by their name; impact: who feels it",
-            cues=("down", "degraded", "unavailable", "5xx", "recovered"),
+            cues=("down", "degraded", "unavailable", "5xx", "recovered", "outage"),
             examples=(
                 Example(
                     "checkout is degraded: p95 at 4.2s, card payments in EU fail",
@@ -67,6 +74,43 @@ class ITOperationsState(CompressedCognitiveState):
                     health="degraded",
                     symptom="p95 at 4.2s",
                     impact="card payments in EU fail",
+                ),
+                Example(
+                    "search is down: 503 on all nodes, nobody can find orders",
+                    service="search",
+                    health="down",
+                    symptom="503 on all nodes",
+                    impact="nobody can find orders",
+                ),
+                Example(
+                    "search is unavailable: 503 on all nodes",
+                    service="search",
+                    health="down",
+                    symptom="503 on all nodes",
+                ),
+                Example(
+                    "search is slow: p95 at 4.2s",
+                    service="search",
+                    health="degraded",
+                    symptom="p95 at 4.2s",
+                ),
+                Example(
+                    "search is back to normal: no errors since 10:00",
+                    service="search",
+                    health="recovered",
+                    symptom="no errors since 10:00",
+                ),
+                Example(
+                    "search has recovered: no errors since 10:00",
+                    service="search",
+                    health="recovered",
+                    symptom="no errors since 10:00",
+                ),
+                Example(
+                    "search is at risk: disk at 93 %",
+                    service="search",
+                    health="at_risk",
+                    symptom="disk at 93 %",
                 ),
             ),
         ),
@@ -82,11 +126,36 @@ class ITOperationsState(CompressedCognitiveState):
             cues=("change window", "rollout", "rollback", "blast radius"),
             examples=(
                 Example(
-                    "CHG-4412 is approved for Wed 02:00-04:00; it can drop open sessions",
+                    "CHG-4412 is approved for Wed 02:00-04:00, it can drop open sessions",
                     change="CHG-4412",
                     window="Wed 02:00-04:00",
                     stage="approved",
                     blast_radius="can drop open sessions",
+                ),
+                Example(
+                    "CHG-4412 runs Wed 02:00-04:00",
+                    change="CHG-4412",
+                    window="Wed 02:00-04:00",
+                    stage="approved",
+                ),
+                Example(
+                    "CHG-4412 is proposed for Wed 02:00, rollback by redeploying 3.1",
+                    change="CHG-4412",
+                    window="Wed 02:00",
+                    stage="proposed",
+                    rollback="redeploying 3.1",
+                ),
+                Example(
+                    "The window of CHG-4412 is Wed 02:00-04:00",
+                    change="CHG-4412",
+                    window="Wed 02:00-04:00",
+                    stage="proposed",
+                ),
+                Example(
+                    "We rolled back CHG-4412 on Wed 03:10",
+                    change="CHG-4412",
+                    window="Wed 03:10",
+                    stage="rolled_back",
                 ),
             ),
         ),
@@ -101,11 +170,46 @@ class ITOperationsState(CompressedCognitiveState):
             cues=("incident", "severity", "commander"),
             examples=(
                 Example(
-                    "INC-7731 is a sev2, Dana commands; next update 14:30",
+                    "INC-7731 is a sev2, Dana commands, next update 14:30",
                     incident="INC-7731",
                     severity="sev2",
                     phase="investigating",
                     commander="Dana",
+                    next_update="14:30",
+                ),
+                Example(
+                    "We have INC-7731, a sev2",
+                    incident="INC-7731",
+                    severity="sev2",
+                    phase="investigating",
+                ),
+                Example(
+                    "We have INC-7731, it's a sev2",
+                    incident="INC-7731",
+                    severity="sev2",
+                    phase="investigating",
+                ),
+                Example(
+                    "INC-7731 was raised as a sev2",
+                    incident="INC-7731",
+                    severity="sev2",
+                    phase="investigating",
+                ),
+                Example(
+                    "INC-7731 is resolved", incident="INC-7731", severity="unset", phase="resolved"
+                ),
+                Example(
+                    "Dana commands INC-7731",
+                    incident="INC-7731",
+                    severity="unset",
+                    phase="investigating",
+                    commander="Dana",
+                ),
+                Example(
+                    "Next update for INC-7731 is at 14:30",
+                    incident="INC-7731",
+                    severity="unset",
+                    phase="investigating",
                     next_update="14:30",
                 ),
             ),
@@ -118,15 +222,8 @@ class ITOperationsState(CompressedCognitiveState):
             evict=30,
             letter="l",
             guidance="diagnostics that were run, with what they showed",
-            cues=("checked", "ran", "measured"),
-            examples=(
-                Example(
-                    "Checked keepalive on node-7: 5s, upstream has 60s",
-                    check="keepalive on node-7",
-                    result="abnormal",
-                    finding="5s, upstream has 60s",
-                ),
-            ),
+            cues=CHECK_CUES,
+            examples=CHECK_EXAMPLES,
         ),
     ]
     causes: Annotated[
@@ -136,15 +233,8 @@ class ITOperationsState(CompressedCognitiveState):
             evict=56,
             letter="w",
             guidance="causes in question, never as more than is shown; keep what was ruled out",
-            cues=("root cause", "suspect", "ruled out"),
-            examples=(
-                Example(
-                    "DNS is ruled out: resolution takes 2 ms",
-                    cause="DNS",
-                    standing="ruled_out",
-                    because="resolution takes 2 ms",
-                ),
-            ),
+            cues=CAUSE_CUES,
+            examples=CAUSE_EXAMPLES,
         ),
     ]
     approvals: Annotated[
@@ -155,7 +245,7 @@ class ITOperationsState(CompressedCognitiveState):
             evict=85,
             letter="y",
             guidance="what the user approved or refused, by change or action, with window and limits",
-            cues=("approve", "go ahead", "not approved"),
+            cues=("not approved", *APPROVAL_CUES),
             examples=(
                 Example(
                     "CHG-4412 is approved, one node at a time",
@@ -163,6 +253,7 @@ class ITOperationsState(CompressedCognitiveState):
                     answer="given",
                     terms="one node at a time",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]

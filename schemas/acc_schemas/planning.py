@@ -8,7 +8,7 @@ from acc.items import Item, Line, Name, OptionalLine, Uncertainty
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Observation, Trust
-from acc_schemas.approvals import Approval
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 
 class PlanStep(Item):
@@ -86,14 +86,35 @@ class PlanningState(CompressedCognitiveState):
             evict=78,
             letter="h",
             guidance="steps committed to, and after which other; an executed one moves on to steps_done",
-            cues=("step", "then", "plan"),
+            cues=("step", "then", "plan", "done when"),
             examples=(
                 Example(
-                    "After the inventory, patch the gateway; done when the scan is clean",
+                    "After the inventory, patch the gateway, done when the scan is clean",
                     step="patch the gateway",
                     stage="planned",
                     after="the inventory",
                     done_when="the scan is clean",
+                ),
+                Example(
+                    "Next step: patch the gateway, done when the scan is clean",
+                    step="patch the gateway",
+                    stage="planned",
+                    done_when="the scan is clean",
+                ),
+                Example(
+                    "First step: list the gateways, done when all are counted",
+                    step="list the gateways",
+                    stage="active",
+                    done_when="all are counted",
+                ),
+                Example(
+                    "Patch the gateway is blocked, after the inventory",
+                    step="Patch the gateway",
+                    stage="blocked",
+                    after="the inventory",
+                ),
+                Example(
+                    "Step 2 is to patch the gateway", step="patch the gateway", stage="planned"
                 ),
             ),
         ),
@@ -112,6 +133,18 @@ class PlanningState(CompressedCognitiveState):
                     step="Inventory the gateways",
                     outcome="succeeded",
                     result="14 found, 3 unpatched",
+                ),
+                Example(
+                    "Patch the gateway failed: the image is too old",
+                    step="Patch the gateway",
+                    outcome="failed",
+                    result="the image is too old",
+                ),
+                Example(
+                    "Patch the gateway partly succeeded: 2 of 3",
+                    step="Patch the gateway",
+                    outcome="partly",
+                    result="2 of 3",
                 ),
             ),
         ),
@@ -132,6 +165,27 @@ class PlanningState(CompressedCognitiveState):
                     standing="rejected",
                     because="uploads need it",
                 ),
+                Example(
+                    "We rejected disabling the module because uploads need it",
+                    option="disabling the module",
+                    standing="rejected",
+                    because="uploads need it",
+                ),
+                Example(
+                    "I reject disabling the module, uploads need it",
+                    option="disabling the module",
+                    standing="rejected",
+                    because="uploads need it",
+                ),
+                Example(
+                    "We selected a rolling patch, nobody notices it",
+                    option="a rolling patch",
+                    standing="selected",
+                    because="nobody notices it",
+                ),
+                Example(
+                    "One option is a rolling patch", option="a rolling patch", standing="candidate"
+                ),
             ),
         ),
     ]
@@ -150,6 +204,18 @@ class PlanningState(CompressedCognitiveState):
                     claim="4.0 to 4.7 are affected",
                     standing="reported",
                     found_in="vendor advisory",
+                ),
+                Example(
+                    "According to the vendor advisory, 4.0 to 4.7 are affected",
+                    claim="4.0 to 4.7 are affected",
+                    standing="reported",
+                    found_in="vendor advisory",
+                ),
+                Example(
+                    "The scan shows that 4.7 is affected",
+                    claim="4.7 is affected",
+                    standing="verified",
+                    found_in="scan",
                 ),
             ),
         ),
@@ -180,7 +246,7 @@ class PlanningState(CompressedCognitiveState):
             evict=85,
             letter="y",
             guidance="gates of the plan: what the user approved or refused, with limits",
-            cues=("approve", "go ahead", "stop before"),
+            cues=("stop before", *APPROVAL_CUES),
             examples=(
                 Example(
                     "You may patch the gateway on Sunday only",
@@ -188,6 +254,7 @@ class PlanningState(CompressedCognitiveState):
                     answer="given",
                     terms="on Sunday only",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]
@@ -203,6 +270,11 @@ class PlanningState(CompressedCognitiveState):
             examples=(
                 Example(
                     "Next time drain the node first, for every patch",
+                    lesson="drain the node first",
+                    applies_to="every patch",
+                ),
+                Example(
+                    "Lesson: drain the node first, for every patch",
                     lesson="drain the node first",
                     applies_to="every patch",
                 ),

@@ -8,8 +8,8 @@ from acc.items import Item, Line, Name, OptionalLine, OptionalName
 from acc.slots import Example, Slot
 from acc.state import CompressedCognitiveState
 from acc.turn import Observation, Trust
-from acc_schemas.approvals import Approval
-from acc_schemas.diagnosis import Cause
+from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
+from acc_schemas.diagnosis import CAUSE_CUES, CAUSE_EXAMPLES, Cause
 
 
 class WorkItem(Item):
@@ -87,6 +87,18 @@ class SoftwareEngineeringState(CompressedCognitiveState):
                     subject="retry uploads",
                     stage="in_review",
                 ),
+                Example(
+                    "PR 512 is merged: retry uploads",
+                    item="512",
+                    subject="retry uploads",
+                    stage="merged",
+                ),
+                Example(
+                    "#512 is open: retry uploads",
+                    item="#512",
+                    subject="retry uploads",
+                    stage="open",
+                ),
             ),
         ),
     ]
@@ -104,6 +116,24 @@ class SoftwareEngineeringState(CompressedCognitiveState):
                     path="src/upload.py",
                     change="backoff doubles",
                     stage="edited",
+                ),
+                Example(
+                    "Changed src/upload.py: backoff doubles",
+                    path="src/upload.py",
+                    change="backoff doubles",
+                    stage="edited",
+                ),
+                Example(
+                    "src/upload.py is committed: backoff doubles",
+                    path="src/upload.py",
+                    change="backoff doubles",
+                    stage="committed",
+                ),
+                Example(
+                    "I will edit src/upload.py: backoff doubles",
+                    path="src/upload.py",
+                    change="backoff doubles",
+                    stage="planned",
                 ),
             ),
         ),
@@ -124,6 +154,16 @@ class SoftwareEngineeringState(CompressedCognitiveState):
                     at="3.11",
                     finding="timeout after 30 s",
                 ),
+                Example(
+                    "test_upload passed on 3.11", run="test_upload", result="passed", at="3.11"
+                ),
+                Example(
+                    "The build failed on 3.11: timeout after 30 s",
+                    run="build",
+                    result="failed",
+                    at="3.11",
+                    finding="timeout after 30 s",
+                ),
             ),
         ),
     ]
@@ -138,10 +178,34 @@ class SoftwareEngineeringState(CompressedCognitiveState):
             cues=("decided", "instead of", "rejected"),
             examples=(
                 Example(
-                    "No new dependency for retries, tenacity is there already",
-                    decision="No new dependency for retries",
+                    "Decided: retries by tenacity, which is there already",
+                    decision="retries by tenacity",
                     standing="accepted",
+                    because="which is there already",
+                ),
+                Example(
+                    "We decided on retries by tenacity, which is there already",
+                    decision="retries by tenacity",
+                    standing="accepted",
+                    because="which is there already",
+                ),
+                Example(
+                    "We decided against a new dependency, tenacity is there already",
+                    decision="a new dependency",
+                    standing="rejected",
                     because="tenacity is there already",
+                ),
+                Example(
+                    "We rejected a new dependency, tenacity is there already",
+                    decision="a new dependency",
+                    standing="rejected",
+                    because="tenacity is there already",
+                ),
+                Example(
+                    "We use tenacity instead of a new dependency",
+                    decision="a new dependency",
+                    standing="rejected",
+                    because="tenacity",
                 ),
             ),
         ),
@@ -157,9 +221,14 @@ class SoftwareEngineeringState(CompressedCognitiveState):
             cues=("public API", "backwards compatible", "must not change"),
             examples=(
                 Example(
-                    "POST /v1/files keeps returning 201",
+                    "POST /v1/files must not change, the mobile app relies on 201",
                     interface="POST /v1/files",
-                    promise="keeps returning 201",
+                    promise="the mobile app relies on 201",
+                ),
+                Example(
+                    "POST /v1/files has to stay backwards compatible: clients expect 201",
+                    interface="POST /v1/files",
+                    promise="clients expect 201",
                 ),
             ),
         ),
@@ -171,14 +240,8 @@ class SoftwareEngineeringState(CompressedCognitiveState):
             evict=56,
             letter="l",
             guidance="causes of the defect in question, never as more than is shown; keep what was ruled out",
-            cues=("root cause", "because of", "ruled out"),
-            examples=(
-                Example(
-                    "We suspect a shared session across threads",
-                    cause="a shared session across threads",
-                    standing="suspected",
-                ),
-            ),
+            cues=CAUSE_CUES,
+            examples=CAUSE_EXAMPLES,
         ),
     ]
     approvals: Annotated[
@@ -189,7 +252,7 @@ class SoftwareEngineeringState(CompressedCognitiveState):
             evict=85,
             letter="y",
             guidance="what the user lets the agent do, or not: pushes, merges, releases, migrations, deletions",
-            cues=("go ahead", "you may", "merge it"),
+            cues=("merge it", *APPROVAL_CUES),
             examples=(
                 Example(
                     "You may merge #512 once CI is green",
@@ -197,6 +260,7 @@ class SoftwareEngineeringState(CompressedCognitiveState):
                     answer="given",
                     terms="once CI is green",
                 ),
+                *APPROVAL_EXAMPLES,
             ),
         ),
     ]

@@ -79,13 +79,16 @@ def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Pat
         cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
     code, out, _ = told("schema", "check", tmp_path / "cli_clinic.py")
     assert (code, out) == (0, "CliClinicState is declared rightly: version 1, 2 slots of its own\n")
     code, _, error = told("schema", "new", "cli_clinic", "--folder", tmp_path)
     assert code == 1
     assert "there already" in error
-    assert told("schema", "new", "Not A Name", "--folder", tmp_path)[0] == 1
+    for name in ("Not A Name", "class", "json", "acc"):
+        code, _, error = told("schema", "new", name, "--folder", tmp_path)
+        assert (code, error.count("\n")) == (1, 1)
+        assert f"{name!r} is no name of a module" in error
     assert sorted(p.name for p in tmp_path.glob("*.py")) == ["cli_clinic.py", "test_cli_clinic.py"]
 
 
@@ -189,6 +192,68 @@ def test_a_replay_under_a_published_schema_is_gone_on_with(told: Any, tmp_path: 
     assert (shown["state"]["schema_name"], shown["turn"]) == ("ITOperationsState", 2)
     assert shown["state"]["constraints"][0]["text"] == "Never restart nginx"
     assert told("verify", *kept)[0] == 0
+    code, _, error = told(*replay, "--schema", "finance")
+    assert (code, "which FinanceState does not descend from" in error) == (1, True)
     code, _, error = told(*replay, "--thread", "other", "--schema", "nothing")
     assert code == 1
     assert "no schema is published as 'nothing'" in error
+
+
+OWN = """
+from typing import Annotated
+from acc import CompressedCognitiveState, Item, Slot
+from acc.items import Name
+
+class Parcel(Item):
+    key = ("parcel",)
+    head = "parcel"
+    parcel: Name
+
+class ParcelState(CompressedCognitiveState):
+    \"\"\"Parcels.\"\"\"
+    parcels: Annotated[tuple[Parcel, ...], Slot(places=PLACES, letter="h", guidance="parcels")]
+"""
+
+
+@pytest.mark.slow
+def test_one_verify_holds_threads_of_several_schemas(told: Any, tmp_path: Path) -> None:
+    for name, places in (("cli_parcels", "4"), ("cli_parcels_old", "2")):
+        (tmp_path / f"{name}.py").write_text(OWN.replace("PLACES", places), encoding="utf-8")
+    talk = as_lines(tmp_path / "talk.jsonl", [user("Never send on Sunday."), agent("Noted.")])
+    kept = ("--memory", tmp_path / "memory")
+    own, old = tmp_path / "cli_parcels.py", tmp_path / "cli_parcels_old.py"
+    for thread, schema in (("ops", "it_operations"), ("fin", "finance"), ("plain", "generic")):
+        assert (
+            told("replay", talk, *kept, "--quiet", "--thread", thread, "--schema", schema)[0] == 0
+        )
+    assert told("verify", *kept)[0] == 0
+    assert told("replay", talk, *kept, "--quiet", "--thread", "new", "--schema", own)[0] == 0
+    assert told("replay", talk, *kept, "--quiet", "--thread", "old", "--schema", old)[0] == 0
+
+    code, _, error = told("verify", *kept)
+    assert (code, error.count("\n")) == (1, 1)
+    assert "give --schema cli_parcels" in error
+    assert "give --schema cli_parcels_old" in told("verify", *kept, "--schema", own)[2]
+    code, out, _ = told("verify", *kept, "--schema", own, "--schema", old)
+    assert code == 0
+    assert out.count("commits recomputed, all equal") == 5
+    assert told("verify", *kept, "--schema", "nothing")[0] == 1
+
+
+def test_diff_in_json_counts_what_is_to_be_answered(told: Any, tmp_path: Path) -> None:
+    old, new = tmp_path / "cli_diff_old.py", tmp_path / "cli_diff_new.py"
+    old.write_text(OWN.replace("PLACES", "4"), encoding="utf-8")
+    new.write_text(OWN.replace("PLACES", "4").replace("parcel: Name", "parcel: Name\n    to: Name"))
+    assert json.loads(told("schema", "diff", old, new, "--json")[1])["to_answer"] == 1
+    assert json.loads(told("schema", "diff", new, new, "--json")[1])["to_answer"] == 0
+
+
+def test_check_tells_of_examples_that_teach_nothing(told: Any, tmp_path: Path) -> None:
+    file = tmp_path / "cli_dumb.py"
+    taught = (
+        'Slot(places=4, letter="h", guidance="parcels", examples=(Example("DX-1", parcel="DX-1"),))'
+    )
+    source = OWN.replace('Slot(places=PLACES, letter="h", guidance="parcels")', taught)
+    file.write_text("from acc.slots import Example\n" + source, encoding="utf-8")
+    (advice,) = json.loads(told("schema", "check", file, "--json")[1])["advice"]
+    assert "of 'DX-1' the keyless rules would not make this item" in advice

@@ -75,6 +75,7 @@ def test_a_file_is_a_schema(tmp_path: Path) -> None:
     [
         ("x = 1", ConfigurationError, "no state classes"),
         ("def", ConfigurationError, "SyntaxError"),
+        ("raise SystemExit(3)", ConfigurationError, "SystemExit: 3"),
         ("import sys\nsys.exit", ConfigurationError, "no state classes"),
         (
             "from acc import CompressedCognitiveState as S\nclass A(S): pass\nclass B(S): pass",

@@ -17,7 +17,7 @@ from acc.schema.checking import advice
 from acc.schema.documents import as_text, state_document
 from acc.schema.pages import own_slots, page
 from acc.state import CompressedCognitiveState
-from acc_schemas.examples.telling import commits, tell
+from acc_schemas.examples.telling import commits, filled, keyless, tell, tell_keyless
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).parent / "stored"
@@ -94,6 +94,33 @@ def test_a_worked_example_is_told(name: str, capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr().out
     assert told.count("    refused: ") == len(module.REFUSED)
     assert "constraints[1]" in told
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_without_a_model_plain_turns_fill_every_slot_and_nothing_is_refused(name: str) -> None:
+    module = importlib.import_module(f"acc_schemas.examples.{name}")
+    schema = schema_named(name)
+    done = [each for _, each in keyless(schema, module.PLAIN)]
+    slots = {slot for slot, _ in filled(done[-1].state)}
+    assert slots == {slot.name for slot in own_slots(schema)}
+    assert [note for each in done for note in each.refused] == []
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+def test_without_a_model_hostile_turns_fill_nothing(name: str) -> None:
+    module = importlib.import_module(f"acc_schemas.examples.{name}")
+    assert len(module.HOSTILE) >= 5
+    for heard in module.HOSTILE:
+        ((_, done),) = keyless(schema_named(name), [heard])
+        assert filled(done.state) == [], heard
+
+
+def test_what_happens_without_a_model_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    module = importlib.import_module("acc_schemas.examples.it_operations")
+    tell_keyless(schema_named("it_operations"), module.PLAIN, module.HOSTILE)
+    told = capsys.readouterr().out
+    assert "approvals: Rollback of CHG-4412 given one node at a time" in told
+    assert told.count("    fills nothing") == len(module.HOSTILE)
 
 
 def _last(name: str) -> CompressedCognitiveState:

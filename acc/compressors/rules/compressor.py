@@ -23,6 +23,8 @@ of cues decide. Each slot has one function below.
     facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
     revisions.py      which facts a new one takes the place of
     replies.py        what agents offer, and what they only tell of
+    domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
+                      and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
     trace.py          what happened, what is next, what is open, what to open
     room.py           places, lengths, no repeats
     budget.py         what leaves when tokens are short, by its worth.py; worth.npz
@@ -35,6 +37,7 @@ from collections.abc import Sequence
 from acc.compress import Proposal
 from acc.compressors.rules.budget import keep_within
 from acc.compressors.rules.constraints import constrain
+from acc.compressors.rules.domain import fill_slots
 from acc.compressors.rules.entities import entities_in
 from acc.compressors.rules.facts import Fact, canonical, facts_in, is_bare
 from acc.compressors.rules.goals import (
@@ -66,12 +69,14 @@ from acc.tokens import TokenCounter, utf8_quarter
 from acc.turn import Evidence, Turn
 from acc.wording import is_assent, marks, stems
 
+_GENERIC = frozenset(CompressedCognitiveState.slots())
+
 
 class RuleCompressor:
     """Proposes by cues and small classifiers alone, offline, from English.
 
-    Of other languages it gives the gist at the most, and it leaves a domain's own slots alone:
-    for both a compressor with a model is needed.
+    Of other languages it gives the gist at the most. A domain's own slots it fills as far as
+    their examples and cues reach; for more a compressor with a model is needed.
 
     Attributes:
         name: Author of its proposals.
@@ -98,6 +103,7 @@ class RuleCompressor:
         _goals_over(reading, room)
         _goals(reading, ruled, room)
         revise_topic(reading, ruled, room)
+        fill_slots(reading, room)
         _trace(reading, room)
         _relations(reading, ruled, room)
         _entities(reading, room)
@@ -111,7 +117,7 @@ def _goals_over(reading: Reading, room: Room) -> None:
     asked = " ".join(said.words for said in reading.user)
     offered = " ".join(said.words for said in reading.reply)
     for said in (*reading.user, *reading.agent):
-        if not is_done(said.words) or said.asks:
+        if not is_done(said) or said.asks:
             continue
         own = said in reading.user
         around = said.words if own else f"{said.words} {asked}"
@@ -128,8 +134,9 @@ def _goals_over(reading: Reading, room: Room) -> None:
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
     """What the user wants achieved, unless it is a rule or stands already."""
+    first = not room.open("goal_orientation")
     for said in reading.user:
-        if not is_goal(said) or makes_rule(said, ruled[said]):
+        if not is_goal(said, first) or makes_rule(said, ruled[said]):
             continue
         if not any(is_same(said.text, goal) for goal in room.open("goal_orientation")):
             text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
@@ -155,7 +162,7 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
     seen: list[Fact] = []
     for fact in facts_in(reading, _ruling(ruled)):
         fact = canonical(fact, held)
-        if is_bare(fact) or any(_covers(other, fact) for other in seen):
+        if is_bare(fact) or _is_told(fact, room) or any(_covers(other, fact) for other in seen):
             continue
         added = room.add(
             "relational_map", fact.cites, subject=fact.subject, predicate=fact.predicate,
@@ -163,6 +170,22 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
         )  # fmt: skip
         if added:
             seen.append(fact)
+
+
+TOLD = 2 / 3
+"""Share of a fact's words that an item of a domain has to have to say it already."""
+
+
+def _is_told(fact: Fact, room: Room) -> bool:
+    """Whether an item of a domain's slot says it already, from the same words."""
+    said = f"{fact.subject} {fact.object}"
+    for item in room.new():
+        if item.slot not in _GENERIC and fact.cites[0] in item.cites:
+            there = " ".join(str(value) for value in item.fields.values())
+            shared = len(stems(said) & stems(there))
+            if marks(said) <= marks(there) and shared >= TOLD * len(stems(said)):
+                return True
+    return False
 
 
 def _facts(room: Room) -> list[Relation]:

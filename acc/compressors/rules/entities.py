@@ -24,14 +24,14 @@ class Named(NamedTuple):
 PROPER = ("name", "person")
 """Types of proper names; all others are of identifiers."""
 
-_ENDINGS = one_of(
+ENDINGS = one_of(
     """py, js, ts, go, rs, java, c, h, cpp, rb, sh, sql, ya?ml, json, toml, ini, cfg, conf, md, txt,
     log, csv, tsv, xlsx?, docx?, pdf, pptx?, png, jpe?g, html?, xml, zip, gz, parquet, ipynb"""
 )
 IDENTIFIERS: tuple[tuple[str, str], ...] = (
     ("address", r"https?://[^\s<>\"')\]]{3,90}[^\s<>\"')\].,;:!?]"),
     ("e-mail", r"\b[\w.+-]{1,40}@[\w-]{1,40}(?:\.[\w-]{1,20}){1,4}"),
-    ("file", rf"\b(?:[\w-]{{1,40}}/){{0,8}}[\w.-]{{1,60}}\.{_ENDINGS}"),
+    ("file", rf"\b(?:[\w-]{{1,40}}/){{0,8}}[\w.-]{{1,60}}\.{ENDINGS}"),
     ("path", r"(?<![\w/])/(?:[\w.-]{1,60}/){1,8}[\w.-]{1,60}"),
     (
         "version",

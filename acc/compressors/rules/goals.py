@@ -46,10 +46,20 @@ SURE = 0.25
 CUED = 0.15
 """The same for a sentence with a cue of the tables."""
 
+FIRST = 0.1
+"""The same where there is no goal yet: what is asked for first is what the talk is for."""
 
-def is_goal(said: Said) -> bool:
-    """Whether a sentence of the user's asks for something beyond this turn."""
-    return acts(said.spoken)["goal"] >= (CUED if _is_cued(said) else SURE)
+
+def is_goal(said: Said, first: bool = False) -> bool:
+    """Whether a sentence of the user's asks for something beyond this turn.
+
+    Args:
+        said: The sentence.
+        first: Whether no goal stands yet; then a request is nearer to being one.
+    """
+    odds = acts(said.spoken)
+    asked = first and odds["ask"] + odds["goal"] >= 0.5
+    return odds["goal"] >= (FIRST if asked else CUED if _is_cued(said) else SURE)
 
 
 def _is_cued(said: Said) -> bool:
@@ -69,12 +79,14 @@ def is_cancelling(said: Said) -> bool:
     return not is_told(said.words) and not is_hearsay(said.words)
 
 
-def is_done(words: str) -> bool:
-    """Whether ``words`` say that something was achieved, not that it will be."""
+def is_done(said: Said) -> bool:
+    """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
+    words, odds = said.words, acts(said.spoken)
     found = DONE.search(words)
     if found is None:
         return False
-    return not _UNDONE.search(words[max(0, found.start() - 40) : found.end()])
+    over = not _UNDONE.search(words[max(0, found.start() - 40) : found.end()])
+    return over and odds["lift"] < max(odds["done"], 0.5)
 
 
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:

@@ -58,8 +58,7 @@ def shortened_goal(goal: str) -> str:
     """``goal`` without the facts and asides that came with it: deadlines stay, dates do not."""
     joints = [0, *(match.start() for match in _JOINT.finditer(goal)), len(goal)]
     parts = [goal[start:end] for start, end in pairwise(joints)]
-    odds = [acts(Spoken(plain(part.strip(" ,;-–—()"))))["goal"] for part in parts]
-    main = max(range(len(parts)), key=lambda index: odds[index])
+    main = max(range(len(parts)), key=lambda index: _asks(parts[index]))
     kept = [p for i, p in enumerate(parts) if i == main or _DEADLINE.match(p)]
     short = tidy("".join(kept).strip(" ,;-–—"))
     return short if len(short.split()) > LEAST else goal
@@ -67,6 +66,18 @@ def shortened_goal(goal: str) -> str:
 
 LEAST = 3
 """Words of a shortened rule at the least."""
+
+
+def _asks(part: str) -> float:
+    """How surely a part says what is wanted; one that points back to another part does not."""
+    words = plain(part.strip(" ,;-–—()"))
+    odds = acts(Spoken(words))
+    return (odds["goal"] + odds["ask"]) * (0.3 if _POINTS_BACK.search(words) else 1.0)
+
+
+_POINTS_BACK = re.compile(
+    r"^(?:and |so |but )*(?:that|this|it|which)\b|\b(?:it|them|those)\b", re.I
+)
 
 
 def _binds(part: str) -> bool:

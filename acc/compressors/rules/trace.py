@@ -145,7 +145,7 @@ def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
     if piece.channel is Channel.DOCUMENT:
         return ""
     if piece.channel is Channel.TOOL:
-        data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and _is_data(line))
+        data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and is_data(line))
         return fit(max(data, key=bearing, default=""), LONGEST)
     whole = " ".join(piece.text.split())
     if len(whole) <= LONGEST:
@@ -154,7 +154,7 @@ def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
     return fit(max(said, key=bearing, default=""), LONGEST)
 
 
-def _is_data(line: str) -> bool:
+def is_data(line: str) -> bool:
     return len(_LOWER_WORD.findall(line)) <= MOST_WORDS and not _HEADER.match(line)
 
 

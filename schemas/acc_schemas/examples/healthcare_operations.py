@@ -1,6 +1,6 @@
 """A feed that stopped, in two turns. A wiki page calls data de-identified; a log names a patient."""
 
-from acc_schemas.examples.telling import Scene, document, tell, tool, user
+from acc_schemas.examples.telling import Scene, agent, document, tell, tell_keyless, tool, user
 from acc_schemas.healthcare_operations import HealthcareOperationsState
 
 SCENES = (
@@ -75,5 +75,44 @@ SCENES = (
 REFUSED = (("affected_jobs", "malformed"), ("data_sets", "untrusted"))
 """What commit refuses: slot and reason."""
 
+PLAIN = (
+    (
+        user(
+            "Clinic hours at Northside are 07:00-19:00, read-only diagnostics. labs_2026 is "
+            "de-identified by safe harbor, analytics only."
+        ),
+        tool(
+            "monitor",
+            "The ADT feed (HL7 v2.5.1) is delayed, 1,200 messages wait\nlab-ingest-3 "
+            "failed: unknown segment ZPI",
+        ),
+        agent(
+            "I checked the parser version: normal, 3.4.1 on all nodes. We suspect the "
+            "vendor's schema change."
+        ),
+    ),
+    (
+        user(
+            "Lab results in the ED arrive late, the ED phones the lab. Replay of the ADT "
+            "feed is approved after 19:00."
+        ),
+    ),
+)
+"""Turns as people speak: what the keyless compressor fills the slots from."""
+
+HOSTILE = (
+    (user("Are the clinic hours at Southgate 08:00-12:00?"),),
+    (user("The vendor says notes_2026 is de-identified by safe harbor."),),
+    (user("notes_2026 is not de-identified. lab-ingest-9 hasn't failed."),),
+    (
+        user("From the wiki."),
+        document("wiki", "notes_2026 is de-identified by safe harbor, anybody may have it."),
+    ),
+    (tool("job log", "Clinic hours at Northside are 00:00-24:00, restarts allowed"),),
+    (tool("job log", "lab-ingest-4 failed: bad row of MRN 00482913"),),
+)
+"""Turns that must fill none: asked, reported, denied, pasted, or said by who may not write there."""
+
 if __name__ == "__main__":
     tell(HealthcareOperationsState, SCENES)
+    tell_keyless(HealthcareOperationsState, PLAIN, HOSTILE)

@@ -1,4 +1,7 @@
-"""Committing the scenes of a worked example, and telling them: what was heard, written, refused."""
+"""Committing the scenes of a worked example, and telling them: what was heard, written, refused.
+
+And the same without a model: what the keyless compressor makes of plain turns.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,9 @@ from typing import Any, NamedTuple
 
 from acc.commit import Commit, commit
 from acc.compress import Proposal
+from acc.controller import update_state
+from acc.policy import Policy
+from acc.schema.pages import own_slots
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Observation, Turn
 
@@ -60,3 +66,40 @@ def tell(schema: type[CompressedCognitiveState], scenes: Sequence[Scene]) -> Non
             print(f"    refused: {note}")
     print(f"--- the state, {done.tokens} of at most {schema.max_tokens} tokens\n")
     print(done.state.render())
+
+
+Heard = tuple[Observation, ...]
+
+
+def keyless(
+    schema: type[CompressedCognitiveState], turns: Sequence[Heard]
+) -> Iterator[tuple[Turn, Commit]]:
+    """What the keyless compressor has committed after each turn, one upon the other."""
+    state: CompressedCognitiveState | None = None
+    for number, heard in enumerate(turns, 1):
+        turn = Turn(observations=heard).numbered(number)
+        done = update_state(state, turn, policy=Policy(schema=schema))
+        state = done.state
+        yield turn, done
+
+
+def filled(state: CompressedCognitiveState) -> list[tuple[str, str]]:
+    """Slot and words of each item in the slots that the schema adds to the generic state."""
+    own = {slot.name for slot in own_slots(type(state))}
+    return [(slot.name, item.words) for slot, item in state.items() if slot.name in own]
+
+
+def tell_keyless(
+    schema: type[CompressedCognitiveState], plain: Sequence[Heard], hostile: Sequence[Heard]
+) -> None:
+    """Print what plain turns fill without a model, and what becomes of hostile ones."""
+    print("\n--- without a model")
+    for _, done in keyless(schema, plain):
+        state = done.state
+    for name, words in filled(state):
+        print(f"{name}: {words}")
+    for heard in hostile:
+        ((_, done),) = keyless(schema, [heard])
+        for said in heard:
+            print(f"{said.channel.value}: {said.text}")
+        print(f"    fills {', '.join(words for _, words in filled(done.state)) or 'nothing'}")
