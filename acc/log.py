@@ -16,6 +16,7 @@ from itertools import count
 
 from acc.branch import Branch
 from acc.claims import Claims
+from acc.completing import completed, whole
 from acc.errors import StoreError
 from acc.evidence.directory import enrol
 from acc.evidence.tombstones import refuse_erased
@@ -66,16 +67,16 @@ class ThreadLog:
         number = state.turn + 1
         refuse_erased(self.branch(state.branch), state)
         for branch in self._candidates(state):
-            stored = _whole(branch.own(number, "observation"))
-            whole = _completed(turn, branch, stored)
-            keys = identities(whole.observations)
+            stored = whole(branch.own(number, "observation"))
+            full = completed(turn, branch, stored)
+            keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             claim = self.claims.of(branch, number)
             if claim is None and {a.identity for a in stored} <= set(keys):
                 claim = self.claims.make(branch, number, mine)
             if claim is not None and claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
-                return branch, self._write(branch, whole, keys, number, [claim]), repeats
+                return branch, self._write(branch, full, keys, number, [claim]), repeats
             if claim is not None:
                 self.claims.refuse_race(branch, claim)
         raise AssertionError("unreachable: a new branch fits every turn")
@@ -210,30 +211,6 @@ def identities(observations: Sequence[Observation]) -> list[str]:
         keys.append(f"{identity}.{seen[identity]}")
         seen[identity] += 1
     return keys
-
-
-def _whole(artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """The first parts of the texts of which every part is stored."""
-    parts = Counter(a.identity for a in artifacts)
-    return [a for a in artifacts if a.part == 0 and parts[a.identity] == a.parts]
-
-
-def _completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
-    """A turn without a word of the agent is completed by what was recorded of it."""
-    if any(_is_done(o.channel, o.call_id) for o in turn.observations):
-        return turn
-    recorded = tuple(
-        Observation(channel=a.channel, name=a.name, call_id=a.call_id, text=branch.text(a.ref))
-        for a in stored
-        if _is_done(a.channel, a.call_id)
-    )
-    return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
-
-
-def _is_done(channel: Channel, call_id: str) -> bool:
-    """Whether it is the agent's doing: its words, its calls, and what they brought, documents too."""
-    brought = channel is Channel.DOCUMENT and bool(call_id)
-    return brought or channel in (Channel.AGENT, Channel.TOOL)
 
 
 def _refs(

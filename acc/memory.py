@@ -5,57 +5,29 @@ Base of both controllers: everything but the loop.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
 from acc.audit import AuditLog
-from acc.clock import Clock, SystemClock, stamp
+from acc.clock import stamp
 from acc.compress import Compressor
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError, InputError
-from acc.fallback import Fallback, check_fallback
-from acc.gate import GateLike, as_gate
-from acc.gates import default_gate
+from acc.fallback import check_fallback
+from acc.gate import as_gate
 from acc.history import Wanted, Window, read_window
 from acc.loading import set_aside_today
 from acc.log import ThreadLog
-from acc.named_settings import settings_of
-from acc.policy import Policy
-from acc.recall import Recall
 from acc.run import Run
+from acc.settings import Settings as Settings
+from acc.settings import settings_with
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
 from acc.turn import Observation, Turn
-
-
-@dataclass
-class Settings:
-    """What a memory works with, beside store and compressor.
-
-    Attributes:
-        policy: Schema and bounds.
-        recall: Proposes candidates.
-        gate: Qualifies them.
-        floor: Candidates admitted at a lower relevance threshold, if fewer pass.
-        fallback: Whom to turn to when the compressor fails: "items" (None too) holds the last good
-            items, "rules" asks the keyless rules; or a compressor.
-        audit: Folder of the audit logs; None keeps none.
-        input_chars: Characters of a turn that a compressor reads.
-        clock: Tells the time.
-    """
-
-    policy: Policy = field(default_factory=Policy)
-    recall: Recall = field(default_factory=Recall)
-    gate: GateLike = field(default_factory=default_gate)
-    floor: int = 0
-    fallback: Fallback = None
-    audit: Path | None = None
-    input_chars: int = 16_000
-    clock: Clock = field(default_factory=SystemClock)
 
 
 class Memory:
@@ -80,7 +52,7 @@ class Memory:
             )
         self.artifacts = store
         self.compressor = compressor
-        self.settings = settings or _settings(changed)
+        self.settings = settings or settings_with(changed)
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
         self._threads = open_threads(store)
@@ -111,7 +83,7 @@ class Memory:
         from acc.stores.chroma import ChromaArtifactStore
 
         compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
-        settings = changed.pop("settings", None) or _settings(changed)
+        settings = changed.pop("settings", None) or settings_with(changed)
         if settings.audit is None and "audit" not in changed:
             settings = replace(settings, audit=Path(path) / "audit")
         memory = cls(ChromaArtifactStore.embedded(path), compressor, settings)
@@ -203,7 +175,7 @@ class Memory:
         who = whose(thread)
         with self.lock:
             log = self.audit_of(who)
-            return tell(self.artifacts, log, who, target, utility, self.now())
+            return tell(self.artifacts, log, who, target, utility, self.now(), self.log_of(who))
 
     @contextmanager
     def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[Run]:
@@ -246,11 +218,6 @@ class Memory:
         if self.settings.audit is None:
             return None
         return self._audits.setdefault(thread.key, AuditLog.of(self.settings.audit, thread))
-
-
-def _settings(changed: Mapping[str, Any]) -> Settings:
-    mend = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
-    return settings_of(Settings, changed, mend)
 
 
 def resumed(memory: Memory) -> list[str]:

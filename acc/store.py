@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Literal, Protocol, runtime_checkable
 
@@ -206,6 +206,36 @@ class ManagedStore(ArtifactStore, Protocol):
 
         Raises:
             StoreError: They cannot be rewritten.
+        """
+        ...
+
+
+@runtime_checkable
+class DenseStore(ManagedStore, Protocol):
+    """A store that keeps dense vectors beside its records, so that an embedder is asked once for each.
+
+    They follow from the texts and may be lost. They never outlive a text: `replace` and `delete` drop
+    those of their records first, and `compact` leaves nothing of them in its files.
+    """
+
+    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep the vectors (float32, all of one length) of these ids, over what is kept for them.
+
+        Args:
+            tenant: The tenant.
+            embedder: Name of what made them, which stands for their length too.
+            vectors: By record id.
+
+        Raises:
+            StoreError: They cannot be written.
+        """
+        ...
+
+    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The vectors that are kept for these ids and the embedder; absent and lost ones left out.
+
+        Raises:
+            StoreError: They cannot be read.
         """
         ...
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from acc.cli.evidence import Server, kept
 from acc.cli.screen import told_json
 from acc.errors import ConfigurationError
-from acc.evidence.checkpoints import checkpointer_at
-from acc.evidence.erasure import Receipt, refuse_unproved
-from acc.evidence.erasure_plan import ErasurePlan, Target, plan_erasure
+from acc.evidence.erasure_plan import ErasurePlan, Target
+from acc.evidence.erasure_planning import plan_erasure
+from acc.evidence.erasure_receipt import Receipt, refuse_unproved
 from acc.evidence.keeping import erasure
 
 
@@ -40,7 +40,6 @@ def erase(
             "nothing to erase", where="acc erase", mend="name --user, --thread or --artifact"
         )
     target = Target(user or "default", thread, artifact, agent, tenant)
-    hooks = [checkpointer_at(url) for url in checkpointers]
     with kept(memory, server) as controller:
         plan = plan_erasure(
             controller.artifacts, controller.settings.audit, target,
@@ -49,10 +48,8 @@ def erase(
         if dry_run:
             _tell_plan(plan, as_json=as_json)
             return
-        receipt = erasure(controller).erase(plan)
-    threads = [t.thread for t in plan.logs] or ([thread] if thread else [])
-    checkpoints = sum(hook(threads) for hook in hooks)
-    _tell(receipt, plan, checkpoints, as_json=as_json)
+        receipt = erasure(controller).erase(plan, checkpointers)
+    _tell(receipt, plan, as_json=as_json)
     refuse_unproved(receipt)
 
 
@@ -60,6 +57,7 @@ def _tell_plan(plan: ErasurePlan, *, as_json: bool) -> None:
     said = {
         "records": len(plan.delete) + len(plan.bury), "audit_logs": len(plan.logs),
         "threads_looked_at": len(plan.threads), "echoes": list(plan.echoes),
+        "conversations": list(plan.conversations),
     }  # fmt: skip
     if as_json:
         told_json(said)
@@ -68,13 +66,13 @@ def _tell_plan(plan: ErasurePlan, *, as_json: bool) -> None:
         print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
 
 
-def _tell(receipt: Receipt, plan: ErasurePlan, checkpoints: int, *, as_json: bool) -> None:
+def _tell(receipt: Receipt, plan: ErasurePlan, *, as_json: bool) -> None:
     if as_json:
         told_json({
             "id": receipt.id, "records": receipt.records, "audit_logs": receipt.logs,
             "rewritten": [{"log": str(r.path), "records": r.records, "items": r.items,
                            "head": r.head} for r in receipt.rewritten],
-            "echoes": plan.echoes, "checkpoints": checkpoints, "files": receipt.files,
+            "echoes": plan.echoes, "checkpoints": receipt.checkpoints, "files": receipt.files,
             "traces": len(receipt.traces), "proved": receipt.proved,
         })  # fmt: skip
         return
@@ -84,8 +82,8 @@ def _tell(receipt: Receipt, plan: ErasurePlan, checkpoints: int, *, as_json: boo
     for each in receipt.rewritten:
         items = ", ".join(each.items) or "none"
         print(f"{each.path.stem}: {each.records} records redacted, items {items}; head {each.head}")
-    if checkpoints:
-        print(f"{checkpoints} rows of checkpoints deleted")
+    if receipt.checkpoints:
+        print(f"{receipt.checkpoints} rows of checkpoints deleted")
     if receipt.foreign:
         print("the server's files were not searched: stop it, and run acc vacuum on its folder")
     found = f"{len(receipt.traces)} traces" if receipt.traces else "no trace"

@@ -16,6 +16,7 @@ from acc.evidence.documents import files_below
 from acc.evidence.keeping import documents
 from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.wide import WideScope, each_ref
+from acc.memory import resumed
 from acc.policy import Policy
 from acc.store import Artifact, Thread
 
@@ -35,6 +36,8 @@ def kept(memory: Path, server: Server, *, new: bool = False) -> Iterator[MemoryC
     if not new and not memory.is_dir():
         raise InputError("no memory in this folder", where=str(memory), mend="name one: --memory")
     with opened(memory, Policy(), server=server) as controller:
+        if server is not None:  # an embedded memory has looked at itself when it was opened
+            controller.resumed = resumed(controller)
         for said in controller.resumed:
             print(f"acc: {said}", file=sys.stderr)
         yield controller

@@ -91,7 +91,12 @@ def prune(
         typer.Option("--policy", help="period, history, combined or intersection."),
     ] = "combined",
     like: Annotated[
-        str, typer.Option("--like", metavar="AGENT", help="Defaults of a paper's agent.")
+        str,
+        typer.Option(
+            "--like",
+            metavar="AGENT",
+            help="Defaults of a paper's agent: ehragent, cic-iot; agentdriver, whose beta is in metres.",
+        ),
     ] = "ehragent",
     period: Annotated[int | None, typer.Option("--period", metavar="N", min=1)] = None,
     alpha: Annotated[int | None, typer.Option("--alpha", metavar="N", min=0)] = None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from acc.cli.evidence import Names, Server, kept, space_of
 from acc.cli.screen import told_json
 from acc.evidence import portability
+from acc.evidence.keeping import take_in
 from acc.evidence.upkeep import vacuum as rewrite
 
 
@@ -37,7 +38,7 @@ def export(
 def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool = False) -> None:
     """Take in a file of `export`."""
     with kept(memory, server, new=True) as controller:
-        moved = portability.import_from(controller.artifacts, memory, source)
+        moved = take_in(controller, source)
     if as_json:
         told_json({"records": moved.records, "written": moved.written, "audit_logs": moved.logs})
     else:

@@ -7,8 +7,10 @@ judgement, ``strict`` asks a test, a comparison with the truth, or a human.
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -48,9 +50,12 @@ class Judgement(BaseModel):
 
 
 class Evaluator(Protocol):
-    """Judges an execution. A bool stands for a judgement of utility 1 or 0."""
+    """Judges an execution. A bool stands for a judgement of utility 1 or 0.
 
-    def __call__(self, task: str, execution: str) -> Judgement | bool:
+    For `AsyncExperienceMemory` it may be asynchronous.
+    """
+
+    def __call__(self, task: str, execution: str) -> Judgement | bool | Awaitable[Judgement | bool]:
         """What is to be said of ``execution`` as an answer to ``task``."""
         ...
 
@@ -93,17 +98,31 @@ class Addition:
     def judge(self, task: str, execution: str) -> Judgement:
         """Whether ``execution`` is kept. An evaluator that fails admits nothing, and says so."""
         if self.evaluator is None:
-            kept = self.name == "all"
-            return Judgement(
-                admitted=kept, reason=f"the policy is {self.name}", evaluator=self.name
-            )
-        name = str(getattr(self.evaluator, "__name__", type(self.evaluator).__name__))
+            return self._unasked()
         try:
-            said = self.evaluator(task, execution)
-            found = said if isinstance(said, Judgement) else _from_bool(bool(said))
+            return self._named(_understood(self.evaluator(task, execution)))
         except Exception as error:
-            why = f"the evaluator failed: {type(error).__name__}: {error}"[:400]
-            found = Judgement(admitted=False, reason=why)
+            return self._named(_failed(error))
+
+    async def ajudge(self, task: str, execution: str) -> Judgement:
+        """As `judge`; the evaluator runs off the loop, or is awaited where it is asynchronous."""
+        if self.evaluator is None:
+            return self._unasked()
+        try:
+            if inspect.iscoroutinefunction(self.evaluator):
+                said = await self.evaluator(task, execution)
+            else:
+                said = await asyncio.to_thread(self.evaluator, task, execution)
+            return self._named(_understood(await said if inspect.isawaitable(said) else said))
+        except Exception as error:
+            return self._named(_failed(error))
+
+    def _unasked(self) -> Judgement:
+        kept = self.name == "all"
+        return Judgement(admitted=kept, reason=f"the policy is {self.name}", evaluator=self.name)
+
+    def _named(self, found: Judgement) -> Judgement:
+        name = str(getattr(self.evaluator, "__name__", type(self.evaluator).__name__))
         return found.model_copy(update={"evaluator": found.evaluator or name})
 
 
@@ -146,8 +165,22 @@ _INSTRUCTION = (
 )
 
 
-def _from_bool(good: bool) -> Judgement:
+def _understood(said: Any) -> Judgement:
+    """The judgement that an evaluator's answer stands for. What is neither yes nor no is neither."""
+    if isinstance(said, Judgement):
+        return said
+    if inspect.iscoroutine(said):
+        said.close()  # never run, and not to be warned about
+    is_bool = isinstance(said, bool) or getattr(getattr(said, "dtype", None), "kind", "") == "b"
+    if not is_bool:
+        raise TypeError(f"it said {type(said).__name__}, neither a bool nor a Judgement")
+    good = bool(said)
     return Judgement(admitted=good, reason="passed" if good else "failed", utility=float(good))
+
+
+def _failed(error: Exception) -> Judgement:
+    why = f"the evaluator failed: {type(error).__name__}: {error}"[:400]
+    return Judgement(admitted=False, reason=why)
 
 
 def _asking(model: str) -> Callable[[str, str], str]:

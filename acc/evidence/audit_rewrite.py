@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from acc.audit import FORMAT, AuditLog, digest_of
+from acc.audit import FORMAT, LOCK_SECONDS, AuditLog, digest_of
 from acc.evidence.redaction import (
     Erased,
     Record,
@@ -29,12 +29,14 @@ class Rewritten:
 
     Attributes:
         path: The log.
+        thread: Its thread's name.
         records: Records that were redacted.
         items: Ids of the items that left the newest state.
         head: Hash of the state that is the newest now.
     """
 
     path: Path
+    thread: str
     records: int
     items: tuple[str, ...]
     head: str
@@ -56,12 +58,12 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
         What was done; None where the log has nothing of it.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written, or somebody else keeps it locked.
         AuditError: It cannot be read.
     """
     half = log.path.with_name(log.path.name + _HALF)
     folder = log.path.parent
-    with FileLock(folder.with_name(f"{folder.name}.lock")):
+    with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS):
         half.unlink(missing_ok=True)
         last = log.last()
         if last is None:
@@ -83,7 +85,8 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
 
 def _told(path: Path, last: Mapping[str, Any]) -> Rewritten:
     said = last["erasure"]
-    return Rewritten(path, said["redacted"], tuple(said["items"]), last["state"]["hash"])
+    name = last["thread"]["thread"]
+    return Rewritten(path, name, said["redacted"], tuple(said["items"]), last["state"]["hash"])
 
 
 def _concerned(log: AuditLog, erased: Erased, items: frozenset[str]) -> bool:

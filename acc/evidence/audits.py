@@ -50,7 +50,11 @@ class Audits:
     def newest(self, thread: Thread) -> list[Mapping[str, Any]]:
         """The newest state of each branch of a thread, as plain JSON; empty if none is known."""
         log = self.log(thread)
-        return [entry["state"] for entry in log.newest_by_branch()] if log else []
+        # Not `newest_by_branch`, which looks at the last records only: a branch may rest for long.
+        newest = (
+            {entry["state"]["branch"]: entry["state"] for entry in log.records()} if log else {}
+        )
+        return list(newest.values())
 
 
 def logged(folder: Path | None) -> Iterator[Thread]:

@@ -1,8 +1,8 @@
 """Erasing a thread from LangGraph's checkpointers, which hold states and messages of their own.
 
 A checkpoint is one blob, so what is erased of a thread takes all its checkpoints: the thread
-goes on from the memory's own last state. For SQLite the file is rewritten and searched by
-nobody else's leave; for Postgres the tables are, and its backups and logs are the deployer's.
+goes on from the memory's own last state. SQLite's file is rewritten, and so are Postgres's tables;
+its log of writes, its backups and the free blocks of its disk are the deployer's.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ def checkpointer_at(url: str) -> Hook:
     )
 
 
+def lasting_url(url: str) -> str:
+    """``url`` as it means the same wherever the process runs: a relative path made absolute."""
+    kind, _, path = url.partition(":")
+    return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else url
+
+
 def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
     """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite it.
 
@@ -74,18 +80,26 @@ def _postgres(url: str) -> Hook:
 
     def erase(threads: Sequence[str]) -> int:
         try:
-            # VACUUM runs outside a transaction.
+            # VACUUM runs outside a transaction; where it may not run, Postgres only warns.
+            warned: list[str] = []
             with psycopg.connect(url, autocommit=True) as connection:
+                connection.add_notice_handler(lambda said: warned.append(str(said.message_primary)))
                 count = _deleted(connection, _POSTGRES, "%s", threads)
                 for table in _POSTGRES:
                     connection.execute(f"VACUUM FULL {table}")
-                return count
         except psycopg.Error as error:
             raise StoreError(
                 f"the checkpoints cannot be erased: {type(error).__name__}",
                 where="postgresql",
                 mend="look at the address, and at what locks the tables",
             ) from error
+        if warned:
+            raise StoreError(
+                f"the rows are deleted, their tables not rewritten: {warned[0]}",
+                where="postgresql",
+                mend="give the address of a user who owns the tables",
+            )
+        return count
 
     return erase
 

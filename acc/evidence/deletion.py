@@ -1,4 +1,4 @@
-"""Deletion policies: the paper's formulas, composed as gates are.
+"""Deletion policies: the paper's formulas.
 
 arXiv 2505.16067, section 5.1, for a record i at the time t, with freq_t(i) its retrievals:
 
@@ -15,53 +15,20 @@ negative, and 0 for alpha = 0. The right bound: K retrievals in each of t - t' e
 K * (t - t') in all, and each survivor took at least alpha + 1 of them, so at most
 floor(K * (t - t') / (alpha + 1)) survive, and what came within the period if it is spared.
 
-A policy is a callable of (usages, t) that returns reasons by key. ``a & b`` deletes what both
-do, ``a | b`` what either does, ``~a`` what a would keep, ``a.then(b)`` what a does and what b
-does of the rest.
+They compose as `acc.evidence.composition` says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from acc.errors import ConfigurationError
+from acc.evidence.composition import Deletion as Deletion  # what a policy of one's own is made from
+from acc.evidence.composition import Doomed
 from acc.evidence.usage import Usage
-
-Doomed = dict[str, str]
-"""Why each is to be deleted, by `Usage.key`."""
-
-Judge = Callable[[Sequence[Usage], int], Doomed]
-
-
-class Deletion:
-    """Base of the policies: composition, and when one is due."""
-
-    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What is to be deleted at the time ``t``, and why."""
-        raise NotImplementedError
-
-    def due(self, t: int) -> bool:
-        """Whether the policy runs by itself after the execution number ``t``."""
-        return True
-
-    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """As calling it, when it is due; else nothing. What runs after each execution."""
-        return self(usages, t) if self.due(t) else {}
-
-    def then(self, other: Deletion) -> Deletion:
-        """This policy, then ``other`` over what it leaves."""
-        return Then(self, other)
-
-    def __and__(self, other: Deletion) -> Deletion:
-        return Both(self, other)
-
-    def __or__(self, other: Deletion) -> Deletion:
-        return Either(self, other)
-
-    def __invert__(self) -> Deletion:
-        return Inverse(self)
 
 
 @dataclass(frozen=True)
@@ -127,6 +94,12 @@ class History(Deletion):
     n: int = 5
     beta: float = 0.5
 
+    def __post_init__(self) -> None:
+        if self.n < 0 or not math.isfinite(self.beta):
+            raise ConfigurationError(
+                f"no history: {self}", where="History", mend="n >= 0, and a finite beta"
+            )
+
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
         """freq_t > n and mean utility <= beta."""
         doomed = {}
@@ -172,81 +145,6 @@ class Capacity(Deletion):
     def _worth(self, usage: Usage) -> float:
         known = usage.mean_utility if usage.utilities else usage.prior
         return self.unknown if known is None else known
-
-
-class _Pair(Deletion):
-    """Two policies joined: by what they say now, or by what they say when each is due."""
-
-    one: Deletion
-    other: Deletion
-
-    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What the two say now."""
-        return self._join(self.one, self.other, usages, t)
-
-    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What those that are due say."""
-        return self._join(self.one.run, self.other.run, usages, t)
-
-    def due(self, t: int) -> bool:
-        """When one is."""
-        return self.one.due(t) or self.other.due(t)
-
-    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
-        raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Both(_Pair):
-    """What both would delete: the intersection, with both reasons."""
-
-    one: Deletion
-    other: Deletion
-
-    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
-        first, second = one(usages, t), other(usages, t)
-        return {key: f"{first[key]}; {second[key]}" for key in first if key in second}
-
-
-@dataclass(frozen=True)
-class Either(_Pair):
-    """What either would delete: the union, with every reason."""
-
-    one: Deletion
-    other: Deletion
-
-    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
-        first, second = one(usages, t), other(usages, t)
-        joined = {key: f"{first[key]}; {second[key]}" for key in first if key in second}
-        return {**first, **second, **joined}
-
-
-@dataclass(frozen=True)
-class Then(_Pair):
-    """One policy, then another over what is left."""
-
-    one: Deletion
-    other: Deletion
-
-    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
-        gone = one(usages, t)
-        return {**gone, **other([u for u in usages if u.key not in gone], t)}
-
-
-@dataclass(frozen=True)
-class Inverse(Deletion):
-    """What the other would keep."""
-
-    policy: Deletion
-
-    def due(self, t: int) -> bool:
-        """When the other is."""
-        return self.policy.due(t)
-
-    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """The complement."""
-        gone = self.policy(usages, t)
-        return {u.key: "what the policy would keep" for u in usages if u.key not in gone}
 
 
 def combined(

@@ -61,7 +61,8 @@ class Retrieval:
 
     Attributes:
         k: The paper's K.
-        chars: Characters of all demonstrations together at the most; the least similar go first.
+        chars: Characters of all demonstrations together at the most; the least similar go first. One
+            that is longer by itself is never shown.
         least: Similarity below which nothing is shown.
         vector: A task as numbers.
         likeness: Compares them.

@@ -1,4 +1,8 @@
-"""Which threads a user has: a shelf with a record for each, written with its first turn."""
+"""Which threads and namespaces a user has: a shelf with a record for each, written with its first.
+
+A namespace without a conversation has an entry too, a thread without a name: whoever erases a user
+must find the documents and experiences of every agent of theirs.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from acc.store import Artifact, ArtifactStore, Thread
 
 
 def enrol(store: ArtifactStore, thread: Thread, at: str) -> None:
-    """Enter ``thread`` into the directory of its namespace, unless it is there; repeatable.
+    """Enter ``thread``, or a namespace, into the directory of its namespace; repeatable.
 
     Raises:
         StoreError: It cannot be written.
@@ -31,6 +35,16 @@ def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:
 
 def threads_in(records: Iterable[Artifact]) -> list[Thread]:
     """The threads that entries name, each once."""
+    return [thread for thread in _named(records) if thread.thread]
+
+
+def spaces_in(records: Iterable[Artifact]) -> list[Thread]:
+    """The namespaces that entries name, or the threads of which they name, each once."""
+    spaces = map(namespace_of, _named(records))
+    return list({space.key: space for space in spaces}.values())
+
+
+def _named(records: Iterable[Artifact]) -> list[Thread]:
     names = (Thread(**json.loads(record.text)) for record in records)
     return list({thread.key: thread for thread in names}.values())
 

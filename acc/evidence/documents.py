@@ -9,11 +9,12 @@ from pathlib import Path
 
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement
+from acc.evidence.directory import enrol
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.shelf import Shelf
-from acc.evidence.tombstones import buried, managed
+from acc.evidence.standing import Standing
 from acc.store import Artifact, ArtifactStore, Thread, split_text
-from acc.turn import Channel
+from acc.turn import Channel, storable
 
 PART_BYTES = 2_000
 """UTF-8 bytes of one part: some paragraphs, so that recall finds the place and not the book."""
@@ -46,6 +47,7 @@ class Documents:
         space: The namespace (`acc.evidence.shelf.namespace`).
         now: Tells the time as records have it.
         addition: Judges each file; ``all`` by default.
+        notes: The memory's folder, in which what is begun is noted; see `acc.evidence.standing`.
     """
 
     def __init__(
@@ -54,11 +56,14 @@ class Documents:
         space: Thread,
         now: Callable[[], str],
         addition: Addition | None = None,
+        *,
+        notes: Path | None = None,
     ) -> None:
         self.shelf = Shelf(store, space, "documents")
         self.quarantine = Shelf(store, space, "quarantine")
         self.addition = addition or Addition("all")
         self._now = now
+        self._standing = Standing(Shelf(store, space, "usage"), now, notes)
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:
         """Take in one file. The same file twice is taken in once.
@@ -77,6 +82,7 @@ class Documents:
 
     def add(self, name: str, found: Sequence[Section], *, replace: bool = False) -> Ingested:
         """Take in the sections of a document of that name."""
+        name = storable(name)
         whole = "\n".join(section.text for section in found)
         digest = hashlib.sha256(f"{name}\x00{whole}".encode()).hexdigest()
         judgement = self.addition.judge(f"keep the document {name}", whole)
@@ -88,6 +94,7 @@ class Documents:
             if part.identity not in known
         ]  # fmt: skip
         if parts and (judgement.admitted or self.addition.quarantines):
+            enrol(shelf.store, shelf.space, self._now())
             shelf.append(parts)
         gone = self._replaced(name, digest) if replace and judgement.admitted else 0
         return Ingested(name, ref, len(parts), judgement, gone)
@@ -95,8 +102,7 @@ class Documents:
     def _replaced(self, name: str, digest: str) -> int:
         old = [a for a in self.shelf.records() if a.name == name and digest not in a.identity]
         if old:
-            graves = [buried(a, "pruned", self._now()) for a in old]
-            managed(self.shelf.store).replace(self.shelf.space.tenant, graves)
+            self._standing.prune([a.id for a in old])
             self.shelf.reread([a.id for a in old])
         return len(old)
 

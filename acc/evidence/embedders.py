@@ -1,4 +1,4 @@
-"""Dense embedders for `acc.evidence.wide.Dense`: any callable of texts does as well."""
+"""Dense embedders for `acc.evidence.dense.Dense`: any callable of texts does as well."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from acc.errors import ConfigurationError, StoreError
-from acc.evidence.wide import Embedder
+from acc.evidence.dense import Embedder
 
 _BATCH = 256
 _CHARS = 8_000
+_SECONDS = 20.0
+"""A turn waits for it: an endpoint that is down must not hold the agent up."""
 
 
 def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -> Embedder:
@@ -17,7 +19,8 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
 
     Args:
         model: The model's name.
-        client: An `openai.OpenAI`; by default one of OPENAI_BASE_URL and OPENAI_API_KEY.
+        client: An `openai.OpenAI`; by default one of OPENAI_BASE_URL and OPENAI_API_KEY that waits 20
+            seconds at the most.
 
     Raises:
         ConfigurationError: No key is set.
@@ -25,7 +28,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
     import openai
 
     try:
-        speaking = client if client is not None else openai.OpenAI()
+        speaking = client if client is not None else openai.OpenAI(timeout=_SECONDS, max_retries=1)
     except openai.OpenAIError as error:
         raise ConfigurationError(
             str(error), where="openai_embedder", mend="set OPENAI_API_KEY, or pass a client"
@@ -47,6 +50,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
             found.extend(row.embedding for row in sorted(reply.data, key=lambda row: row.index))
         return found
 
+    embed.name = f"openai:{model}"  # type: ignore[attr-defined]
     return embed
 
 
@@ -72,4 +76,9 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
             where=model,
             mend="name a folder that holds it, or a model that can be fetched",
         ) from error
-    return lambda texts: [list(map(float, row)) for row in loaded.encode(list(texts))]
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [list(map(float, row)) for row in loaded.encode(list(texts))]
+
+    embed.name = f"sentence-transformers:{model}"  # type: ignore[attr-defined]
+    return embed

@@ -7,53 +7,28 @@ file of the memory is searched, byte by byte, for what was erased.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from acc.audit import AuditLog
-from acc.errors import AuditError, StoreError
+from acc.errors import AuditError
 from acc.evidence.audit_rewrite import Rewritten, rewrite
 from acc.evidence.audits import Audits, logged
+from acc.evidence.checkpoints import checkpointer_at, lasting_url
+from acc.evidence.checkpoints_due import Due, Settled
 from acc.evidence.erasure_journal import Begun, ErasureJournal
 from acc.evidence.erasure_plan import ErasurePlan
+from acc.evidence.erasure_receipt import Receipt, told
 from acc.evidence.redaction import Erased
 from acc.evidence.shelf import namespace_of
 from acc.evidence.tombstones import ERASED, buried, managed
 from acc.evidence.traces import Trace, Traces
 from acc.store import Artifact, ArtifactStore, Thread
 from acc.stores.embedding import embed
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """What an erasure did. It says nothing of what was erased.
-
-    Attributes:
-        id: Its identity; tombstone commits have it.
-        records: Records deleted, or buried under a tombstone.
-        rewritten: What became of audit logs.
-        logs: Audit logs that went whole.
-        files: Files that were searched.
-        traces: What was still found. None is what should be.
-        foreign: Whether the store's files are a server's, which nobody searched.
-    """
-
-    id: str
-    records: int
-    rewritten: tuple[Rewritten, ...]
-    logs: int
-    files: int
-    traces: tuple[Trace, ...]
-    foreign: bool
-
-    @property
-    def proved(self) -> bool:
-        """Whether every file that could hold something of it was searched, and nothing found."""
-        return not self.traces and not self.foreign
 
 
 class Erasure:
@@ -89,17 +64,27 @@ class Erasure:
         self._forget = forget
         self._journal = ErasureJournal(folders)
 
-    def erase(self, plan: ErasurePlan) -> Receipt:
+    def erase(self, plan: ErasurePlan, checkpointers: Sequence[str] = ()) -> Receipt:
         """Do what ``plan`` says, to its end: a kill meanwhile leaves it to `resume`.
 
+        Args:
+            plan: What is to go.
+            checkpointers: Databases of LangGraph's checkpointers, from which its conversations go too
+                (`acc.evidence.checkpoints.checkpointer_at`).
+
         Raises:
+            ConfigurationError: No such database; nothing was done.
             StoreError: It cannot be done now; nothing of it was, or `resume` does the rest.
             AuditError: An audit log cannot be read or written; likewise.
         """
+        for url in checkpointers:
+            checkpointer_at(url)
+        urls = tuple(map(lasting_url, checkpointers))
         at = self._now()
         seed = "\x00".join([at, *plan.delete, *plan.bury])
-        begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan)
+        begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
         with self._lock:
+            self.resume()  # one that failed before: its journal has the place of this one's
             self._forget()  # what waits is written, so that it is found
             self._journal.begin(begun)
             return self._done(begun)
@@ -110,13 +95,26 @@ class Erasure:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
 
+    def settle(self) -> list[tuple[str, Settled]]:
+        """Delete the checkpoints that earlier erasures could not; what came of each, by its identity."""
+        with self._lock:
+            return [
+                (due.erasure, self._settled(due)) for due in self._journal.checkpoints.waiting()
+            ]
+
+    def _settled(self, due: Due) -> Settled:
+        done = self._journal.checkpoints.settle(due)
+        self._journal.settled(due.erasure, done)
+        return done
+
     def _done(self, begun: Begun) -> Receipt:
         plan = begun.plan
         tenant = plan.target.tenant
         graves = self._graves(begun)
         self._store.replace(tenant, graves)
         self._store.delete(tenant, plan.delete)
-        logs = sum(self._without_log(thread) for thread in plan.logs)
+        for thread in plan.logs:
+            self._drop_log(thread)
         rewritten = tuple(self._rewritten(begun))
         foreign = not self._store.compact()
         self._forget()
@@ -126,13 +124,18 @@ class Erasure:
             begun.id,
             len(plan.delete) + len(plan.bury),
             rewritten,
-            logs,
+            len(plan.logs),
             len(files),
             traces,
             foreign,
         )
-        self._journal.end(_told(begun, receipt))
-        return receipt
+        threads = sorted({*plan.conversations, *(log.thread for log in rewritten)})
+        due = self._journal.checkpoints.owe(begun.id, threads, begun.checkpointers)
+        self._journal.end(told(begun, receipt))
+        if not due.urls:
+            return receipt
+        settled = self._settled(due)
+        return dataclasses.replace(receipt, checkpoints=settled.rows, left=settled.left)
 
     def _graves(self, begun: Begun) -> list[Artifact]:
         plan = begun.plan
@@ -142,12 +145,10 @@ class Erasure:
         blank = {"text": f"{ERASED}:{begun.id}", "identity": f"{ERASED}:{begun.id}"}
         return [*graves, *(claim.model_copy(update=blank) for claim in claims)]
 
-    def _without_log(self, thread: Thread) -> bool:
+    def _drop_log(self, thread: Thread) -> None:
         log = Audits(self._store, self._audit, namespace_of(thread)).log(thread)
-        if log is None:
-            return False
-        log.path.unlink()
-        return True
+        if log is not None:
+            log.path.unlink()
 
     def _rewritten(self, begun: Begun) -> Iterator[Rewritten]:
         for thread, refs in begun.plan.threads:
@@ -192,33 +193,5 @@ class Erasure:
                 yield artifact.text
 
 
-def refuse_unproved(receipt: Receipt) -> None:
-    """Raise where something of what was erased is still there.
-
-    Raises:
-        StoreError: Where, so that it can be removed by hand.
-    """
-    if receipt.traces:
-        places = {f"{trace.path} at byte {trace.offset}" for trace in receipt.traces}
-        raise StoreError(
-            "what was erased still stands in a file",
-            where="; ".join(sorted(places)[:5]),
-            mend="remove that file if it is a copy or a backup, and run the same erasure again",
-        )
-
-
 def _is_grave(artifact: Artifact) -> bool:
     return artifact.identity == f"{ERASED}:{artifact.id}"
-
-
-def _told(begun: Begun, receipt: Receipt) -> dict[str, Any]:
-    target = begun.plan.target
-    keys = [t.key for t in begun.plan.logs] or [target.artifact]
-    return {
-        "id": receipt.id, "at": begun.at, "erased": target.kind,
-        "of": keys if target.kind != "user" else [],
-        "records": receipt.records, "logs": receipt.logs,
-        "rewritten": [{"log": r.path.name, "records": r.records, "head": r.head}
-                      for r in receipt.rewritten],
-        "files": receipt.files, "traces": len(receipt.traces), "foreign": receipt.foreign,
-    }  # fmt: skip

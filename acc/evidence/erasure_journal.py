@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from acc.errors import StoreError
 from acc.evidence import marks
+from acc.evidence.checkpoints_due import CheckpointsDue, Settled
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.store import Thread
 
@@ -30,11 +31,13 @@ class Begun(NamedTuple):
         id: Its identity.
         at: When it was begun.
         plan: What it takes.
+        checkpointers: Databases in which its conversations' checkpoints go, too.
     """
 
     id: str
     at: str
     plan: ErasurePlan
+    checkpointers: tuple[str, ...] = ()
 
 
 class ErasureJournal:
@@ -47,6 +50,7 @@ class ErasureJournal:
     def __init__(self, folders: Sequence[Path]) -> None:
         self._folder = folders[0] if folders else None
         self._folders = folders
+        self.checkpoints = CheckpointsDue(self._folder)
 
     def begin(self, begun: Begun) -> None:
         """Write it. On return the erasure will be done, whatever happens.
@@ -78,11 +82,24 @@ class ErasureJournal:
         """Write the receipt, which says nothing of what was erased, and drop the journal."""
         if self._folder is None:
             return
-        with (self._folder / RECEIPTS).open("ab") as file:
-            file.write(json.dumps(receipt, ensure_ascii=False).encode() + b"\n")
+        self._write(receipt)
+        marks.wipe(self._path)
+
+    def settled(self, erasure: str, done: Settled) -> None:
+        """Write what became of an erasure's checkpoints."""
+        if self._folder is not None:
+            self._write({"id": erasure, "checkpoints": done.rows, "left": len(done.left)})
+
+    def _write(self, receipt: dict[str, Any]) -> None:
+        receipts = (self._folder or Path()) / RECEIPTS
+        told = receipts.read_bytes().splitlines() if receipts.exists() else []
+        if "records" in receipt and any(receipt["id"].encode() in line for line in told[-1:]):
+            return  # a kill came between the receipt and the end of the journal
+        line = json.dumps(receipt, ensure_ascii=False).encode() + b"\n"
+        with receipts.open("ab") as file:
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
-        marks.wipe(self._path)
 
     def files(self) -> list[Path]:
         """Every file below the folders but the journal itself."""
@@ -99,6 +116,7 @@ def _plain(begun: Begun) -> dict[str, Any]:
     return {
         "id": begun.id,
         "at": begun.at,
+        "checkpointers": begun.checkpointers,
         "plan": {
             **{f.name: getattr(plan, f.name) for f in dataclasses.fields(plan)},
             "target": dataclasses.asdict(plan.target),
@@ -122,5 +140,7 @@ def _read(said: dict[str, Any]) -> Begun:
             logs=tuple(Thread(**t) for t in plan["logs"]),
             texts=tuple(plan["texts"]),
             echoes=tuple(plan["echoes"]),
+            conversations=tuple(plan.get("conversations", ())),
         ),
+        tuple(said.get("checkpointers", ())),
     )

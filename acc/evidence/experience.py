@@ -12,26 +12,29 @@ from collections.abc import Callable, Sequence
 
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement
-from acc.evidence.deletion import Deletion, Doomed, Keep
+from acc.evidence.compaction import compact
+from acc.evidence.composition import Doomed
+from acc.evidence.deletion import Deletion, Keep
 from acc.evidence.demonstrations import (
     Demonstration,
     Experience,
     Finished,
     Retrieval,
-    read_back,
-    written,
 )
+from acc.evidence.experience_shelves import ExperienceShelves
 from acc.evidence.holds import holds
 from acc.evidence.rows import Rows
 from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
-from acc.evidence.usage import Event, Tally, Usage, execution_ledger, told
-from acc.store import Artifact, ArtifactStore, Thread, split_text
-from acc.turn import Channel
+from acc.evidence.usage import Tally, Usage
+from acc.evidence.usage_events import Event, checked_utility, execution_ledger, told
+from acc.store import ArtifactStore, Thread
+from acc.turn import storable
 
 
 class ExperienceMemory:
-    """The experiences of a namespace. Not for several threads of execution at once.
+    """The experiences of a namespace. Not for several threads of execution at once
+    (`acc.evidence.async_experience` for several tasks).
 
     Args:
         store: Where they are kept; one that offers `acc.store.ManagedStore` if any are deleted.
@@ -58,17 +61,21 @@ class ExperienceMemory:
         self.addition = addition or Addition("none")
         self.deletion = deletion or Keep()
         self.retrieval = retrieval or Retrieval()
-        self.shelf = Shelf(store, space, "experiences")
-        self.quarantine = Shelf(store, space, "quarantine")
+        self._shelves = ExperienceShelves(store, space, now)
+        self.shelf, self.quarantine = self._shelves.kept, self._shelves.refused
         self._usage = Shelf(store, space, "usage")
         self._standing = Standing(self._usage, now)
         self._now = now
         self.resumed = self._standing.resume()
+        if compact(store, space, now):
+            self._usage = Shelf(store, space, "usage")
+            self._standing = Standing(self._usage, now)
         self._ledger = execution_ledger(self._usage.records())
         self._known: dict[str, Experience] = {}
         self._usages: dict[str, Usage] = {}
         self._rows = Rows()
-        self._read_shelf()
+        for experience, added in self._shelves.read():
+            self._note(experience, added)
 
     def __len__(self) -> int:
         return len(self._known)
@@ -86,7 +93,10 @@ class ExperienceMemory:
         room = how.chars
         for ref, score in self._rows.best(how.vector(task), how.k, how.likeness):
             experience = self._known[ref]
-            room -= len(experience.task) + len(experience.execution)
+            size = len(experience.task) + len(experience.execution)
+            if size > how.chars:
+                continue
+            room -= size
             if room < 0 or score < how.least:
                 break
             found.append(Demonstration(experience, score))
@@ -109,43 +119,71 @@ class ExperienceMemory:
             utility: How good it was; by default what the evaluator says.
 
         Raises:
-            InputError: A task without words.
+            InputError: A task without words, or a utility that is no number.
             StoreError: It cannot be written.
         """
+        self.check(task, utility)
+        judgement = self.addition.judge(task, execution)
+        return self.take(task, execution, shown, judgement, utility)
+
+    @staticmethod
+    def check(task: str, utility: float | None = None) -> None:
+        """Raise `InputError` where nothing was asked for, or the utility is no number."""
         if not task.strip():
             raise InputError("a task without words", where="finish", mend="say what was asked for")
-        judgement = self.addition.judge(task, execution)
+        if utility is not None:
+            checked_utility(utility, "finish")
+
+    def take(
+        self,
+        task: str,
+        execution: str,
+        shown: Sequence[Demonstration],
+        judgement: Judgement,
+        utility: float | None,
+    ) -> Finished:
+        """What `finish` does once the execution is judged."""
+        task, execution = storable(task), storable(execution)
         worth = judgement.utility if utility is None else utility
         alike = self._alike(execution, shown)
         keys = tuple(self._key(d.experience.ref) for d in shown)
         told(self._usage, Event(of=keys, utility=worth, input_similarity=alike[0],
                                 output_similarity=alike[1]), self._now())  # fmt: skip
         self._ledger.retrieved(keys, worth)
+        self._ledger.similarities.append(alike)
         ref = self._keep(task, execution, judgement) if judgement.admitted else ""
         if not judgement.admitted and self.addition.quarantines:
-            self._put(self.quarantine, "refused", task, execution, judgement)
+            self._shelves.put(task, execution, self.t, judgement)
         return Finished(judgement, ref, self._delete(), *alike)
 
     def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
         """Put in an experience that nobody has to judge, such as an expert's; its ref."""
+        self.check(task)
         said = judgement or Judgement(admitted=True, reason="seeded", evaluator="operator")
-        return self._keep(task, execution, said)
+        kept = said.model_copy(update={"admitted": True})
+        return self._keep(storable(task), storable(execution), kept)
 
     def feedback(self, ref: str, utility: float) -> None:
         """Say what an experience was worth.
 
         Raises:
-            InputError: No such experience.
+            InputError: No such experience, or no number.
         """
         if ref not in self._known:
             raise InputError(f"no experience {ref!r}", where="feedback", mend="name one by its ref")
-        event = Event(of=(self._key(ref),), kind="feedback", utility=utility)
+        worth = checked_utility(utility, "feedback")
+        event = Event(of=(self._key(ref),), kind="feedback", utility=worth)
         told(self._usage, event, self._now())
         self._ledger.valued(event.of, utility)
 
     def usages(self) -> list[Usage]:
         """How each fared, up to now and as it goes on: what the deletion policy judges."""
         return list(self._usages.values())
+
+    @property
+    def similarities(self) -> list[tuple[float, float]]:
+        """Of each execution: how alike its task was to the most similar one shown, and the executions."""
+        return list(self._ledger.similarities)
 
     @property
     def t(self) -> int:
@@ -160,24 +198,8 @@ class ExperienceMemory:
         return best.similarity, float(alike)
 
     def _keep(self, task: str, execution: str, judgement: Judgement) -> str:
-        self.shelf.refresh()
-        ref = self._put(self.shelf, "exp", task, execution, judgement)
+        ref = self._shelves.put(task, execution, self.t, judgement)
         self._note(Experience(ref, task, execution, judgement), self.t)
-        return ref
-
-    def _put(self, shelf: Shelf, word: str, task: str, execution: str, judgement: Judgement) -> str:
-        texts = split_text(written(task, execution, self.t))
-        ref = f"{word}.{shelf.next_seq()}"
-        shelf.append(
-            [
-                Artifact(
-                    id="", thread="", branch="", seq=0, turn=0, kind="experience", ref=ref,
-                    part=part, parts=len(texts), channel=Channel.AGENT, text=piece,
-                    identity=f"{ref}.{part}", reason=judgement.model_dump_json(), at=self._now(),
-                )
-                for part, piece in enumerate(texts)
-            ]
-        )  # fmt: skip
         return ref
 
     def _delete(self) -> Doomed:
@@ -194,14 +216,6 @@ class ExperienceMemory:
                 del self._known[ref], self._usages[ref]
             self._rows.remove(gone)
         return gone
-
-    def _read_shelf(self) -> None:
-        texts: dict[str, list[Artifact]] = {}
-        for record in self.shelf.records():
-            texts.setdefault(record.ref, []).append(record)
-        for parts in texts.values():
-            if len(parts) == parts[0].parts:  # of one that is half written nothing was told yet
-                self._note(*read_back(parts))
 
     def _note(self, experience: Experience, added: int) -> None:
         ref = experience.ref

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from acc.audit import AuditLog
 from acc.errors import InputError
-from acc.evidence.shelf import Shelf, namespace_of
-from acc.evidence.usage import Event, admitted_in, told
+from acc.evidence.shelf import Shelf, ShelfName, namespace_of
+from acc.evidence.usage import evidence_key, is_named
+from acc.evidence.usage_events import Event, admitted_in, checked_utility, told
+from acc.log import ThreadLog
+from acc.state import ROOT
 from acc.store import ArtifactStore, Thread
+
+_SHELVES: dict[str, ShelfName] = {"doc": "documents", "exp": "experiences"}
 
 
 def tell(
@@ -19,16 +23,19 @@ def tell(
     target: int | str,
     utility: float,
     at: str,
+    known: ThreadLog | None = None,
 ) -> tuple[str, ...]:
-    """Write feedback: one record, so that a kill leaves it told or not told.
+    """Write feedback at once, so that a kill leaves it told or not told.
 
     Args:
         store: Where it is kept.
         log: The thread's audit log, which knows what a turn admitted.
         thread: The thread.
-        target: A turn's number, whose admitted evidence it is about; or one ref.
+        target: A turn's number, whose admitted evidence it is about; or a ref of the thread, of a
+            document or one of its parts, or of an experience.
         utility: Any finite number; higher is better. Policies compare it with their beta.
         at: The time.
+        known: The thread, if it is open; else it is read.
 
     Returns:
         Keys of the evidence that it is about; none where the turn admitted nothing.
@@ -36,17 +43,18 @@ def tell(
     Raises:
         InputError: No such turn or evidence, or no number.
         StoreError: It cannot be written.
+        AuditError: The audit log cannot be read.
     """
-    if isinstance(utility, bool) or not isinstance(utility, int | float):
-        raise _refused(f"a utility is a number, not {type(utility).__name__}", thread)
-    if not math.isfinite(utility):
-        raise _refused(f"a utility is a finite number, not {utility}", thread)
+    worth = checked_utility(utility, f"feedback on thread {thread.thread!r}")
     if isinstance(target, bool) or not isinstance(target, int | str):
         raise _refused(f"feedback on {type(target).__name__}", thread)
-    keys = _of_turn(log, target, thread) if isinstance(target, int) else [_key(thread, target)]
+    if isinstance(target, int):
+        keys = _of_turn(log, target, thread)
+    else:
+        keys = _of_ref(store, log, target, known or ThreadLog(store, thread, lambda: at))
     if keys:
         usage = Shelf(store, namespace_of(thread), "usage")
-        told(usage, Event(of=tuple(keys), kind="feedback", utility=float(utility)), at)
+        told(usage, Event(of=tuple(keys), kind="feedback", utility=worth), at)
     return tuple(keys)
 
 
@@ -59,14 +67,24 @@ def _of_turn(log: AuditLog | None, turn: int, thread: Thread) -> Sequence[str]:
     return admitted_in(found[-1])
 
 
-def _key(thread: Thread, ref: str) -> str:
-    """The key of a ref as the thread's states and verdicts have it."""
-    near, slash, far = ref.partition("/")
+def _of_ref(
+    store: ArtifactStore, log: AuditLog | None, ref: str, known: ThreadLog
+) -> Sequence[str]:
+    """Keys of what a ref names, as the thread's states and verdicts have it."""
+    thread = known.thread
+    _, slash, far = ref.partition("/")
     if slash:
         raise _refused(f"{ref!r} is of another thread: give feedback there on {far!r}", thread)
-    if ref.startswith(("doc.", "exp.")):
-        return f"{namespace_of(thread).key}:{near}"
-    return f"{thread.key}:{near}"
+    if (shelf := _SHELVES.get(ref.partition(".")[0])) is not None:
+        records = Shelf(store, namespace_of(thread), shelf).records()
+        named = [a for a in records if is_named(a, ref)]
+    else:
+        newest = log.newest_by_branch() if log is not None else ()
+        branches = [ROOT, *(entry["state"]["branch"] for entry in newest)]
+        named = [a for branch in branches for a in known.branch(branch).parts(ref)]
+    if not named:
+        raise _refused(f"no evidence {ref!r}", thread)
+    return list(dict.fromkeys(map(evidence_key, named)))
 
 
 def _refused(what: str, thread: Thread) -> InputError:

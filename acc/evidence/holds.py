@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from acc.errors import InputError
 from acc.evidence.shelf import Shelf
+from acc.evidence.tombstones import managed
+from acc.evidence.usage import is_named
 from acc.store import Artifact, Thread
 
 _HOLD = "hold"
@@ -20,9 +22,10 @@ class Holds:
     reasons: dict[str, str]
 
     def on(self, key: str) -> str | None:
-        """Why the evidence of ``key`` is held; None if it is not."""
+        """Why the evidence of ``key`` is held, itself, as a document's part or with its thread."""
         thread = key.partition(":")[0]
-        return next((self.reasons[k] for k in (key, f"{thread}:") if k in self.reasons), None)
+        whole = (key, key.rpartition(".")[0], f"{thread}:")
+        return next((self.reasons[k] for k in whole if k in self.reasons), None)
 
 
 def holds(records: Iterable[Artifact]) -> Holds:
@@ -49,12 +52,20 @@ def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
         at: The time.
 
     Raises:
-        InputError: No reason.
+        InputError: No reason, or nothing of that name: a hold that holds nothing protects nobody.
         StoreError: It cannot be written.
     """
     if not reason.strip():
         raise InputError("a hold without a reason", where=ref, mend="say who asks for it, and why")
-    usage.append([_record(f"{owner.key}:{ref}", reason, at, held=True)])
+    store, tenant = managed(usage.store), owner.tenant
+    records = store.get(tenant, store.ids(tenant, thread=owner.key))
+    if not any(is_named(record, ref) or not ref for record in records):
+        raise InputError(
+            f"nothing to hold: no evidence {ref or owner.thread!r}",
+            where=f"thread {owner.thread!r}, user {owner.user!r}, agent {owner.agent!r}",
+            mend="look for it with acc search, and name its thread, user and agent",
+        )
+    usage.append([hold_record(f"{owner.key}:{ref}", reason, at)])
 
 
 def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
@@ -66,10 +77,11 @@ def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
     key = f"{owner.key}:{ref}"
     if key not in holds(usage.records()).reasons:
         raise InputError("no hold on it", where=ref or owner.thread, mend="see what is held first")
-    usage.append([_record(key, "", at, held=False)])
+    usage.append([hold_record(key, "", at, held=False)])
 
 
-def _record(key: str, reason: str, at: str, *, held: bool) -> Artifact:
+def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifact:
+    """The record of a usage shelf that says so."""
     text = json.dumps({"key": key, "reason": reason[:2_000], "held": held}, ensure_ascii=False)
     return Artifact(
         id="", thread="", branch="", seq=0, turn=0, kind="usage", name=_HOLD, text=text, at=at

@@ -72,6 +72,11 @@ def unfinished(records: Iterable[Artifact]) -> list[Intent]:
     ]
 
 
+def ended(records: Iterable[Artifact], at: str) -> bool:
+    """Whether an intent that was begun at ``at`` is ended, by the records of a usage shelf."""
+    return any(record.name == DONE and record.at == at for record in records)
+
+
 def _read(key: str, parts: Sequence[Artifact]) -> Intent:
     bodies = [json.loads(part.text) for part in parts]
     ids = tuple(id_ for body in bodies for id_ in body["ids"])

@@ -1,4 +1,4 @@
-"""Retention, erasure and documents of an open memory."""
+"""Retention, erasure, documents and imports of an open memory."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from acc.evidence.addition import Addition
 from acc.evidence.documents import Documents
 from acc.evidence.erasure import Erasure
+from acc.evidence.portability import Moved, import_from
 from acc.evidence.retention import Retention
 from acc.store import Thread
 
@@ -22,7 +23,12 @@ def retention(memory: Memory) -> Retention:
         StoreError: Its store cannot delete.
     """
     return Retention(
-        memory.artifacts, memory.settings.audit, memory.now, lock=memory.lock, forget=memory.forget
+        memory.artifacts,
+        memory.settings.audit,
+        memory.now,
+        lock=memory.lock,
+        forget=memory.forget,
+        notes=next(iter(folders(memory)), None),
     )
 
 
@@ -44,7 +50,17 @@ def erasure(memory: Memory) -> Erasure:
 
 def documents(memory: Memory, space: Thread, addition: Addition | None = None) -> Documents:
     """The documents of a namespace of ``memory``."""
-    return Documents(memory.artifacts, space, memory.now, addition)
+    notes = next(iter(folders(memory)), None)
+    return Documents(memory.artifacts, space, memory.now, addition, notes=notes)
+
+
+def take_in(memory: Memory, source: Path) -> Moved:
+    """Import what an export wrote into ``memory``; see `acc.evidence.portability.import_from`."""
+    with memory.lock:
+        memory.forget()  # a thread that is open would write over what comes in
+        return import_from(
+            memory.artifacts, next(iter(folders(memory)), None), source, memory.settings.audit
+        )
 
 
 def folders(memory: Memory) -> list[Path]:

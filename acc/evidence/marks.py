@@ -21,7 +21,9 @@ def begin(path: Path, value: Any) -> None:
     half = half_of(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with half.open("wb") as file:
+        half.unlink(missing_ok=True)
+        # Nobody else's to read: it may hold what is to go, or a database's password.
+        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             file.flush()
             os.fsync(file.fileno())

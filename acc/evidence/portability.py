@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
-from acc.errors import InputError
+from acc.audit import AuditLog
+from acc.errors import InputError, StoreError
 from acc.evidence import marks
 from acc.evidence.audits import Audits
+from acc.evidence.exported import FORMAT, Exported, read_export
 from acc.evidence.tombstones import managed
 from acc.state import canonical_json
 from acc.store import Artifact, ArtifactStore, Thread
 
-FORMAT = 1
 MARK = "import.json"
 _BATCH = 100
 
@@ -44,6 +43,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
     Raises:
         InputError: There is nothing in the namespace, or the file cannot be written.
         StoreError: The store cannot be read.
+        AuditError: An audit log cannot be read.
     """
     audits = Audits(store, audit, space)
     threads = audits.threads()
@@ -55,7 +55,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
         raise InputError(
             "nothing to export", where=f"user {space.user!r}", mend="name another user"
         )
-    logs = [log.path for t in threads if (log := audits.log(t))]
+    logs = [log for t in threads if (log := audits.log(t))]
     half = marks.half_of(out)
     digest = hashlib.sha256()
     try:
@@ -66,6 +66,8 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
             file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
         half.replace(out)
     except OSError as error:
+        with suppress(OSError):
+            half.unlink(missing_ok=True)
         raise InputError(
             f"cannot be written: {error.strerror or error}",
             where=str(out),
@@ -74,43 +76,79 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
     return Moved(space, len(ids), len(logs))
 
 
-def import_from(store: ArtifactStore, folder: Path, source: Path) -> Moved:
+def import_from(
+    store: ArtifactStore, folder: Path | None, source: Path, audit: Path | None = None
+) -> Moved:
     """Take in what `export` wrote, all of it or nothing: a kill meanwhile is undone by `undo`.
 
     Args:
-        store: Where to.
-        folder: The memory's folder; audit logs go to ``audit`` below it.
+        store: Where to. No memory may have threads open on it (`acc.evidence.keeping.take_in`).
+        folder: The memory's folder, in which the import is noted; None if nothing outlives the process.
         source: The file.
+        audit: Where audit logs go: ``audit`` below the folder by default; without both, nowhere.
 
     Raises:
-        InputError: It is not whole, was changed, or something else stands under one of its ids.
-        StoreError: The store cannot be written.
+        InputError: It is not whole, was changed, speaks of another namespace than its own, or
+            something else stands under one of its ids.
+        StoreError: The store or a log cannot be written: nothing is taken in.
     """
-    lines = _checked(source)
-    space = Thread(**lines[0]["export"])
-    artifacts = [_artifact(line, source) for line in lines if "artifact" in line]
-    there = {a.id: a for a in store.get(space.tenant, [a.id for a in artifacts])}
-    if other := [a.id for a in artifacts if a.id in there and there[a.id] != a]:
+    found = read_export(source)
+    if folder is not None:
+        undo(store, folder)  # one that failed before
+        audit = audit or folder / "audit"
+    space = found.space
+    there = {a.id: a for a in store.get(space.tenant, [a.id for a in found.artifacts])}
+    if other := [a.id for a in found.artifacts if a.id in there and there[a.id] != a]:
         raise InputError(
             "something else stands under an id of the import",
             where=other[0],
             mend="import into a memory that does not have this namespace, or has it unchanged",
         )
-    fresh = [a for a in artifacts if a.id not in there]
-    logs = {folder / "audit" / line["log"]: str(line["text"]) for line in lines if "log" in line}
+    fresh = [a for a in found.artifacts if a.id not in there]
+    new = _new_logs(found, audit)
+    _take(store, folder, space, fresh, new)
+    return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
+
+
+def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
+    logs = {audit / name: text for name, text in found.logs.items()} if audit is not None else {}
     new = {path: text for path, text in logs.items() if not path.exists()}
-    if changed := [p for p in logs if p not in new and p.read_text("utf-8") != logs[p]]:
-        raise InputError("another audit log is there", where=str(changed[0]), mend="see above")
-    mark = folder / MARK
-    marks.begin(mark, {"tenant": space.tenant, "ids": [a.id for a in fresh],
-                       "logs": [str(p) for p in new]})  # fmt: skip
-    for start in range(0, len(fresh), _BATCH):
-        store.add(space.tenant, fresh[start : start + _BATCH])
-    for path, text in new.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-    marks.wipe(mark)
-    return Moved(space, len(artifacts), len(logs), len(fresh))
+    for path, text in logs.items():
+        if path not in new and path.read_bytes() != text.encode("utf-8", "surrogatepass"):
+            raise InputError(
+                "another audit log is there",
+                where=str(path),
+                mend="import into a memory that does not have this thread, or has it unchanged",
+            )
+    return new
+
+
+def _take(
+    store: ArtifactStore, folder: Path | None, space: Thread, fresh: list[Artifact],
+    logs: dict[Path, str],
+) -> None:  # fmt: skip
+    said = {"tenant": space.tenant, "ids": [a.id for a in fresh], "logs": [str(p) for p in logs]}
+    if folder is not None:
+        marks.begin(folder / MARK, said)
+    try:
+        for start in range(0, len(fresh), _BATCH):
+            store.add(space.tenant, fresh[start : start + _BATCH])
+        for path, text in logs.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+    except BaseException as error:
+        _take_back(store, said)
+        if folder is not None:
+            marks.wipe(folder / MARK)
+        if isinstance(error, OSError):
+            raise StoreError(
+                f"an audit log cannot be written: {error.strerror or error}",
+                where=str(error.filename or ""),
+                mend="free space, or let this user write there",
+            ) from error
+        raise
+    if folder is not None:
+        marks.wipe(folder / MARK)
 
 
 def undo(store: ArtifactStore, folder: Path) -> int | None:
@@ -122,55 +160,29 @@ def undo(store: ArtifactStore, folder: Path) -> int | None:
     said = marks.read(folder / MARK)
     if said is None:
         return None
-    managed(store).delete(said["tenant"], said["ids"])
-    for path in said["logs"]:
-        Path(path).unlink(missing_ok=True)
+    _take_back(store, said)
     marks.wipe(folder / MARK)
     return len(said["ids"])
 
 
+def _take_back(store: ArtifactStore, said: dict[str, Any]) -> None:
+    managed(store).delete(said["tenant"], said["ids"])
+    for path in map(Path, said["logs"]):
+        if path.exists():
+            path.unlink()
+
+
 def _lines(
-    store: ArtifactStore, space: Thread, ids: list[str], logs: list[Path]
+    store: ArtifactStore, space: Thread, ids: list[str], logs: list[AuditLog]
 ) -> Iterator[bytes]:
     yield _line({"export": space.model_dump(), "format": FORMAT})
     for start in range(0, len(ids), _BATCH):
         for artifact in store.get(space.tenant, ids[start : start + _BATCH]):
             yield _line({"artifact": artifact.model_dump(mode="json")})
-    for path in logs:
-        text = path.read_bytes().decode("utf-8", "surrogatepass")
-        yield _line({"log": path.name, "text": text})
+    for log in logs:
+        text = "".join(canonical_json(record) + "\n" for record in log.records())
+        yield _line({"log": log.path.name, "text": text})
 
 
 def _line(value: Any) -> bytes:
     return (canonical_json(value) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _checked(source: Path) -> list[dict[str, Any]]:
-    try:
-        *body, last = source.read_bytes().splitlines(keepends=True)
-        end = json.loads(last)
-        whole = end.get("sha256") == hashlib.sha256(b"".join(body)).hexdigest()
-        lines = [json.loads(line.decode("utf-8", "surrogatepass")) for line in body]
-    except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(source), mend="name a file of acc export") from error
-    except (ValueError, AttributeError) as error:
-        raise _refused(source) from error
-    if not whole or not lines or lines[0].get("format") != FORMAT:
-        raise _refused(source)
-    if any("/" in line["log"] or "\\" in line["log"] for line in lines if "log" in line):
-        raise _refused(source)
-    return lines
-
-
-def _artifact(line: dict[str, Any], source: Path) -> Artifact:
-    try:
-        return Artifact.model_validate(line["artifact"])
-    except ValidationError as error:
-        raise _refused(source) from error
-
-
-def _refused(source: Path) -> InputError:
-    return InputError(
-        "not a whole export, or changed since", where=str(source), mend="export it anew"
-    )

@@ -2,11 +2,13 @@
 
 Its text deletes by history what was retrieved "at least 5 times", its formula what was
 retrieved more than n times; the formula counts here. AgentDriver's utility is a distance, of
-which less is better: here it is negative, and the threshold too.
+which less is better: here it is negative, and the threshold too, of both its evaluators. So its
+history-based deletion never fires on utilities of 0 to 1: `Preset.yes_or_no` is for those.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from acc.errors import ConfigurationError
@@ -32,6 +34,13 @@ class Preset(NamedTuple):
     history: dict[EvaluatorName, History]
     initial: int
     tasks: int
+
+    def yes_or_no(self, evaluator: EvaluatorName) -> Preset:
+        """The preset for utilities of 1 and 0: a threshold that none of them reaches becomes 0.5."""
+        history = self.history[evaluator]
+        if history.beta >= 0:
+            return self
+        return self._replace(history={**self.history, evaluator: replace(history, beta=0.5)})
 
     def deletion(self, name: DeletionName, evaluator: EvaluatorName = "strict") -> Deletion:
         """The deletion policy of that name.

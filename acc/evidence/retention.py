@@ -36,6 +36,7 @@ class Retention:
         now: Tells the time as records have it.
         lock: Held while records are replaced; a memory's `Memory.lock`.
         forget: Called when records were replaced: what was read of threads is read anew.
+        notes: The folder in which what is begun is noted; None if nothing outlives the process.
 
     Raises:
         StoreError: The store cannot delete.
@@ -49,20 +50,31 @@ class Retention:
         *,
         lock: AbstractContextManager[Any] | None = None,
         forget: Callable[[], None] = lambda: None,
+        notes: Path | None = None,
     ) -> None:
         self._store = managed(store)
         self._folder = folder
         self._now = now
         self._lock = lock or nullcontext()
         self._forget = forget
+        self._notes = notes
 
-    def resume(self, space: Thread) -> int:
-        """Do the rest of what a killed process had begun in the namespace; how many acts."""
+    def resume(self, space: Thread, since: str = "") -> bool:
+        """Do the rest of what a killed process had begun in the namespace.
+
+        Args:
+            space: The namespace.
+            since: When a prune was noted there, if one was.
+
+        Returns:
+            Whether one has happened: it was ended here, or the noted one before the kill.
+        """
         with self._lock:
-            done = Standing(Shelf(self._store, space, "usage"), self._now).resume()
+            standing = self._standing(space)
+            done = bool(standing.resume())
             if done:
                 self._forget()
-            return done
+            return done or (bool(since) and standing.has_happened(since))
 
     def plan(
         self,
@@ -96,15 +108,23 @@ class Retention:
     def prune(self, plan: Plan) -> int:
         """Do what ``plan`` says, all of it or, if the process is killed before it begins, nothing.
 
+        What came to be cited or held since the plan was made, stays.
+
         Returns:
             The number of records that went.
 
         Raises:
             StoreError: It cannot be done now; what was begun, `resume` ends.
+            AuditError: An audit log cannot be read.
         """
-        if plan.ids:
-            with self._lock:
-                self._forget()  # what waits is written before anything is replaced
-                Standing(Shelf(self._store, plan.space, "usage"), self._now).prune(plan.ids)
-                self._forget()
-        return len(plan.ids)
+        if not plan.ids:
+            return 0
+        with self._lock:
+            self._forget()  # what waits is written before anything is replaced
+            ids = Planning(self._store, self._folder, plan.space, plan.states).unshielded(plan.ids)
+            self._standing(plan.space).prune(ids)
+            self._forget()
+            return len(ids)
+
+    def _standing(self, space: Thread) -> Standing:
+        return Standing(Shelf(self._store, space, "usage"), self._now, self._notes)

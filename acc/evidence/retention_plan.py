@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from acc.evidence.addition import Judgement
 from acc.evidence.audits import Audits, cited_in, read
-from acc.evidence.deletion import Both, Deletion, Doomed, Either
+from acc.evidence.composition import Both, Doomed, Either
+from acc.evidence.deletion import Deletion
 from acc.evidence.holds import holds
 from acc.evidence.shelf import Shelf, ShelfName
 from acc.evidence.tombstones import managed, marks_retirement
-from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, turn_ledger
+from acc.evidence.usage import Ledger, Usage, evidence_key
+from acc.evidence.usage_events import execution_ledger, turn_ledger
 from acc.store import Artifact, ArtifactStore, Thread
 
 PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
@@ -60,6 +62,7 @@ class Plan:
         doomed: What would go.
         protected: What the policy would delete, and something protects.
         readings: Of a combined policy, how many its union and its intersection would delete.
+        states: The current states that were given, of threads without an audit log.
     """
 
     space: Thread
@@ -68,6 +71,7 @@ class Plan:
     doomed: tuple[Doom, ...]
     protected: tuple[Doom, ...]
     readings: dict[str, int]
+    states: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict, repr=False)
 
     @property
     def ids(self) -> list[str]:
@@ -89,6 +93,7 @@ class Planning:
         self._space = space
         self._audits = Audits(store, folder, space)
         self._threads = {t.key: t for t in self._audits.threads()}
+        self._given = states
         self._states = {
             key: states.get(t.thread) or self._audits.newest(t) for key, t in self._threads.items()
         }
@@ -114,7 +119,15 @@ class Planning:
                 place.append(self._doom(group[key], shield or why))
             for name, found in _readings(policy, usages, ledger.t).items():
                 readings[name] = readings.get(name, 0) + len(found)
-        return Plan(self._space, times, looked_at, tuple(doomed), tuple(protected), readings)
+        return Plan(
+            self._space, times, looked_at, tuple(doomed), tuple(protected), readings, self._given
+        )
+
+    def unshielded(self, ids: Sequence[str]) -> list[str]:
+        """Those of the records of ``ids`` that are still there and nothing protects."""
+        there = (a for a in self._store.get(self._space.tenant, ids) if a.kind != "tombstone")
+        groups = _grouped(there).values()
+        return [part.id for parts in groups if not self._shield(parts) for part in parts]
 
     def _groups(
         self, kinds: Sequence[PrunedKind]

@@ -3,7 +3,8 @@
 A namespace is a tenant's user and agent. Its shelves (documents, experiences, what was
 refused, the list of its threads, how evidence fared) are logs of their own, under ids that can
 be computed as a thread's can: ``<namespace key>.<shelf>:<seq>``, from 1 without a gap. What is
-deleted from one leaves a tombstone in its place.
+deleted from one leaves a tombstone in its place. A shelf that was compacted begins later: its first
+place says where (`acc.evidence.compaction`).
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ ShelfName = Literal["documents", "experiences", "quarantine", "threads", "usage"
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 _ATTEMPTS = 50
+
+BASE = "base"
+"""Name of the record in the first place of a compacted shelf; its text is the place to read from."""
 
 
 def namespace(user: str = "default", agent: str = "default", tenant: str = "default") -> Thread:
@@ -46,14 +50,18 @@ class Shelf:
         self.name = name
         self._key = space.key
         self._records: list[Artifact] = []
+        self._first = 1
 
     def refresh(self) -> None:
         """Read what was added since the last look, by this object or another."""
         batch = _FIRST_READ
         while True:
-            first = len(self._records) + 1
+            first = self._first + len(self._records)
             ids = [self.id_of(seq) for seq in range(first, first + batch)]
             found = self.store.get(self.space.tenant, ids)
+            if first == 1 and found and found[0].name == BASE:
+                self._first = int(found[0].text)
+                continue
             self._records.extend(found)
             if len(found) < batch:
                 break
@@ -62,8 +70,8 @@ class Shelf:
     def reread(self, ids: Sequence[str]) -> None:
         """Read these records anew: they were replaced."""
         for record in self.store.get(self.space.tenant, ids):
-            if record.seq <= len(self._records):
-                self._records[record.seq - 1] = record
+            if 0 <= record.seq - self._first < len(self._records):
+                self._records[record.seq - self._first] = record
 
     def records(self) -> list[Artifact]:
         """All that stands on the shelf now, tombstones left out."""
@@ -95,7 +103,7 @@ class Shelf:
     def next_seq(self) -> int:
         """The place that the next record takes, as far as this process knows."""
         self.refresh()
-        return len(self._records) + 1
+        return self._first + len(self._records)
 
     def id_of(self, seq: int) -> str:
         """The id of a place."""
@@ -105,7 +113,7 @@ class Shelf:
         mine = {"thread": self._key, "branch": self.name}
         return [
             artifact.model_copy(update={**mine, "seq": seq, "id": self.id_of(seq)})
-            for seq, artifact in enumerate(artifacts, len(self._records) + 1)
+            for seq, artifact in enumerate(artifacts, self._first + len(self._records))
         ]
 
     def _is_mine(self, placed: Sequence[Artifact]) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acc.evidence import marks
 from acc.evidence.audits import logged
+from acc.evidence.checkpoints_due import CheckpointsDue
+from acc.evidence.compaction import compact
+from acc.evidence.directory import spaces_in
 from acc.evidence.erasure_journal import NAME as ERASURE
 from acc.evidence.keeping import erasure, folders, retention
 from acc.evidence.portability import MARK as IMPORT
 from acc.evidence.portability import undo
 from acc.evidence.shelf import namespace, namespace_of
+from acc.evidence.standing import noted, notes
 from acc.evidence.tombstones import managed
 from acc.store import ArtifactStore, Thread
 
@@ -50,6 +55,8 @@ def vacuum(memory: Memory) -> tuple[int, int, bool]:
         marks.begin(folder / VACUUM, {"at": memory.now()})
     with memory.lock:
         memory.forget()
+        for space in _namespaces(memory):
+            compact(memory.artifacts, space, memory.now)
         own = managed(memory.artifacts).compact()
     for folder in where[:1]:
         marks.wipe(folder / VACUUM)
@@ -86,25 +93,53 @@ def resume(memory: Memory) -> list[str]:
         done.append("a vacuum was interrupted: nothing was lost, run it again")
     if where and (taken := undo(memory.artifacts, where[0])) is not None:
         done.append(f"an import was interrupted and has not happened: {taken} records taken back")
-    receipt = erasure(memory).resume()
-    if receipt is not None:
-        left = "nothing found" if receipt.proved else "not proved: run acc erase again"
-        done.append(f"erasure {receipt.id} was interrupted and has now happened: {left}")
-    pruned = [space for space in _namespaces(memory) if retention(memory).resume(space)]
-    done += [f"a prune of user {s.user!r} was interrupted and has now happened" for s in pruned]
+    done += _erased(memory)
+    done += _pruned(memory)
     return done
 
 
 def left_half_done(memory: Memory) -> bool:
     """Whether anything may wait for `resume`: cheap enough to ask whenever a memory is opened."""
     where = folders(memory)
-    begun = where and any((where[0] / name).exists() for name in (ERASURE, IMPORT, VACUUM))
+    begun = where and (
+        any((where[0] / name).exists() for name in (ERASURE, IMPORT, VACUUM))
+        or CheckpointsDue(where[0]).notes()
+        or notes(where[0])
+    )
     return bool(begun) or bool(getattr(memory.artifacts, "after_kill", False))
 
 
+def _erased(memory: Memory) -> Iterator[str]:
+    eraser = erasure(memory)
+    receipt = eraser.resume()
+    if receipt is not None:
+        left = "nothing found" if receipt.proved else "not proved: run acc erase again"
+        rows = f", {receipt.checkpoints} rows of checkpoints deleted" if receipt.checkpoints else ""
+        yield f"erasure {receipt.id} was interrupted and has now happened: {left}{rows}"
+    for name, settled in eraser.settle():
+        said = "; ".join(settled.left) or f"{settled.rows} rows deleted"
+        yield f"erasure {name} had left checkpoints of LangGraph: {said}"
+
+
+def _pruned(memory: Memory) -> Iterator[str]:
+    since = {space: at for folder in folders(memory)[:1] for space, at in noted(folder)}
+    keeper = retention(memory)
+    for space in dict.fromkeys([*since, *_namespaces(memory)]):
+        done = keeper.resume(space, since.get(space, ""))
+        what = f"a prune of user {space.user!r} was interrupted"
+        if done:
+            yield f"{what} and has now happened"
+        elif space in since:
+            yield f"{what} before it began: nothing of it has happened"
+
+
 def _namespaces(memory: Memory) -> list[Thread]:
+    """Those that the audit logs and the directories of their tenants know."""
     known = [namespace(), *map(namespace_of, logged(memory.settings.audit))]
-    return list({space.key: space for space in known}.values())
+    store = managed(memory.artifacts)
+    for tenant in sorted({space.tenant for space in known}):
+        known += spaces_in(store.get(tenant, store.ids(tenant, kind="thread")))
+    return list(dict.fromkeys(known))
 
 
 def _bytes(where: list[Path]) -> int:

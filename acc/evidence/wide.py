@@ -3,21 +3,22 @@
 A namespace's records are known by computable ids, so their vectors are read by id, once, and
 kept as one matrix: a query costs one product, whatever else the store holds. The vectors carry
 no inverse document frequency; the query weighs its own buckets by how many of the namespace's
-records have them. The best `CANDIDATES` are then ranked exactly, by BM25 over their texts, and by a
-dense embedder beside it where one is given: minmax(bm25) + weight * minmax(dense).
+records have them. The best `CANDIDATES` are then ranked exactly, by BM25 over their texts. Where a
+dense embedder is given (`acc.evidence.dense`), its own best are candidates too, and all are ranked by
+minmax(bm25) + weight * minmax(dense).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acc.branch import OVERTAKEN
+from acc.evidence.dense import Dense, DenseRows
 from acc.evidence.directory import threads_in
 from acc.evidence.rows import Rows
 from acc.evidence.shelf import Shelf
@@ -30,9 +31,6 @@ from acc.stores.embedding import embed
 if TYPE_CHECKING:
     from acc.evidence.similarity import Vector
 
-Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Texts as dense vectors of one length."""
-
 CANDIDATES = 48
 """Records that the vectors propose for exact ranking; reading and ranking them is the cost."""
 
@@ -42,34 +40,6 @@ KNOWN = 4_096
 _READ = 300
 _FIRST_READ = 16
 _KINDS = ("observation", "set_aside", "document")
-
-
-@dataclass(frozen=True)
-class Dense:
-    """A dense embedder, and how much it counts beside BM25.
-
-    Attributes:
-        embedder: Embeds texts.
-        weight: alpha of the weighted score; 0.5 to 1 measured best.
-        most: Vectors kept, so that a text is embedded once.
-    """
-
-    embedder: Embedder
-    weight: float = 0.7
-    most: int = 20_000
-    _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict, compare=False)
-
-    def scores(self, query: str, artifacts: Sequence[Artifact]) -> NDArray[np.float64]:
-        """The cosine of each artifact's text with ``query``."""
-        missing = [a for a in artifacts if a.id not in self._known]
-        fresh = self.embedder([query, *(a.text for a in missing)])
-        asked = _unit(fresh[0])
-        for artifact, vector in zip(missing, fresh[1:], strict=True):
-            self._known[artifact.id] = _unit(vector)
-        found = [float(self._known[a.id] @ asked) for a in artifacts]
-        while len(self._known) > self.most:
-            self._known.popitem(last=False)
-        return np.array(found)
 
 
 class WideScope:
@@ -92,7 +62,8 @@ class WideScope:
         self._store = managed(store)
         self._space = space
         self._candidates = candidates
-        self._dense = dense
+        self._dense = DenseRows(store, space.tenant, dense) if dense is not None else None
+        self._weight = dense.weight if dense is not None else 0.0
         self._threads = Shelf(store, space, "threads")
         self._next: dict[str, int] = {f"{space.key}.documents": 1}
         self._rows = Rows()
@@ -113,28 +84,33 @@ class WideScope:
             StoreError: The store cannot be read.
         """
         self._refresh()
-        found = self._proposed(query, f"{without.key}." if without is not None else None)
+        asked = self._dense.asked(query) if self._dense is not None else None
+        found = self._proposed(query, f"{without.key}." if without is not None else None, asked)
         if not found:
             return []
-        scores = self._exact(query, found)
+        scores = self._exact(query, found, asked)
         order = sorted(range(len(found)), key=lambda at: (-scores[at], -at))
-        best = scores[order[0]]
+        best = scores[order[0]] or 1.0
         return [(found[at], float(scores[at] / best)) for at in order[:most] if scores[at] > 0]
 
-    def _proposed(self, query: str, without: str | None) -> list[Artifact]:
+    def _proposed(self, query: str, without: str | None, asked: Vector | None) -> list[Artifact]:
+        keep = None if without is None else lambda name: not name.startswith(without)
+        ids = self._by_words(query, keep)
+        if self._dense is not None and asked is not None:
+            ids = list(dict.fromkeys([*ids, *self._dense.best(asked, self._candidates, keep)]))
+        found = self._texts(ids)
+        fit = [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
+        return sorted(fit, key=lambda a: (a.at, a.id))
+
+    def _by_words(self, query: str, keep: Callable[[str], bool] | None) -> list[str]:
         vector = np.frombuffer(embed(query), np.float32)
         matrix = self._rows.matrix
         if not len(matrix) or vector[0] < 0:
             return []
         having = self._having
         asked = vector * np.log1p((len(matrix) - having + 0.5) / (having + 0.5))
-        ids = self._rows.best(
-            asked.astype(np.float32), self._candidates, _product,
-            keep=None if without is None else lambda name: not name.startswith(without),
-        )  # fmt: skip
-        found = self._texts([name for name, score in ids if score > 0])
-        fit = [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
-        return sorted(fit, key=lambda a: (a.at, a.id))
+        ids = self._rows.best(asked.astype(np.float32), self._candidates, _product, keep)
+        return [name for name, score in ids if score > 0]
 
     def _texts(self, ids: Sequence[str]) -> list[Artifact]:
         """The records, those read lately from memory where nobody else may have replaced them."""
@@ -149,15 +125,17 @@ class WideScope:
         self._known |= {a.id: a for a in self._store.get(self._space.tenant, missing)}
         return [self._known[id_] for id_ in ids if id_ in self._known]
 
-    def _exact(self, query: str, found: Sequence[Artifact]) -> NDArray[np.float64]:
+    def _exact(
+        self, query: str, found: Sequence[Artifact], asked: Vector | None
+    ) -> NDArray[np.float64]:
         index = LexicalIndex()
         for artifact in found:
             index.add(artifact.text)
         lexical = index.bm25(query)
-        if self._dense is None:
+        if self._dense is None or asked is None:
             return lexical
-        dense = _minmax(self._dense.scores(query, found))
-        return _minmax(lexical) + self._dense.weight * dense
+        dense = self._dense.scores(asked, [a.id for a in found])
+        return _minmax(lexical) + self._weight * _minmax(dense)
 
     def _refresh(self) -> None:
         """Read the vectors of what was added since the last look: one probe for all, as a rule.
@@ -189,6 +167,8 @@ class WideScope:
             ids = [_id(log, seq) for seq in range(first, first + batch)]
             found = self._store.get(self._space.tenant, ids)
             vectors = self._store.vectors(self._space.tenant, [a.id for a in found])
+            if self._dense is not None:
+                self._dense.see(a for a in found if a.kind in _KINDS)
             for artifact in found:
                 lost = artifact.id not in vectors
                 raw = embed(artifact.text).tobytes() if lost else vectors[artifact.id]
@@ -212,16 +192,11 @@ def _id(log: str, seq: int) -> str:
     return artifact_id(key, branch, seq)
 
 
-def _unit(vector: Sequence[float]) -> Vector:
-    row = np.asarray(vector, np.float32)
-    length = float(np.linalg.norm(row))
-    unit: Vector = row / length if length else row
-    return unit
-
-
 def _minmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = float(scores.min()), float(scores.max())
-    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)
+    if high > low:
+        return (scores - low) / (high - low)
+    return np.full_like(scores, float(high > 0))  # one alone, or all alike: as good as the best
 
 
 def scopes(most: int = 32) -> Callable[[WideScope], WideScope]:

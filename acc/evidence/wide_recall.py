@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from acc.branch import Branch
+from acc.evidence.dense import Dense
 from acc.evidence.shelf import namespace_of
-from acc.evidence.wide import Dense, WideScope, each_ref, scopes
+from acc.evidence.wide import WideScope, each_ref, scopes
 from acc.recall import Candidate, Recall
 from acc.state import CompressedCognitiveState
 from acc.turn import Turn

@@ -7,23 +7,19 @@ size of the store.
 from __future__ import annotations
 
 import os
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
-from acc.errors import StoreError
 from acc.store import Artifact
 from acc.stores.chroma_client import (
-    Connection,
     Patience,
     ServerConnection,
     address,
     at_once,
     patient,
 )
-from acc.stores.chroma_collections import TenantCollections
+from acc.stores.chroma_dense import DenseRecords
 from acc.stores.chroma_embedded import EmbeddedConnection
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_managed import ManagedRecords
@@ -34,8 +30,6 @@ if TYPE_CHECKING:
     from chromadb.api import ClientAPI
     from tenacity.wait import wait_base
 
-T = TypeVar("T")
-
 ADD_BATCH = 100
 """Records in one write: Chroma holds the interpreter's lock while it writes."""
 
@@ -43,7 +37,7 @@ GET_BATCH = 300
 """Ids in one read: as many as the hosted Chroma returns at once."""
 
 
-class ChromaArtifactStore(ManagedRecords):
+class ChromaArtifactStore(ManagedRecords, DenseRecords):
     """Artifacts in Chroma. For any number of threads; not across a fork.
 
     Args:
@@ -69,17 +63,7 @@ class ChromaArtifactStore(ManagedRecords):
         where: str = "chroma",
         patience: Patience = at_once,
     ) -> None:
-        self._connection = Connection(client)
-        self._shared = shared
-        self._where = where
-        self._patience = patience
-        self._collections = TenantCollections(client, self._ask, shared=shared)
-        self._writing = threading.Lock()
-        self._pid = os.getpid()
-        self._closed = False
-        self.directory: Path | None = None
-        self.after_kill = False
-        self.revision = self.rewrites = 0
+        super().__init__(client, shared=shared, where=where, patience=patience)
 
     @classmethod
     def embedded(cls, path: str | Path) -> Self:
@@ -194,16 +178,6 @@ class ChromaArtifactStore(ManagedRecords):
             with self._writing, translated("the store cannot be closed", self._where):
                 self._connection.close()
 
-    @contextmanager
-    def _reading(self, tenant: str) -> Iterator[Any]:
-        """The tenant's collection, or None; errors are translated."""
-        self._check_usable()
-        with self._watched(tenant, "the records cannot be read"):
-            if self._connection.failed:
-                with self._writing:
-                    self._recover()
-            yield self._collections.existing(tenant)
-
     def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
         import numpy
 
@@ -223,43 +197,3 @@ class ChromaArtifactStore(ManagedRecords):
         for key, document, metadata in zip(rows["ids"], documents, metadatas, strict=True):
             artifact = from_row(key, document, metadata)
             found[artifact.id] = artifact
-
-    def _ask(self, call: Callable[[], T], /) -> T:
-        try:
-            return self._patience(call)
-        except BaseException:
-            self._connection.failed = True
-            raise
-
-    def _recover(self) -> None:
-        self._check_usable()  # again, now that no other thread can close it
-        if self._connection.failed:
-            self._connection.recover()
-            client = self._connection.client
-            self._collections = TenantCollections(client, self._ask, shared=self._shared)
-
-    @contextmanager
-    def _changing(self, tenant: str, doing: str) -> Iterator[None]:
-        with self._writing, self._watched(tenant, doing):
-            self.revision += 1
-            self._recover()
-            yield
-
-    @contextmanager
-    def _watched(self, tenant: str, doing: str) -> Iterator[None]:
-        try:
-            with translated(doing, self._where):
-                yield
-        except StoreError:
-            self._collections.forget(tenant)
-            raise
-
-    def _check_usable(self) -> None:
-        if os.getpid() != self._pid:
-            raise StoreError(
-                "the store was opened before the process forked",
-                where=self._where,
-                mend="open it in the child, or start processes by 'spawn' or 'forkserver'",
-            )
-        if self._closed:
-            raise StoreError("the store is closed", where=self._where, mend="open it again")

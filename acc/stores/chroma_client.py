@@ -39,7 +39,10 @@ class Connection:
     Attributes:
         client: The client to use now.
         failed: Whether a call of it raised; set by the user of the connection.
+        owns_files: Whether the files are this process's to rewrite.
     """
+
+    owns_files = False
 
     def __init__(self, client: ClientAPI) -> None:
         self.client = client

@@ -23,6 +23,9 @@ SCHEMA = 1
 
 SPACE: Final = "cosine"
 
+DENSE = "acc-dense-"
+"""What the names of collections of dense vectors begin with (`acc.stores.chroma_dense`)."""
+
 SYNC = 100
 """Records after which Chroma writes its index to disk. Every read and write goes through those
 since then: with Chroma's own 1,000, adding four records takes twice the time."""

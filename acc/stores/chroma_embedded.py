@@ -24,6 +24,8 @@ class EmbeddedConnection(Connection):
         StoreError: The path cannot be read or written, or its files are damaged.
     """
 
+    owns_files = True
+
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._lock = PathLock(directory)

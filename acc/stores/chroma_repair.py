@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acc.stores.chroma_collections import fingerprint
+from acc.stores.chroma_collections import DENSE, fingerprint
 from acc.stores.chroma_errors import translated
 from acc.stores.embedding import embed
 
@@ -65,14 +65,19 @@ def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
 def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
     """Embed the records of these collections again; some 0.7 ms for each record.
 
-    Those of another embedder are left for the release that wrote them. Interrupted, it is done
-    again when the store is opened again.
+    Those of another embedder are left for the release that wrote them; of dense ones the collection
+    goes, and whoever wants a vector makes it anew. Interrupted, it is done again when the store is
+    opened again.
 
     Raises:
         StoreError: The records cannot be read or written.
     """
     for moved, name in aside.items():
-        if name.endswith(f"-{fingerprint()}"):
+        if name.startswith(DENSE):
+            with translated("the dense vectors cannot be dropped", str(moved.parent)):
+                client.delete_collection(name)
+                shutil.rmtree(moved)
+        elif name.endswith(f"-{fingerprint()}"):
             with translated("the vector index cannot be made anew", str(moved.parent)):
                 _embed_again(client.get_collection(name, embedding_function=None))
                 shutil.rmtree(moved)

@@ -3,7 +3,8 @@
 Chroma deletes by marking: SQLite keeps the text in free pages, in the log of writes and in the
 index of trigrams, and a vector index keeps its vectors for good. Here the log loses what its
 records hold already, the trigrams are built anew, the database is vacuumed, and every vector
-index is set aside and made anew from the texts (`acc.stores.chroma_repair`).
+index is set aside and made anew from the texts (`acc.stores.chroma_repair`). Dense vectors follow
+from no text that is here: their collections are written anew before (`acc.stores.chroma_dense`).
 
 Each step may be repeated, and a kill between any two is mended by the next opening: once an
 index is aside, it is made anew whatever else has happened.
@@ -14,15 +15,20 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import closing
 from pathlib import Path
 
+from acc.stores.chroma_collections import DENSE
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_repair import ASIDE
 
 _DATABASE = "chroma.sqlite3"
-_SEGMENTS = "SELECT id FROM segments WHERE scope = 'VECTOR'"
+_SEGMENTS = """
+    SELECT segments.id, collections.name
+    FROM segments JOIN collections ON collections.id = segments.collection
+    WHERE segments.scope = 'VECTOR'
+"""
 
 # Version, offset, room, elements, bytes of an element: the head of an index's header.
 _HEADER = struct.Struct("<i4Q")
@@ -36,6 +42,7 @@ _APPLIED = """
         JOIN segments ON segments.id = max_seq_id.segment_id
         WHERE segments.scope = 'METADATA'
         AND embeddings_queue.topic LIKE '%/' || segments.collection
+        AND segments.collection NOT IN (SELECT id FROM collections WHERE name LIKE 'acc-dense-%')
     )
 """
 _ORPHANS = (
@@ -58,10 +65,11 @@ def scrub(directory: Path) -> None:
         if not database.is_file():
             return
         with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-            segments = {str(row[0]) for row in connection.execute(_SEGMENTS)}
-            for segment in segments:
-                _set_aside(directory / segment)
-            for orphan in _orphans(directory, segments):
+            segments = {str(id_): str(name) for id_, name in connection.execute(_SEGMENTS)}
+            for segment, name in segments.items():
+                if not name.startswith(DENSE):  # written anew already, from vectors, not from texts
+                    _set_aside(directory / segment)
+            for orphan in _orphans(directory, segments.keys()):
                 shutil.rmtree(orphan)
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("BEGIN IMMEDIATE")
@@ -110,7 +118,7 @@ def _set_aside(index: Path) -> None:
         moved.mkdir()
 
 
-def _orphans(directory: Path, segments: set[str]) -> Iterator[Path]:
+def _orphans(directory: Path, segments: Set[str]) -> Iterator[Path]:
     """Indexes of collections that are no more: Chroma leaves their folders behind."""
     for path in directory.iterdir():
         name = path.name.removesuffix(ASIDE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from acc.errors import StoreError
 from acc.store import Artifact
@@ -19,6 +19,7 @@ class MemoryArtifactStore:
 
     def __init__(self) -> None:
         self._tenants: dict[str, dict[str, Artifact]] = {}
+        self._dense: dict[tuple[str, str], dict[str, bytes]] = {}
         self._lock = threading.Lock()
         self._closed = False
 
@@ -75,6 +76,7 @@ class MemoryArtifactStore:
             check_storable(artifact, labels(tenant, artifact))
         with self._lock:
             self._check_open()
+            self._drop_dense(tenant, [artifact.id for artifact in artifacts])
             self._tenants.setdefault(tenant, {}).update({a.id: a for a in reversed(artifacts)})
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
@@ -85,6 +87,7 @@ class MemoryArtifactStore:
         """
         with self._lock:
             self._check_open()
+            self._drop_dense(tenant, ids)
             for id_ in ids:
                 self._tenants.get(tenant, {}).pop(id_, None)
 
@@ -96,6 +99,27 @@ class MemoryArtifactStore:
         """
         return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
 
+    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep these vectors; see `acc.store.DenseStore`.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            self._dense.setdefault((tenant, embedder), {}).update(vectors)
+
+    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The vectors that are kept; see `acc.store.DenseStore`.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            kept = self._dense.get((tenant, embedder), {})
+            return {id_: kept[id_] for id_ in ids if id_ in kept}
+
     def compact(self) -> bool:
         """True: there are no files."""
         return True
@@ -105,6 +129,12 @@ class MemoryArtifactStore:
         with self._lock:
             self._closed = True
             self._tenants.clear()
+            self._dense.clear()
+
+    def _drop_dense(self, tenant: str, ids: Sequence[str]) -> None:
+        for (owner, _), kept in self._dense.items():
+            for id_ in ids if owner == tenant else ():
+                kept.pop(id_, None)
 
     def _check_open(self) -> None:
         if self._closed:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import cast
 
-from acc.store import ManagedStore
+from acc.store import DenseStore, ManagedStore
 from acc.stores.embedding import embed
 from acc.testing.store_promises import Case
 
@@ -108,6 +109,34 @@ MANAGED: tuple[Callable[[Case], None], ...] = (
     _vectors,
     _compacts,
 )
+
+
+def _keeps_dense(case: Case) -> None:
+    """It keeps dense vectors by tenant and embedder, and drops them with the text they were made of."""
+    store = cast(DenseStore, case.store)
+    records = [case.artifact(seq, f"dense {seq}", thread="dense") for seq in range(1, 131)]
+    ids = [a.id for a in records]
+    made = {id_: array("f", [n, 1.0, 2.0]).tobytes() for n, id_ in enumerate(ids)}
+    store.add(case.tenant, records)
+    require(store.dense(case.tenant, "one:3", ids) == {}, "dense() found what nobody kept")
+    store.keep_dense(case.tenant, "one:3", made)
+    store.keep_dense(case.tenant, "two:1", {ids[0]: array("f", [7.0]).tobytes()})
+    require(store.dense(case.tenant, "one:3", [*ids, "absent"]) == made, "dense() lost a vector")
+    require(not store.dense(f"{case.tenant} other", "one:3", ids), "another tenant's were given")
+    require(store.vectors(case.tenant, ids[:2]).keys() == {*ids[:2]}, "lexical vectors are others")
+    store.delete(case.tenant, ids[1:3])
+    store.replace(case.tenant, [records[0].model_copy(update={"text": "another"})])
+    left = {id_: made[id_] for id_ in ids[3:]}
+    require(store.dense(case.tenant, "one:3", ids) == left, "a vector outlived its text")
+    require(store.dense(case.tenant, "two:1", ids) == {}, "another embedder's outlived its text")
+    store.compact()
+    require(store.dense(case.tenant, "one:3", ids) == left, "compact() lost a dense vector")
+    again = array("f", [9.0, 9.0, 9.0]).tobytes()
+    store.keep_dense(case.tenant, "one:3", {ids[3]: again})
+    require(store.dense(case.tenant, "one:3", ids[3:4]) == {ids[3]: again}, "it kept the old one")
+
+
+DENSE: tuple[Callable[[Case], None], ...] = (_keeps_dense,)
 
 
 def require(condition: bool, breach: str) -> None:

@@ -7,8 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from acc.store import ArtifactStore, ManagedStore
-from acc.testing.managed_promises import MANAGED
+from acc.store import ArtifactStore, DenseStore, ManagedStore
+from acc.testing.managed_promises import DENSE, MANAGED
 from acc.testing.store_promises import PROMISES, Case, ends
 
 T = TypeVar("T")
@@ -18,7 +18,7 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     """Prove that a backend keeps what `acc.store.ArtifactStore` promises.
 
     For a backend's author, in a test of any framework: ``check_store(lambda: MyStore(path))``.
-    What `acc.store.ManagedStore` adds is proved too where the store offers it.
+    What `acc.store.ManagedStore` and `acc.store.DenseStore` add is proved too where it is offered.
     Each run uses tenants of its own, so that a store which holds data may be checked too.
 
     Args:
@@ -30,7 +30,11 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
     """
     case = Case(_proved("It opens.", open_store))
     try:
-        offered = (*PROMISES, *MANAGED) if isinstance(case.store, ManagedStore) else PROMISES
+        offered = PROMISES
+        if isinstance(case.store, ManagedStore):
+            offered = (*offered, *MANAGED)
+        if isinstance(case.store, DenseStore):
+            offered = (*offered, *DENSE)
         for promise in offered:
             _proved(promise.__doc__ or promise.__name__, partial(promise, case))
         kept = [case.artifact(seq, f"kept {seq}", thread="kept") for seq in range(1, 4)]

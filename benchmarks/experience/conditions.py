@@ -83,14 +83,8 @@ def deletion_of(condition: Condition) -> Deletion:
 
 
 def _defaults(family: str) -> Preset:
-    """The preset; AgentDriver's threshold for a yes or no, which no distance is, is one half.
-
-    The paper gives it one threshold, of 5 metres; its coarse evaluator says yes or no.
-    """
-    found = preset(family)
-    if family != "agentdriver":
-        return found
-    return found._replace(history={**found.history, "coarse": History(5, 0.5)})
+    """The preset; coarse evaluators say yes or no, AgentDriver's too, whose threshold is in metres."""
+    return preset(family).yes_or_no("coarse")
 
 
 def addition_table(family: str) -> list[Condition]:

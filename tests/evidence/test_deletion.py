@@ -145,11 +145,24 @@ def test_presets_are_the_papers(
     found = preset(agent)
     assert (found.k, found.period) == (k, Period(period, alpha))
     assert found.history == {"coarse": History(n, betas[0]), "strict": History(n, betas[1])}
+    fires = found.yes_or_no("coarse").history["coarse"]
+    assert fires.beta == (0.5 if betas[0] < 0 else betas[0])
+    assert fires([usage("a", utilities=[0.0] * 6)], 9).keys() == {"a"}
+    assert found.yes_or_no("coarse").history["strict"] == found.history["strict"]
     with pytest.raises(ConfigurationError, match="no deletion policy"):
         found.deletion("everything")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("make", [lambda: Period(0), lambda: Period(5, -1), lambda: Capacity(-1)])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Period(0),
+        lambda: Period(5, -1),
+        lambda: Capacity(-1),
+        lambda: History(-1),
+        lambda: History(5, float("nan")),
+    ],
+)
 def test_a_policy_that_makes_no_sense_is_an_error(make: Any) -> None:
     with pytest.raises(ConfigurationError):
         make()

@@ -112,6 +112,14 @@ def test_parts_say_where_they_come_from_and_are_small(tmp_path: Path) -> None:
     assert shelf.ingest(page, name="handbook").parts == 0
 
 
+def test_a_name_that_is_no_text_is_stored_as_such() -> None:
+    from acc.evidence.parsing import Section
+
+    shelf = documents()
+    shelf.add("\udcff.md", [Section("Words.")])
+    assert [a.name for a in shelf.shelf.records()] == ["\ufffd.md"]
+
+
 def test_passages_joined_are_the_text() -> None:
     text = "One.\n\nTwo.\n" + "long line " * 900 + "\n\n\nThree."
     assert "".join(split_passages(text)) == text

@@ -9,12 +9,14 @@ import pytest
 
 from acc import MemoryController, Turn
 from acc.errors import AuditError, InputError, StateError
-from acc.evidence.erasure import Receipt, refuse_unproved
-from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.erasure_plan import Target
+from acc.evidence.erasure_planning import plan_erasure
+from acc.evidence.erasure_receipt import Receipt, refuse_unproved
 from acc.evidence.holds import hold
 from acc.evidence.keeping import erasure, folders
 from acc.evidence.shelf import Shelf, namespace
 from acc.policy import Policy
+from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.verify import verify
 
@@ -27,7 +29,7 @@ BEFORE = (
 AFTER = ("Checkout is slow: p95 is 4.2s. Why?", "What do we know of the billing service?")
 
 
-def talk(memory: MemoryController, thread: str = "inc", *said: str) -> None:
+def talk(memory: MemoryController, thread: str | Thread = "inc", *said: str) -> None:
     state = memory.last_state(thread)
     for words in said or (*BEFORE, SECRET, *AFTER):
         state = memory.step(state, Turn.said(words), thread=thread).state
@@ -52,6 +54,11 @@ def standing(folder: Path, words: tuple[str, ...] = ABOUT) -> list[tuple[str, st
     ]
 
 
+def speaks(state: CompressedCognitiveState) -> bool:
+    """Whether the state still says something of it, as whatever item the compressor made of it."""
+    return any(word.lower() in state.render().lower() for word in ABOUT)
+
+
 def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
@@ -64,7 +71,7 @@ def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) 
         refuse_unproved(receipt)
         after = memory.last_state("inc")
         assert after is not None
-        assert "Ottilie" not in after.render()
+        assert not speaks(after)
         assert "Never restart nginx" in after.render()
         assert (after.turn, after.version, after.parent) == (5, before.version + 1, before.hash)
         assert standing(tmp_path) == []

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from killing import killed_at, points
-from test_erasure import SECRET, raw, standing, talk
+from test_erasure import raw, speaks, standing, talk
 
 from acc import MemoryController, Turn
 from acc.evidence.audits import Audits
@@ -16,7 +16,7 @@ from acc.evidence.keeping import documents
 from acc.evidence.parsing import Section
 from acc.evidence.portability import export
 from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage import events
+from acc.evidence.usage_events import events
 from acc.store import Thread
 
 pytestmark = pytest.mark.slow
@@ -41,13 +41,15 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def killed(program: str, filled: Path, tmp_path: Path, *more: object) -> Iterator[tuple[Path, int]]:
+def killed(
+    program: str, filled: Path, tmp_path: Path, *more: object, most: int = MOST
+) -> Iterator[tuple[Path, int]]:
     """A copy of the memory after each kill; the last after none."""
     whole = tmp_path / "whole"
     shutil.copytree(filled, whole)
     passed = killed_at(program, whole, 0, *more)
     assert passed
-    for point in points(passed, MOST):
+    for point in points(passed, most):
         folder = tmp_path / f"killed-{point}"
         shutil.copytree(filled, folder)
         killed_at(program, folder, point, *more)
@@ -57,7 +59,8 @@ def killed(program: str, filled: Path, tmp_path: Path, *more: object) -> Iterato
 
 
 ERASE = """
-from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.erasure_plan import Target
+from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.keeping import erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
 act(lambda: erasure(memory).erase(plan))
@@ -71,7 +74,7 @@ def test_an_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
             said = memory.resumed
             state = memory.last_state("inc")
             assert state is not None
-            happened = SECRET[:-1] not in state.render()
+            happened = not speaks(state)
             talk(memory, "inc", "Is bill-db-7 healthy?")
             assert len(memory.artifacts.ids("default", kind="tombstone")) == happened
         assert bool(standing(folder)) != happened, (point, said, standing(folder))

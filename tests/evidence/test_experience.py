@@ -14,7 +14,7 @@ from acc.evidence.demonstrations import Retrieval, told_as_demonstrations
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.holds import hold, holds, release
 from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage import events
+from acc.evidence.usage_events import events
 from acc.store import RECORD_BYTES
 from acc.stores.memory import MemoryArtifactStore
 

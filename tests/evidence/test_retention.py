@@ -13,10 +13,9 @@ from acc import AsyncMemoryController, MemoryArtifactStore, MemoryController, Tu
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
 from acc.evidence.deletion import Deletion, History, Period
-from acc.evidence.holds import hold
 from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.shelf import namespace
 from acc.evidence.tombstones import managed
 from acc.evidence.usage import Usage
 from acc.evidence.wide_recall import WideRecall
@@ -118,19 +117,6 @@ def test_without_a_known_state_nothing_of_a_thread_goes() -> None:
         assert {d.why for d in plan.protected} == {"the thread's current state is not known"}
         states = {"inc": [step.state.canonical()]}
         assert retention(memory).plan(SPACE, Everything(), ("observation",), states=states).doomed
-
-
-def test_a_hold_protects_a_ref_and_a_whole_thread(tmp_path: Path) -> None:
-    with memory_in(tmp_path) as memory:
-        talk(memory, *SAID)
-        keeper, usage = retention(memory), Shelf(memory.artifacts, SPACE, "usage")
-        gone = {d.ref for d in keeper.plan(SPACE, Everything(), ("observation",)).doomed}
-        ref = sorted(gone)[0]
-        hold(usage, Thread(thread="inc"), ref, "case 9", memory.now())
-        plan = keeper.plan(SPACE, Everything(), ("observation",))
-        assert {d.ref for d in plan.doomed} == gone - {ref}
-        hold(usage, Thread(thread="inc"), "", "audit of the year", memory.now())
-        assert keeper.plan(SPACE, Everything(), ("observation",)).doomed == ()
 
 
 def test_what_a_turn_admitted_is_counted_from_the_audit_log_alone(tmp_path: Path) -> None:

@@ -1,0 +1,107 @@
+"""Calls of a Chroma collection, in batches of what one call can take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from acc.stores.chroma_rows import ID_KEY, Row, row_id
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+
+BATCH = 100
+"""Records in one call that writes."""
+
+READ = 300
+"""Ids in one call that reads."""
+
+
+def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
+    """The artifacts' ids of a collection, or of one kind or thread, sorted."""
+    wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
+    where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
+    found = ask(lambda: collection.get(where=where, include=["metadatas"]))
+    metadatas = found["metadatas"] or []
+    pairs = zip(found["ids"], metadatas, strict=True)
+    return sorted(_full_id(key, metadata or {}) for key, metadata in pairs)
+
+
+def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
+    """Write ``rows`` over what stands there: one call a batch, which is whole or not at all."""
+    import numpy
+
+    for start in range(0, len(rows), BATCH):
+        batch = rows[start : start + BATCH]
+        found = ask(
+            lambda ids=[row.id for row in batch]: collection.get(ids=ids, include=["metadatas"])
+        )
+        old = dict(zip(found["ids"], found["metadatas"] or [], strict=True))
+        embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in batch]
+        # Chroma merges metadata: a key that the new record lacks is taken out by name.
+        metadatas: list[Any] = [
+            {**dict.fromkeys(old.get(row.id) or {}), **row.metadata} for row in batch
+        ]
+        ask(
+            lambda batch=batch, embeddings=embeddings, metadatas=metadatas: collection.upsert(
+                ids=[row.id for row in batch],
+                documents=[row.document for row in batch],
+                embeddings=embeddings,
+                metadatas=metadatas,
+            )
+        )
+
+
+def deleted(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
+    """Delete the rows of these keys that there are."""
+    whole = list(dict.fromkeys(keys))
+    for start in range(0, len(whole), BATCH):
+        keys = whole[start : start + BATCH]
+        there = ask(lambda keys=keys: collection.get(ids=keys, include=[]))["ids"]
+        if there:
+            ask(lambda there=there: collection.delete(ids=there))
+
+
+def vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
+    """Vectors by artifact id. A batch in which one was lost is read one by one."""
+    keys = {row_id(id_): id_ for id_ in ids}
+    found: dict[str, bytes] = {}
+    for batch in _batches(ids, READ):
+        for key, vector in read(ask, collection, batch):
+            found[keys[key]] = vector
+    return found
+
+
+def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Keys with their vectors; those whose vector was lost are passed over."""
+    import numpy
+
+    try:
+        got = ask(lambda: collection.get(ids=keys, include=["embeddings"]))
+    except BaseException as error:
+        if "Error getting embedding" not in str(error) and "Error finding id" not in str(error):
+            raise
+        half = len(keys) // 2
+        if half:
+            yield from read(ask, collection, keys[:half])
+            yield from read(ask, collection, keys[half:])
+        return
+    embeddings = got["embeddings"] if got["embeddings"] is not None else []
+    for key, vector in zip(got["ids"], embeddings, strict=True):
+        yield key, numpy.asarray(vector, numpy.float32).tobytes()
+
+
+def _batches(ids: Sequence[str], size: int) -> Iterator[list[str]]:
+    keys = list(dict.fromkeys(row_id(id_) for id_ in ids))
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
+
+
+def _full_id(key: str, metadata: Any) -> str:
+    if ID_KEY not in metadata:
+        return key
+    pieces, index = [str(metadata[ID_KEY])], 1
+    while f"{ID_KEY}.{index}" in metadata:
+        pieces.append(str(metadata[f"{ID_KEY}.{index}"]))
+        index += 1
+    return "".join(pieces)
