@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from killing import killed_at
-from test_checkpoints import sqlite
+from test_erased_checkpoints import sqlite
 from test_erasure import raw, speaks, standing, talk
 from test_evidence_kills import SPACE, filled, killed
 

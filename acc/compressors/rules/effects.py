@@ -8,6 +8,7 @@ messages of many trades: ``python benchmarks/keyless/train_effects.py``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple
@@ -90,8 +91,15 @@ def _is_tied(words: str, text: str, row: Mapping[str, float]) -> bool:
     own = row["share"] >= LEAST_SHARE or row["named"] or tied
     around = max(row["share of message"], row["share with reply"]) >= LEAST_AROUND
     return bool(
-        own or row["names its figure"] or row["only near figure"] or (row["backward"] and around)
+        own
+        or row["names its figure"]
+        or row["only near figure"]
+        or (row["backward"] and around and not _NAMED.search(words))
     )
+
+
+_NAMED = re.compile(r"\b[A-Z][a-z]+\b.*\b(?:him|her|he|she)\b")
+"""A pronoun that stands for somebody named before it in the clause: it points back no further."""
 
 
 MOVING = 0.6

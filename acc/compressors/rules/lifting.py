@@ -131,7 +131,7 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     cue = CHANGED.search(words)
     if cue is not None and is_doubted(words, cue):
         return None
-    new = figures(words) if cue else []
+    new = figures(_INSTEAD.sub("", words)) if cue else []
     found = clearest(around, _with_figure(new, items, times=10), least=1)
     if found is not None:
         return found
@@ -140,6 +140,10 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     if len(near) == 1:
         return near[0]
     return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+
+
+_INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)
+"""Names what was before."""
 
 
 def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import named_in
 from acc.compressors.rules.sentences import fit, tidy
+from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.values import phrase_before, values_in
 from acc.compressors.rules.words import one_of
 
@@ -83,10 +85,18 @@ def _subject(head: str, before: str) -> str:
 def _topic(words: str, before: str) -> tuple[str, str]:
     """What a sentence without a verb is about: what stands before its colon, or a name in it."""
     opener = _OPENER.match(words)
+    if opener and _is_aside(opener.group()):
+        words, opener = words[opener.end() :], None
     if opener and named_in(f"so {opener.group()}") and not _PRONOUN.match(words):
         return words[: opener.end()].rstrip(" ,;:–—"), words[opener.end() :]
     named = named_in(f"so {words}")
     return (named[0].name, words) if named else (_last_named(before), words)
+
+
+def _is_aside(opener: str) -> bool:
+    """Whether what stands before a comma only greets, thanks or agrees: "Lovely, ..."."""
+    odds = acts(Spoken(opener.rstrip(" ,;:–—")))
+    return odds["other"] + odds["assent"] >= 0.5
 
 
 def _last_named(text: str) -> str:

@@ -12,9 +12,12 @@ import re
 def one_of(phrases: str) -> str:
     """A pattern for any of the ``phrases`` up to the end of a word.
 
-    Commas separate them, so that none can hold a comma; white space counts as one space.
+    Commas separate them, but for those in braces; white space counts as one space.
     """
-    return "(?:" + "|".join(" ".join(p.split()) for p in phrases.split(",")) + r")\b"
+    return "(?:" + "|".join(" ".join(p.split()) for p in _COMMA.split(phrases)) + r")\b"
+
+
+_COMMA = re.compile(r",(?![^{}]*\})")
 
 
 def any_of(*patterns: str) -> re.Pattern[str]:
