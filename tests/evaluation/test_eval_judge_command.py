@@ -17,6 +17,8 @@ from acc.evaluation.judge.by_rule import NOTICE
 from acc.evaluation.judge.summary import NAMES
 from acc.price import Price
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def arguments(tmp_path: Path) -> list[str]:
@@ -89,7 +91,6 @@ def test_what_is_missing_is_said_in_one_line(
     assert told.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_the_papers_figures_and_a_csv(arguments: list[str], tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     folder = tmp_path / "figures"

@@ -20,6 +20,8 @@ from benchmarks.experience.shift import in_clusters
 from benchmarks.experience.study import Interval, conditions, gain, interval, studied
 from benchmarks.experience.tables import addition_rows, bound_rows
 
+pytestmark = pytest.mark.slow
+
 SMALL = Scale(tasks=60, initial=40)
 NAMES = list(FAMILIES)
 
@@ -148,7 +150,6 @@ def test_the_small_study_runs_from_the_command_line(
     assert "nan" not in page
 
 
-@pytest.mark.slow
 def test_the_whole_study_and_its_figures_at_a_small_scale(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,10 @@ from acc.testing import check_store
 CHROMA = Path(sys.executable).with_name("chroma")
 AT_ONCE = tenacity.wait_none()
 
-pytestmark = pytest.mark.skipif(not CHROMA.exists(), reason="the chroma command is not installed")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CHROMA.exists(), reason="the chroma command is not installed"),
+]
 
 
 def free_port() -> int:
@@ -90,7 +93,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running.stop()
 
 
-@pytest.mark.slow
 def test_it_keeps_what_a_store_promises(server: Server) -> None:
     check_store(server.store)
 
@@ -152,7 +154,6 @@ def test_a_request_that_is_too_large(server: Server, record: Record) -> None:
         assert store.get("large", [long[3].id]) == [long[3]]
 
 
-@pytest.mark.slow
 def test_a_server_that_comes_back_and_makes_way_for_an_embedded_store(
     tmp_path: Path, record: Record
 ) -> None:
