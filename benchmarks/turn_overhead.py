@@ -4,7 +4,8 @@
 
 One thread runs to ``--long`` turns, in a store that holds ``--artifacts`` artifacts of other
 threads. Around turn 50, after ``--turns`` turns, and at the end, each turn is followed by a bare
-``collection.add`` of the very rows it wrote, under other ids, into the same collection.
+``collection.add`` of the very rows that a turn wrote ten turns before, under other ids, into the
+same collection: at once it would find warm what the turn had just touched.
 
 ``late_against_early`` compares turn ``--long`` with turn 50 of a young thread, stepped by turns
 with it, so that both write to one store of one size at one time. ``in_sequence`` compares it with
@@ -19,6 +20,7 @@ import random
 import statistics
 import tempfile
 import time
+from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
@@ -107,17 +109,21 @@ class Noted:
 
     def __init__(self, store: Any) -> None:
         self.store = store
-        self.written: list[Artifact] = []
+        self._turns: deque[list[Artifact]] = deque([[]], maxlen=10)
         self._add = store.add
         store.add = self._noting
 
+    def turn(self) -> None:
+        """A turn begins."""
+        self._turns.append([])
+
     def _noting(self, tenant: str, rows: Sequence[Artifact]) -> None:
-        self.written = [*self.written, *rows]
+        self._turns[-1].extend(rows)
         self._add(tenant, rows)
 
     def bare_add(self) -> float:
-        """Milliseconds of one ``collection.add`` of the rows since the last, under other ids."""
-        renamed = [a.model_copy(update={"id": f"bare{a.id[4:]}"}) for a in self.written]
+        """Milliseconds of one ``collection.add`` of the oldest turn's rows, under other ids."""
+        renamed = [a.model_copy(update={"id": f"bare{a.id[4:]}"}) for a in self._turns[0]]
         rows = to_rows("default", renamed)
         collection = self.store._collections.ensured("default")
         columns: dict[str, Any] = {
@@ -172,7 +178,7 @@ def costs(artifacts: int, turns: int, long: int, measured: int) -> dict[str, Any
         while other.turn < EARLY.start - 1:
             other.step()
         for number in range(1, long + 1):
-            noted.written = []
+            noted.turn()
             step = old.step()
             for turn in (turn for turn, window in windows.items() if number in window):
                 found[turn].append((step, noted.bare_add()))
