@@ -36,6 +36,9 @@ MOST_SENTENCES = 40
 MOST_LINES = 60
 """Lines of a tool's output that are."""
 
+LONGEST_CUED = 8
+"""Words of a tool's line that is read by a cue: a longer one tells of many things."""
+
 NOT_MEANT = 0.6
 """Probability from which a sentence is a question, hypothetical, somebody else's or a joke."""
 
@@ -46,6 +49,10 @@ _PERMITS = re.compile(
     re.I,
 )
 """Somebody else's permissions and orders are no findings either."""
+
+
+_NAMES = re.compile(r"(?!\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d\b)(?:[^\"'“”]|(?<=\w)'(?=\w))+$")
+"""A head names something: no time, and no half of a quotation."""
 
 
 class Told(NamedTuple):
@@ -141,7 +148,7 @@ def _is_told(said: Said) -> bool:
 def _lines(tool: Observation) -> Iterator[str]:
     """The lines of data of a tool's output, and their sentences; its prose is not read."""
     lines = [line for line in tool.text.splitlines() if line.strip()][:MOST_LINES]
-    for line in (line for line in lines if is_data(line)):
+    for line in (line for line in lines if is_data(line) and not line.isupper()):  # no headings
         for sentence in sentences(line, 10):
             if not sentence.asks:
                 yield sentence.text
@@ -161,7 +168,7 @@ def _told(slot: SlotField, ref: str, sought: Sought) -> Iterator[Told]:
     labelled = of_line(slot, sought.text)
     if labelled:
         yield Told(labelled, {}, False, ref, sought.text)
-    elif cued:
+    elif cued and (not sought.terse or len(sought.words) <= LONGEST_CUED):
         by_cue = read_by_cue(slot, sought)
         if by_cue is not None:
             yield Told(by_cue, {}, False, ref, sought.text)
@@ -184,7 +191,7 @@ def _propose(slot: SlotField, told: Told, room: Room) -> None:
     if not set(item.key) <= {*told.fields, *told.fixed}:
         return
     single = {name: texts[0] for name, texts in told.fields.items() if name != item.head}
-    for head in told.fields.get(item.head, ()):
+    for head in filter(_NAMES.match, told.fields.get(item.head, ())):
         said = {item.head: head, **single}
         fields = {**told.fixed, **said, **_quoted(item, told)}
         held = next((i for i in room.held(slot.name) if i.about == _about(item, fields)), None)
