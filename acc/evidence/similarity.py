@@ -32,16 +32,6 @@ def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
     return found
 
 
-def by_distance(gamma: float = 1.0) -> Likeness:
-    """exp(-gamma * squared distance): the paper's kernel for trajectories."""
-
-    def kernel(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        found: NDArray[np.float32] = np.exp(-gamma * ((rows - vector) ** 2).sum(axis=1))
-        return found
-
-    return kernel
-
-
 def lexical(text: str) -> Sequence[float]:
     """The keyless vector of a text (`acc.stores.embedding`); a text without terms is all zeros."""
     vector = embed(text)

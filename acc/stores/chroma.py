@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from acc.store import Artifact
+from acc.stores.chroma_batches import BATCH, READ
 from acc.stores.chroma_client import (
     Patience,
     ServerConnection,
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
     from chromadb import Collection
     from chromadb.api import ClientAPI
     from tenacity.wait import wait_base
-
-ADD_BATCH = 100
-"""Records in one write: Chroma holds the interpreter's lock while it writes."""
-
-GET_BATCH = 300
-"""Ids in one read: as many as the hosted Chroma returns at once."""
 
 
 class ChromaArtifactStore(ManagedRecords, DenseRecords):
@@ -136,7 +131,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         """Insert those whose id is absent; what is there stays as it is.
 
-        Written in batches of `ADD_BATCH`, each whole or not at all. Safe to repeat.
+        Written in batches of `BATCH`, each whole or not at all. Safe to repeat.
 
         Raises:
             StoreMismatchError: The tenant's records were written under another schema or embedder.
@@ -148,8 +143,8 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords):
             return
         with self._changing(tenant, "the records cannot be written"):
             collection = self._collections.ensured(tenant)
-            for start in range(0, len(rows), ADD_BATCH):
-                self._write(collection, rows[start : start + ADD_BATCH])
+            for start in range(0, len(rows), BATCH):
+                self._write(collection, rows[start : start + BATCH])
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         """The records of these ids that exist, in the order asked; any number of ids.
@@ -164,8 +159,8 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords):
             return []
         found: dict[str, Artifact] = {}
         with self._reading(tenant) as collection:
-            for start in range(0, len(keys) if collection is not None else 0, GET_BATCH):
-                self._read(collection, keys[start : start + GET_BATCH], found)
+            for start in range(0, len(keys) if collection is not None else 0, READ):
+                self._read(collection, keys[start : start + READ], found)
         return [found[id_] for id_ in ids if id_ in found]
 
     def close(self) -> None:

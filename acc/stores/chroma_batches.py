@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from chromadb import Collection
 
 BATCH = 100
-"""Records in one call that writes."""
+"""Records in one call that writes: Chroma holds the interpreter's lock while it does."""
 
 READ = 300
-"""Ids in one call that reads."""
+"""Ids in one call that reads: as many as the hosted Chroma returns at once."""
 
 
 def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:

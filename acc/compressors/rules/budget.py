@@ -1,7 +1,6 @@
 """What is kept when tokens are short: rules and goals first, then facts by what they are worth.
 
-Items that live for one turn have a share of their own, so that what is recalled for a question
-never pushes out what the state has learned.
+Items that live for one turn come off the top; a few of them are proposed at the most.
 """
 
 from __future__ import annotations
@@ -14,9 +13,6 @@ from acc.compressors.rules.room import Room
 from acc.compressors.rules.worth import worth
 from acc.items import Item
 from acc.tokens import TokenCounter
-
-LINES = 0.0
-"""Share of the tokens that is left to items of one turn, even if they need less."""
 
 FRAME = 0.04
 """Share for the names of slots and fields."""
@@ -52,8 +48,7 @@ class Kept(NamedTuple):
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
     """Drop what is worth least until the rest fits beside rules, goals and a turn's lines."""
     found = list(_kept(room, counter))
-    lines = max(LINES * max_tokens, _passing(room, counter))
-    left = max_tokens * (1 - FRAME) - lines - _bound(room, counter)
+    left = max_tokens * (1 - FRAME) - _passing(room, counter) - _bound(room, counter)
     used = sum(kept.tokens for kept in found)
     if used <= left:
         return  # what all of it is worth, matters only where something has to leave
