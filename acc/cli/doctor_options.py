@@ -32,5 +32,6 @@ SecondsOption = Annotated[
     float, typer.Option("--seconds", metavar="N", min=0.01, help="For each question.")
 ]
 LookOption = Annotated[
-    bool, typer.Option("--dry-run", help="Only look; without it lost vectors are made anew.")
+    bool,
+    typer.Option("--dry-run", help="Only look; without it what is lost or unreachable is mended."),
 ]

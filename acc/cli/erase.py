@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acc.cli.evidence import Server, kept
 from acc.cli.screen import told_json
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.erasure_receipt import Receipt, refuse_unproved
@@ -31,10 +31,16 @@ def erase(
 ) -> None:
     """Erase what is named, and prove it.
 
+    With checkpointers alone, do in them what earlier erasures left to do.
+
     Raises:
         ConfigurationError: Nothing is named.
+        InputError: Nothing is left to do in the checkpointers.
         StoreError: Something of it is still there.
     """
+    if checkpointers and not (user or thread or artifact):
+        _settle(memory, checkpointers, server, as_json=as_json)
+        return
     if not (user or thread or artifact):
         raise ConfigurationError(
             "nothing to erase", where="acc erase", mend="name --user, --thread or --artifact"
@@ -51,6 +57,24 @@ def erase(
         receipt = erasure(controller).erase(plan, checkpointers)
     _tell(receipt, plan, as_json=as_json)
     refuse_unproved(receipt)
+
+
+def _settle(memory: Path, checkpointers: Sequence[str], server: Server, *, as_json: bool) -> None:
+    with kept(memory, server) as controller:
+        done = erasure(controller).settle(checkpointers)
+    if not done:
+        raise InputError(
+            "no erasure waits for a checkpointer",
+            where=str(memory),
+            mend="name what is to be erased: --user, --thread or --artifact",
+        )
+    if as_json:
+        told_json([{"id": id_, "checkpoints": s.rows, "left": s.left} for id_, s in done])
+    else:
+        for id_, settled in done:
+            print(f"erasure {id_}: {settled.rows} rows of checkpoints deleted")
+    if left := [why for _, settled in done for why in settled.left]:
+        raise StoreError("; ".join(left), where="checkpoints of earlier erasures")
 
 
 def _tell_plan(plan: ErasurePlan, *, as_json: bool) -> None:

@@ -68,12 +68,14 @@ def ingest(
     if as_json:
         told_json([
             {"name": f.name, "ref": f.ref, "parts": f.parts, "replaced": f.replaced,
-             **f.judgement.model_dump()}
+             "ended": f.ended, **f.judgement.model_dump()}
             for f in found
         ])  # fmt: skip
         return
     for each in found:
         said = f"{each.parts} parts" if each.parts else "there already"
+        if each.ended:
+            said += ", which ends an ingest that was interrupted"
         if not each.judgement.admitted:
             said = f"refused, in quarantine: {each.judgement.reason}"
         gone = f", {each.replaced} parts of earlier versions deleted" if each.replaced else ""

@@ -161,7 +161,8 @@ def erase(
         list[str] | None,
         typer.Option(
             "--checkpointer", metavar="URL",
-            help="Delete the threads' checkpoints too: sqlite:PATH or postgresql://...",
+            help="Delete the threads' checkpoints too: sqlite:PATH or postgresql://... Alone: do what "
+            "earlier erasures left to do there.",
         ),
     ] = None,
     dry_run: DryOption = False,
@@ -178,11 +179,13 @@ def erase(
     )  # fmt: skip
 
 
-def vacuum(memory: MemoryOption = HERE, json: JsonOption = False) -> Work:
+def vacuum(
+    memory: MemoryOption = HERE, server: ServerOption = None, json: JsonOption = False
+) -> Work:
     """Rewrite the files, so that nothing deleted is left in them."""
     from acc.cli.upkeep import vacuum as work
 
-    return lambda: work(memory, as_json=json)
+    return lambda: work(memory, server=server_address(server), as_json=json)
 
 
 def export(

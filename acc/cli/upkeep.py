@@ -11,14 +11,16 @@ from acc.evidence.keeping import take_in
 from acc.evidence.upkeep import vacuum as rewrite
 
 
-def vacuum(memory: Path, *, as_json: bool = False) -> None:
-    """Rewrite the files of a memory."""
-    with kept(memory, None) as controller:
-        before, after, _ = rewrite(controller)
+def vacuum(memory: Path, *, server: Server = None, as_json: bool = False) -> None:
+    """Rewrite the files of a memory; on a server, compact what is told of the use of evidence."""
+    with kept(memory, server) as controller:
+        before, after, own = rewrite(controller)
     if as_json:
-        told_json({"bytes_before": before, "bytes_after": after})
-    else:
-        print(f"{before:,} bytes before, {after:,} after")
+        told_json({"bytes_before": before, "bytes_after": after, "server": not own})
+        return
+    print(f"{before:,} bytes before, {after:,} after")
+    if not own:
+        print("the server's files stay as they are: stop it, and run acc vacuum on its folder")
 
 
 def export(

@@ -14,9 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from acc.errors import ConfigurationError, StoreError
+from acc.evidence.database_urls import without_password
 
 Hook = Callable[[Sequence[str]], int]
 """Deletes all rows of threads by their names; returns how many."""
+
+_ABSENT = (
+    "no password is kept: run acc erase --checkpointer URL with it, or set PGPASSWORD and open the "
+    "memory again"
+)
+_OTHERWISE = "look at the address, and at what locks the tables"
 
 _SQLITE = ("checkpoints", "writes")
 _POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
@@ -39,14 +46,10 @@ def checkpointer_at(url: str) -> Hook:
     if url.startswith(("postgresql://", "postgres://")):
         return _postgres(url)
     raise ConfigurationError(
-        "no checkpointer that is known", where=url, mend="give sqlite:PATH or postgresql://..."
+        "no checkpointer that is known",
+        where=without_password(url),
+        mend="give sqlite:PATH or postgresql://...",
     )
-
-
-def lasting_url(url: str) -> str:
-    """``url`` as it means the same wherever the process runs: a relative path made absolute."""
-    kind, _, path = url.partition(":")
-    return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else url
 
 
 def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
@@ -91,7 +94,7 @@ def _postgres(url: str) -> Hook:
             raise StoreError(
                 f"the checkpoints cannot be erased: {type(error).__name__}",
                 where="postgresql",
-                mend="look at the address, and at what locks the tables",
+                mend=_ABSENT if url == without_password(url) else _OTHERWISE,
             ) from error
         if warned:
             raise StoreError(

@@ -1,8 +1,8 @@
 """Checkpoints that an erasure still has to delete, noted in a file until each database has done so.
 
 The databases are somebody else's and may be away. So the memory's own part of an erasure does not
-wait for them: the note names threads and databases, nothing of what was erased, and whoever opens
-the memory tries again.
+wait for them: the note names threads and databases, nothing of what was erased and no password, and
+whoever opens the memory tries again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from acc.errors import AccError
 from acc.evidence import marks
-from acc.evidence.checkpoints import checkpointer_at, lasting_url
+from acc.evidence.checkpoints import checkpointer_at
+from acc.evidence.database_urls import by_lasting, lasting_url
 
 _NAME = "checkpoints-{}.json"
 
@@ -24,7 +25,7 @@ class Due(NamedTuple):
     Attributes:
         erasure: The erasure's identity.
         threads: Names of threads.
-        urls: Databases, as `checkpointer_at` takes them.
+        urls: Databases, as `checkpointer_at` takes them, but without passwords.
     """
 
     erasure: str
@@ -60,15 +61,21 @@ class CheckpointsDue:
         self._note(due)
         return due
 
-    def settle(self, due: Due) -> Settled:
-        """Delete what is due, database by database."""
+    def settle(self, due: Due, given: Sequence[str] = ()) -> Settled:
+        """Delete what is due, database by database.
+
+        Args:
+            due: What is due.
+            given: Databases' addresses with their passwords, which the note does not have.
+        """
         rows, left, urls = 0, [], []
+        whole = by_lasting(given)
         for url in due.urls:
             try:
-                rows += checkpointer_at(url)(due.threads)
+                rows += checkpointer_at(whole.get(lasting_url(url), url))(due.threads)
             except AccError as error:
                 left.append(str(error))
-                urls.append(url)
+                urls.append(lasting_url(url))
         self._note(due._replace(urls=tuple(urls)))
         return Settled(rows, tuple(left))
 

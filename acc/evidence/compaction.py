@@ -1,8 +1,11 @@
 """Compacting a usage shelf: many small events become one summary that policies judge alike.
 
-The summary is appended, with the holds that stand; then the first place says that the shelf begins
-there; then what lies between goes. Killed before the second step nothing has happened, killed after
-it all has, but for records that nobody reads and the next compaction takes.
+The summary is put right behind the last event, with the holds that stand and what is begun and not
+ended. Then a record, of which each beginning of the shelf can have but one, says that the shelf
+begins there: killed before that, or if another process was first, nothing has happened; killed after
+it, all has. Then goes what nobody reads any more. Where others write to the store, one of them may
+be about to write behind an event that it has read: so there, what a compaction told of goes with the
+next one.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from acc.evidence.holds import Holds, hold_record, holds
+from acc.evidence.intents import records_of, unfinished
 from acc.evidence.shelf import BASE, Shelf
 from acc.evidence.standing import Standing
 from acc.evidence.usage import Ledger
@@ -23,7 +27,7 @@ WORTH = 1_000
 def compact(
     store: ArtifactStore, space: Thread, now: Callable[[], str], *, worth: int = WORTH
 ) -> int:
-    """Compact the usage shelf of a namespace, unless it is short, or others may be writing to it.
+    """Compact the usage shelf of a namespace, unless it is short. Others may write to it meanwhile.
 
     What is said of experiences that are gone goes.
 
@@ -34,29 +38,56 @@ def compact(
         worth: Records from which it is done.
 
     Returns:
-        The number of records that went.
+        How many records fewer there are to read; 0 where another process was first.
 
     Raises:
         StoreError: It cannot be done now; what was told, is told as before.
     """
     usage = Shelf(store, space, "usage")
-    if store.shared or not isinstance(store, ManagedStore) or len(usage.records()) < worth:
+    if not isinstance(store, ManagedStore) or len(usage.records()) < worth:
         return 0
     Standing(usage, now).resume()
-    records = usage.records()
+    records, before = usage.records(), usage.first
     ledger = execution_ledger(records)
     _forget_gone(ledger, {a.ref for a in Shelf(store, space, "experiences").records()}, space)
     at = now()
-    start = usage.next_seq()
-    kept = [*usage_records(SUMMARY, summary(ledger), at), *_standing(holds(records), at)]
-    first, *_ = usage.append(kept)
-    base = first.model_copy(update={
-        "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(start), "part": 0, "parts": 1,
-    })  # fmt: skip
-    store.replace(space.tenant, [base])
-    told = store.get(space.tenant, store.ids(space.tenant, kind="usage", thread=space.key))
-    store.delete(space.tenant, [a.id for a in told if 1 < a.seq < start])
+    kept = [
+        *usage_records(SUMMARY, summary(ledger), at),
+        *_standing(holds(records), at),
+        *records_of(records, unfinished(records)),
+    ]
+    placed = usage.append_next(kept)
+    if placed is None or not _begun_at(usage, before, placed[0]):
+        return 0
+    _sweep(store, usage, before, placed[0])
     return len(records) - len(kept)
+
+
+def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
+    """Say that the shelf begins at ``first``; False where another process said another place."""
+    said = first.model_copy(update={
+        "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
+        "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+    })  # fmt: skip
+    usage.store.add(usage.space.tenant, [said])
+    return usage.store.get(usage.space.tenant, [said.id]) == [said]
+
+
+def _sweep(store: ManagedStore, usage: Shelf, before: int, first: Artifact) -> None:
+    """Let the first place say where to begin, and delete what nobody comes to any more."""
+    tenant, key = usage.space.tenant, usage.space.key
+    base = first.model_copy(update={
+        "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+    })  # fmt: skip
+    store.replace(tenant, [base])
+    ids = [i for kind in ("usage", "tombstone") for i in store.ids(tenant, kind=kind, thread=key)]
+    end = before if store.shared else first.seq
+    gone = []
+    for record in store.get(tenant, ids):
+        is_signpost = record.branch == f"usage.{BASE}" and not store.shared
+        if is_signpost or (record.branch == "usage" and 1 < record.seq < end):
+            gone.append(record.id)
+    store.delete(tenant, gone)
 
 
 def _standing(held: Holds, at: str) -> list[Artifact]:

@@ -97,9 +97,12 @@ class DenseRows:
 
     def scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
         """Cosines of records with the query; 0 for one without a vector."""
-        matrix = self._rows.matrix
-        at = [self._places.get(id_) for id_ in ids]
-        return np.array([0.0 if place is None else float(matrix[place] @ asked) for place in at])
+        places = [self._places.get(id_, -1) for id_ in ids]
+        scores = np.zeros(len(ids))
+        there = [at for at, place in enumerate(places) if place >= 0]
+        if there:
+            scores[there] = self._rows.matrix[[places[at] for at in there]] @ asked
+        return scores
 
     def _read(self, embedder: str, length: int) -> None:
         room = max(0, self._dense.most - len(self._rows))

@@ -19,9 +19,18 @@ def enrol(store: ArtifactStore, thread: Thread, at: str) -> None:
     Raises:
         StoreError: It cannot be written.
     """
-    shelf = Shelf(store, namespace_of(thread), "threads")
-    if thread.key not in {record.identity for record in shelf.records()}:
-        shelf.append([_entry(thread, at)])
+    if not is_enrolled(store, thread):
+        Shelf(store, namespace_of(thread), "threads").append([_entry(thread, at)])
+
+
+def is_enrolled(store: ArtifactStore, thread: Thread) -> bool:
+    """Whether it has an entry.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    records = Shelf(store, namespace_of(thread), "threads").records()
+    return thread.key in {record.identity for record in records}
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acc.errors import InputError
+from acc.evidence import ingests
 from acc.evidence.addition import Addition, Judgement
 from acc.evidence.directory import enrol
 from acc.evidence.parsing import READERS, Section, sections
@@ -18,6 +19,10 @@ from acc.turn import Channel, storable
 
 PART_BYTES = 2_000
 """UTF-8 bytes of one part: some paragraphs, so that recall finds the place and not the book."""
+
+AT_ONCE = 100
+"""Parts that a store writes at once, so that a kill leaves all of them or none; see
+`acc.stores.chroma_batches.BATCH`."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Ingested:
         parts: Parts written; 0 where all were there already.
         judgement: What the evaluator said.
         replaced: Parts of an earlier version that were deleted.
+        ended: Whether these were the rest of a document that was begun before and not ended.
     """
 
     name: str
@@ -37,6 +43,7 @@ class Ingested:
     parts: int
     judgement: Judgement
     replaced: int = 0
+    ended: bool = False
 
 
 class Documents:
@@ -63,7 +70,8 @@ class Documents:
         self.quarantine = Shelf(store, space, "quarantine")
         self.addition = addition or Addition("all")
         self._now = now
-        self._standing = Standing(Shelf(store, space, "usage"), now, notes)
+        self._usage = Shelf(store, space, "usage")
+        self._standing = Standing(self._usage, now, notes)
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:
         """Take in one file. The same file twice is taken in once.
@@ -75,7 +83,9 @@ class Documents:
 
         Raises:
             InputError: It cannot be read.
-            StoreError: It cannot be written.
+            ConflictError: A doctor took it back meanwhile.
+            StoreError: It cannot be written; of more than `AT_ONCE` parts, the next ingest of it ends
+                what was begun, or whoever opens the memory next takes it back.
         """
         found = sections(path)
         return self.add(name or path.as_posix(), found, replace=replace)
@@ -93,11 +103,24 @@ class Documents:
             part for part in self._parts(name, found, digest, ref, judgement)
             if part.identity not in known
         ]  # fmt: skip
-        if parts and (judgement.admitted or self.addition.quarantines):
-            enrol(shelf.store, shelf.space, self._now())
-            shelf.append(parts)
+        ended = False
+        if judgement.admitted or self.addition.quarantines:
+            ended = self._written(shelf, ref, parts)
         gone = self._replaced(name, digest) if replace and judgement.admitted else 0
-        return Ingested(name, ref, len(parts), judgement, gone)
+        return Ingested(name, ref, len(parts), judgement, gone, ended)
+
+    def _written(self, shelf: Shelf, ref: str, parts: Sequence[Artifact]) -> bool:
+        """Write ``parts``, and end what was begun of this document before; whether any was."""
+        before = ingests.begun(self._usage, ref)
+        under_way = list(before)
+        if parts:
+            enrol(shelf.store, shelf.space, self._now())
+            if len(parts) > AT_ONCE and not before:
+                under_way = [ingests.begin(self._usage, parts, self._now())]
+            shelf.append(parts)
+        for intent in under_way:
+            ingests.end(self._usage, intent)
+        return bool(before)
 
     def _replaced(self, name: str, digest: str) -> int:
         old = [a for a in self.shelf.records() if a.name == name and digest not in a.identity]

@@ -18,8 +18,9 @@ from acc.audit import AuditLog
 from acc.errors import AuditError
 from acc.evidence.audit_rewrite import Rewritten, rewrite
 from acc.evidence.audits import Audits, logged
-from acc.evidence.checkpoints import checkpointer_at, lasting_url
+from acc.evidence.checkpoints import checkpointer_at
 from acc.evidence.checkpoints_due import Due, Settled
+from acc.evidence.database_urls import lasting_url
 from acc.evidence.erasure_journal import Begun, ErasureJournal
 from acc.evidence.erasure_plan import ErasurePlan
 from acc.evidence.erasure_receipt import Receipt, told
@@ -87,7 +88,7 @@ class Erasure:
             self.resume()  # one that failed before: its journal has the place of this one's
             self._forget()  # what waits is written, so that it is found
             self._journal.begin(begun)
-            return self._done(begun)
+            return self._done(begun, checkpointers)
 
     def resume(self) -> Receipt | None:
         """Do the rest of an erasure that a killed process had begun; None if there is none."""
@@ -95,19 +96,24 @@ class Erasure:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
 
-    def settle(self) -> list[tuple[str, Settled]]:
-        """Delete the checkpoints that earlier erasures could not; what came of each, by its identity."""
+    def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
+        """Delete the checkpoints that earlier erasures could not; what came of each, by its identity.
+
+        Args:
+            checkpointers: Databases' addresses with their passwords, which nothing keeps.
+        """
         with self._lock:
             return [
-                (due.erasure, self._settled(due)) for due in self._journal.checkpoints.waiting()
+                (due.erasure, self._settled(due, checkpointers))
+                for due in self._journal.checkpoints.waiting()
             ]
 
-    def _settled(self, due: Due) -> Settled:
-        done = self._journal.checkpoints.settle(due)
+    def _settled(self, due: Due, given: Sequence[str]) -> Settled:
+        done = self._journal.checkpoints.settle(due, given)
         self._journal.settled(due.erasure, done)
         return done
 
-    def _done(self, begun: Begun) -> Receipt:
+    def _done(self, begun: Begun, given: Sequence[str] = ()) -> Receipt:
         plan = begun.plan
         tenant = plan.target.tenant
         graves = self._graves(begun)
@@ -134,7 +140,7 @@ class Erasure:
         self._journal.end(told(begun, receipt))
         if not due.urls:
             return receipt
-        settled = self._settled(due)
+        settled = self._settled(due, given)
         return dataclasses.replace(receipt, checkpoints=settled.rows, left=settled.left)
 
     def _graves(self, begun: Begun) -> list[Artifact]:

@@ -61,7 +61,7 @@ def refuse_unproved(receipt: Receipt) -> None:
         raise StoreError(
             f"checkpoints still hold what was erased: {'; '.join(receipt.left)}",
             where=f"erasure {receipt.id}",
-            mend="it is tried again whenever the memory is opened",
+            mend="it is tried again whenever the memory is opened, and by acc erase --checkpointer URL",
         )
 
 

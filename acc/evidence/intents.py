@@ -23,8 +23,8 @@ class Intent(NamedTuple):
 
     Attributes:
         id: Its identity.
-        act: What: ``prune``, ``import``.
-        ids: Ids of the records concerned.
+        act: What: ``prune``, ``ingest``.
+        ids: Ids of the records concerned, or their refs where they have no ids yet.
         at: When it was begun.
     """
 
@@ -62,6 +62,9 @@ def unfinished(records: Iterable[Artifact]) -> list[Intent]:
     done = set()
     for record in records:
         if record.name == INTENT:
+            if record.part == 0:  # the same may be begun again at the same time of day
+                parts[record.identity] = []
+                done.discard(record.identity)
             parts.setdefault(record.identity, []).append(record)
         elif record.name == DONE:
             done.add(record.identity)
@@ -70,6 +73,12 @@ def unfinished(records: Iterable[Artifact]) -> list[Intent]:
         for key, found in parts.items()
         if key not in done and len(found) == found[0].parts
     ]
+
+
+def records_of(records: Iterable[Artifact], intents: Iterable[Intent]) -> list[Artifact]:
+    """Those that tell of ``intents``, to be told again."""
+    ids = {intent.id for intent in intents}
+    return [record for record in records if record.name == INTENT and record.identity in ids]
 
 
 def ended(records: Iterable[Artifact], at: str) -> bool:

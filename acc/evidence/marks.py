@@ -22,7 +22,7 @@ def begin(path: Path, value: Any) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         half.unlink(missing_ok=True)
-        # Nobody else's to read: it may hold what is to go, or a database's password.
+        # Nobody else's to read: it may hold what is to go.
         with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             file.flush()

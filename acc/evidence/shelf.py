@@ -4,7 +4,8 @@ A namespace is a tenant's user and agent. Its shelves (documents, experiences, w
 refused, the list of its threads, how evidence fared) are logs of their own, under ids that can
 be computed as a thread's can: ``<namespace key>.<shelf>:<seq>``, from 1 without a gap. What is
 deleted from one leaves a tombstone in its place. A shelf that was compacted begins later: its first
-place says where (`acc.evidence.compaction`).
+place says where, and for each beginning a record says where the next one is, if there is one
+(`acc.evidence.compaction`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _LARGEST_READ = 1024
 _ATTEMPTS = 50
 
 BASE = "base"
-"""Name of the record in the first place of a compacted shelf; its text is the place to read from."""
+"""Name of a record that says where a compacted shelf begins; its text is the place to read from."""
 
 
 def namespace(user: str = "default", agent: str = "default", tenant: str = "default") -> Thread:
@@ -58,9 +59,9 @@ class Shelf:
         while True:
             first = self._first + len(self._records)
             ids = [self.id_of(seq) for seq in range(first, first + batch)]
-            found = self.store.get(self.space.tenant, ids)
-            if first == 1 and found and found[0].name == BASE:
-                self._first = int(found[0].text)
+            found = self.store.get(self.space.tenant, [*self._signposts(), *ids])
+            if found and _says_where(found[0]):
+                self._first, self._records = int(found[0].text), []
                 continue
             self._records.extend(found)
             if len(found) < batch:
@@ -89,10 +90,8 @@ class Shelf:
         """
         for _ in range(_ATTEMPTS):
             self.refresh()
-            placed = self._placed(artifacts)
-            self.store.add(self.space.tenant, placed)
-            if self._is_mine(placed):
-                self._records.extend(placed)
+            placed = self.append_next(artifacts)
+            if placed is not None:
                 return placed
         raise ConflictError(
             "other processes write to this shelf all the time",
@@ -100,14 +99,41 @@ class Shelf:
             mend="repeat it when they are done",
         )
 
+    def append_next(self, artifacts: Sequence[Artifact]) -> list[Artifact] | None:
+        """Put ``artifacts`` right behind what this process knows of; None where others were first.
+
+        Raises:
+            StoreError: They cannot be written.
+        """
+        placed = self._placed(artifacts)
+        self.store.add(self.space.tenant, placed)
+        if placed and not self._is_mine(placed):
+            return None
+        self._records.extend(placed)
+        return placed
+
     def next_seq(self) -> int:
         """The place that the next record takes, as far as this process knows."""
         self.refresh()
+        return self.end
+
+    @property
+    def end(self) -> int:
+        """The place behind the last record that was read."""
         return self._first + len(self._records)
+
+    @property
+    def first(self) -> int:
+        """The place at which the shelf begins, as far as this process knows."""
+        return self._first
 
     def id_of(self, seq: int) -> str:
         """The id of a place."""
         return artifact_id(self._key, self.name, seq)
+
+    def moved_id(self, first: int) -> str:
+        """The id of the record that says where a shelf that began at ``first`` begins now."""
+        return artifact_id(self._key, f"{self.name}.{BASE}", first)
 
     def _placed(self, artifacts: Iterable[Artifact]) -> list[Artifact]:
         mine = {"thread": self._key, "branch": self.name}
@@ -118,11 +144,25 @@ class Shelf:
 
     def _is_mine(self, placed: Sequence[Artifact]) -> bool:
         """Whether all places are mine. Of a batch that lost one, what it did place is buried."""
-        stored = self.store.get(self.space.tenant, [a.id for a in placed])
-        lost = [a for a, b in zip(placed, stored, strict=True) if a != b]
-        if lost:
-            self._bury([a for a in placed if a not in lost])
-        return not lost
+        ids = [a.id for a in placed]
+        found = self.store.get(self.space.tenant, [*self._signposts(), *ids])
+        stored = {a.id: a for a in found}
+        mine = [a for a in placed if stored.get(a.id) == a]
+        start = int(found[0].text) if found and _says_where(found[0]) else self._first
+        if start <= placed[0].seq:
+            is_lost = len(mine) < len(placed)
+        elif len(mine) == len(placed):
+            # Compacted meanwhile. What was told goes with the compaction after that one: where
+            # there is one, this came after it, and nobody reads it.
+            is_lost = bool(self.store.get(self.space.tenant, [self.moved_id(start)]))
+        else:
+            is_lost = not stored.keys().isdisjoint(ids)  # else it was read, and is gone since
+        if is_lost:
+            self._bury(mine)
+        return not is_lost
+
+    def _signposts(self) -> list[str]:
+        return [self.moved_id(self._first)] if self.name == "usage" else []
 
     def _bury(self, placed: Sequence[Artifact]) -> None:
         from acc.evidence.tombstones import buried, managed
@@ -130,3 +170,7 @@ class Shelf:
         if placed:
             graves = [buried(artifact, "overtaken", artifact.at) for artifact in placed]
             managed(self.store).replace(self.space.tenant, graves)
+
+
+def _says_where(record: Artifact) -> bool:
+    return record.kind == "usage" and record.name == BASE

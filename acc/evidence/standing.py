@@ -16,6 +16,7 @@ from acc.evidence.tombstones import buried, managed
 from acc.store import ArtifactStore, Thread
 
 _NOTE = "prune-{}.json"
+_PRUNE = "prune"
 
 
 class Standing:
@@ -45,13 +46,13 @@ class Standing:
         at = self._now()
         if self._note is not None:
             marks.begin(self._note, {"space": self._usage.space.model_dump(), "at": at})
-        intent = begin(self._usage, "prune", ids, at)
+        intent = begin(self._usage, _PRUNE, ids, at)
         self._done(intent)
         self._forget()
 
     def resume(self) -> int:
         """Do the rest of what was begun and not ended; how many acts that were."""
-        intents = unfinished(self._usage.records())
+        intents = [each for each in unfinished(self._usage.records()) if each.act == _PRUNE]
         for intent in intents:
             self._done(intent)
         self._forget()

@@ -1,43 +1,30 @@
-"""Keeping a memory's files in order: vacuum, doctor, and what a kill left half done."""
+"""Keeping a memory's files in order: vacuum, and what a kill left half done."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from acc.evidence import marks
+from acc.evidence import ingests, marks
 from acc.evidence.audits import logged
 from acc.evidence.checkpoints_due import CheckpointsDue
 from acc.evidence.compaction import compact
 from acc.evidence.directory import spaces_in
 from acc.evidence.erasure_journal import NAME as ERASURE
+from acc.evidence.ingests import Partial
 from acc.evidence.keeping import erasure, folders, retention
 from acc.evidence.portability import MARK as IMPORT
 from acc.evidence.portability import undo
 from acc.evidence.shelf import namespace, namespace_of
 from acc.evidence.standing import noted, notes
 from acc.evidence.tombstones import managed
-from acc.store import ArtifactStore, Thread
+from acc.store import Thread
 
 if TYPE_CHECKING:
     from acc.memory import Memory
 
 VACUUM = "vacuum.json"
-
-
-class Health(NamedTuple):
-    """What a doctor found of a tenant's records.
-
-    Attributes:
-        records: Records.
-        lost: Ids of those whose vector was lost.
-        repaired: How many of these have one again.
-    """
-
-    records: int
-    lost: tuple[str, ...]
-    repaired: int
 
 
 def vacuum(memory: Memory) -> tuple[int, int, bool]:
@@ -55,28 +42,12 @@ def vacuum(memory: Memory) -> tuple[int, int, bool]:
         marks.begin(folder / VACUUM, {"at": memory.now()})
     with memory.lock:
         memory.forget()
-        for space in _namespaces(memory):
+        for space in namespaces(memory):
             compact(memory.artifacts, space, memory.now)
         own = managed(memory.artifacts).compact()
     for folder in where[:1]:
         marks.wipe(folder / VACUUM)
     return before, _bytes(where), own
-
-
-def examine(store: ArtifactStore, tenant: str, *, repair: bool = True) -> Health:
-    """Find records of a tenant whose vector was lost or cannot be read, and make it anew.
-
-    Raises:
-        StoreError: The store cannot be read or written.
-    """
-    kept = managed(store)
-    ids = kept.ids(tenant)
-    found = kept.vectors(tenant, ids)
-    lost = [id_ for id_ in ids if id_ not in found]
-    if not lost or not repair:
-        return Health(len(ids), tuple(lost), 0)
-    kept.replace(tenant, kept.get(tenant, lost))
-    return Health(len(ids), tuple(lost), len(kept.vectors(tenant, lost)))
 
 
 def resume(memory: Memory) -> list[str]:
@@ -95,7 +66,23 @@ def resume(memory: Memory) -> list[str]:
         done.append(f"an import was interrupted and has not happened: {taken} records taken back")
     done += _erased(memory)
     done += _pruned(memory)
+    if not memory.artifacts.shared:  # where others write, one that is under way looks alike
+        done += map(_said, taken_back(memory))
     return done
+
+
+def taken_back(memory: Memory) -> list[Partial]:
+    """Take back what is there of them; what is whole stays. One that is under way fails.
+
+    Raises:
+        StoreError: It cannot be done now.
+    """
+    with memory.lock:
+        return [
+            each
+            for space in namespaces(memory)
+            for each in ingests.taken_back(memory.artifacts, space, memory.now)
+        ]
 
 
 def left_half_done(memory: Memory) -> bool:
@@ -107,6 +94,13 @@ def left_half_done(memory: Memory) -> bool:
         or notes(where[0])
     )
     return bool(begun) or bool(getattr(memory.artifacts, "after_kill", False))
+
+
+def _said(document: Partial) -> str:
+    what = f"an ingest of {document.name or document.ref} was interrupted"
+    if document.whole:
+        return f"{what} and has happened"
+    return f"{what} and has not happened: {document.there} of {document.of} parts taken back"
 
 
 def _erased(memory: Memory) -> Iterator[str]:
@@ -124,7 +118,7 @@ def _erased(memory: Memory) -> Iterator[str]:
 def _pruned(memory: Memory) -> Iterator[str]:
     since = {space: at for folder in folders(memory)[:1] for space, at in noted(folder)}
     keeper = retention(memory)
-    for space in dict.fromkeys([*since, *_namespaces(memory)]):
+    for space in dict.fromkeys([*since, *namespaces(memory)]):
         done = keeper.resume(space, since.get(space, ""))
         what = f"a prune of user {space.user!r} was interrupted"
         if done:
@@ -133,7 +127,7 @@ def _pruned(memory: Memory) -> Iterator[str]:
             yield f"{what} before it began: nothing of it has happened"
 
 
-def _namespaces(memory: Memory) -> list[Thread]:
+def namespaces(memory: Memory) -> list[Thread]:
     """Those that the audit logs and the directories of their tenants know."""
     known = [namespace(), *map(namespace_of, logged(memory.settings.audit))]
     store = managed(memory.artifacts)

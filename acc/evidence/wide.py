@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from acc.branch import OVERTAKEN
 from acc.evidence.dense import Dense, DenseRows
 from acc.evidence.directory import threads_in
+from acc.evidence.exact import WordCounts
 from acc.evidence.rows import Rows
 from acc.evidence.shelf import Shelf
 from acc.evidence.tombstones import managed
-from acc.ranking import LexicalIndex
 from acc.state import ROOT
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id
 from acc.stores.embedding import embed
@@ -68,6 +68,7 @@ class WideScope:
         self._next: dict[str, int] = {f"{space.key}.documents": 1}
         self._rows = Rows()
         self._known: dict[str, Artifact] = {}
+        self._words = WordCounts(KNOWN)
         self._rewrites: int | None = None
 
     def search(
@@ -114,24 +115,25 @@ class WideScope:
 
     def _texts(self, ids: Sequence[str]) -> list[Artifact]:
         """The records, those read lately from memory where nobody else may have replaced them."""
-        rewrites = None if self._store.shared else getattr(self._store, "rewrites", None)
-        if rewrites is None:
+        if not self._remembers():
             return self._store.get(self._space.tenant, ids)
-        if rewrites != self._rewrites:
-            self._known, self._rewrites = {}, rewrites
         missing = [id_ for id_ in ids if id_ not in self._known]
         if len(self._known) + len(missing) > KNOWN:
             self._known, missing = {}, list(ids)
         self._known |= {a.id: a for a in self._store.get(self._space.tenant, missing)}
         return [self._known[id_] for id_ in ids if id_ in self._known]
 
+    def _remembers(self) -> bool:
+        """Whether records may be kept in memory; what is there is dropped where some were replaced."""
+        rewrites = None if self._store.shared else getattr(self._store, "rewrites", None)
+        if rewrites != self._rewrites:
+            self._known, self._words, self._rewrites = {}, WordCounts(KNOWN), rewrites
+        return rewrites is not None
+
     def _exact(
         self, query: str, found: Sequence[Artifact], asked: Vector | None
     ) -> NDArray[np.float64]:
-        index = LexicalIndex()
-        for artifact in found:
-            index.add(artifact.text)
-        lexical = index.bm25(query)
+        lexical = self._words.bm25(query, found)
         if self._dense is None or asked is None:
             return lexical
         dense = self._dense.scores(asked, [a.id for a in found])
@@ -146,27 +148,40 @@ class WideScope:
         if revision is not None and revision == self._seen:
             return
         self._seen = revision
-        for thread in threads_in(self._threads.records()):
-            self._next.setdefault(f"{thread.key}.{ROOT}", 1)
+        door = self._threads.id_of(self._threads.end)
         probes = {_id(log, seq): log for log, seq in self._next.items()}
-        ids = list(probes)
+        ids = [door, *probes]
         grown = [
-            probes[artifact.id]
+            artifact.id
             for start in range(0, len(ids), _READ)
             for artifact in self._store.get(self._space.tenant, ids[start : start + _READ])
         ]
-        for log in grown:
-            self._read(log)
+        if door in grown:
+            grown.remove(door)
+            probes |= self._entered()
+            grown += [id_ for id_ in probes if id_ not in ids]
+        for id_ in grown:
+            self._read(probes[id_])
         if grown:
             self._having = np.count_nonzero(self._rows.matrix > 0, axis=0)
+
+    def _entered(self) -> dict[str, str]:
+        """Probes of the threads that were entered into the directory since the last look."""
+        logs = (f"{thread.key}.{ROOT}" for thread in threads_in(self._threads.records()))
+        new = [log for log in logs if log not in self._next]
+        self._next |= dict.fromkeys(new, 1)
+        return {_id(log, 1): log for log in new}
 
     def _read(self, log: str) -> None:
         batch = _FIRST_READ
         while True:
             first = self._next[log]
             ids = [_id(log, seq) for seq in range(first, first + batch)]
+            remembers = self._remembers()
             found = self._store.get(self._space.tenant, ids)
             vectors = self._store.vectors(self._space.tenant, [a.id for a in found])
+            if remembers and len(self._known) + len(found) <= KNOWN:
+                self._known |= {a.id: a for a in found}
             if self._dense is not None:
                 self._dense.see(a for a in found if a.kind in _KINDS)
             for artifact in found:

@@ -23,6 +23,7 @@ from acc.stores.chroma_client import (
 from acc.stores.chroma_dense import DenseRecords
 from acc.stores.chroma_embedded import EmbeddedConnection
 from acc.stores.chroma_errors import translated
+from acc.stores.chroma_index import IndexedRecords
 from acc.stores.chroma_managed import ManagedRecords
 from acc.stores.chroma_rows import Row, from_row, row_id, to_rows
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from tenacity.wait import wait_base
 
 
-class ChromaArtifactStore(ManagedRecords, DenseRecords):
+class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
     """Artifacts in Chroma. For any number of threads; not across a fork.
 
     Args:

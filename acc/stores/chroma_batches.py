@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from acc.stores.chroma_rows import ID_KEY, Row, row_id
+from acc.stores.embedding import embed
 
 if TYPE_CHECKING:
+    from array import array
+
     from chromadb import Collection
 
 BATCH = 100
@@ -52,6 +56,40 @@ def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
         )
 
 
+def embedded_again(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
+    """Make the vectors of these records anew from their texts, those of texts seen before last.
+
+    The index is a graph: equal vectors that come early link to one another, and cut others off.
+    """
+    seen: set[bytes] = set()
+    repeated: list[str] = []
+    for start in range(0, len(keys), BATCH):
+        made = _embedded(ask, collection, keys[start : start + BATCH])
+        digests = {key: hashlib.sha256(vector).digest() for key, vector in made.items()}
+        first = {digest: key for key, digest in reversed(digests.items()) if digest not in seen}
+        seen |= first.keys()
+        fresh = {key: made[key] for key in first.values()}
+        repeated += [key for key in made if key not in fresh]
+        _upserted(ask, collection, fresh)
+    for start in range(0, len(repeated), BATCH):
+        _upserted(ask, collection, _embedded(ask, collection, repeated[start : start + BATCH]))
+
+
+def _embedded(ask: Any, collection: Collection, keys: Sequence[str]) -> dict[str, array[float]]:
+    rows = ask(lambda: collection.get(ids=list(keys), include=["documents"]))
+    pairs = zip(rows["ids"], rows["documents"] or [], strict=True)
+    return {key: embed(text or "") for key, text in pairs}
+
+
+def _upserted(ask: Any, collection: Collection, made: Mapping[str, array[float]]) -> None:
+    import numpy
+
+    vectors: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in made.values()]
+    # An upsert without documents and metadata leaves them as they are.
+    if made:
+        ask(lambda: collection.upsert(ids=list(made), embeddings=vectors))
+
+
 def deleted(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
     """Delete the rows of these keys that there are."""
     whole = list(dict.fromkeys(keys))
@@ -72,6 +110,11 @@ def vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, b
     return found
 
 
+def tells_of_loss(error: BaseException) -> bool:
+    """Whether Chroma failed because its index and its list of ids do not agree."""
+    return any(words in str(error) for words in ("Error getting embedding", "Error finding id"))
+
+
 def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
     """Keys with their vectors; those whose vector was lost are passed over."""
     import numpy
@@ -79,7 +122,7 @@ def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[st
     try:
         got = ask(lambda: collection.get(ids=keys, include=["embeddings"]))
     except BaseException as error:
-        if "Error getting embedding" not in str(error) and "Error finding id" not in str(error):
+        if not tells_of_loss(error):
             raise
         half = len(keys) // 2
         if half:

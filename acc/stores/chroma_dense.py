@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _EMBEDDER = "acc:embedder"
 
+# Nobody queries it, and under "cosine" a vector comes back at another length.
+_INDEX: Mapping[str, Any] = {"space": "l2", "sync_threshold": SYNC}
+
 
 class DenseRecords(GuardedClient):
     """The part of `acc.stores.chroma.ChromaArtifactStore` that offers `acc.store.DenseStore`."""
@@ -73,9 +76,19 @@ def written(ask: Any, collection: Collection, rows: Mapping[str, Any]) -> None:
         ask(lambda batch=batch: collection.upsert(ids=batch, embeddings=[rows[k] for k in batch]))
 
 
+def collections_of(ask: Any, client: ClientAPI, tenant: str) -> list[Collection]:
+    """The tenant's collections, one for each embedder."""
+    return _of(ask, client, _prefix(tenant))
+
+
+def embedder_of(collection: Collection) -> str:
+    """The name of the embedder whose vectors it has."""
+    return str((collection.metadata or {}).get(_EMBEDDER, collection.name))
+
+
 def dropped(ask: Any, client: ClientAPI, tenant: str, keys: Sequence[str]) -> None:
     """Take the dense vectors under these keys out, whichever embedder made them."""
-    for collection in _of(ask, client, _prefix(tenant)):
+    for collection in collections_of(ask, client, tenant):
         deleted(ask, collection, keys)
 
 
@@ -85,10 +98,17 @@ def renewed(ask: Any, client: ClientAPI) -> None:
     A kill meanwhile loses vectors, which are made anew when they are wanted.
     """
     for collection in _of(ask, client, DENSE):
-        name, metadata = collection.name, dict(collection.metadata or {})
-        rows = dict(_kept(ask, collection))
-        ask(lambda name=name: client.delete_collection(name))
-        written(ask, _made(ask, client, name, metadata), rows)
+        rewritten(ask, client, collection)
+
+
+def rewritten(
+    ask: Any, client: ClientAPI, collection: Collection, more: Mapping[str, int] | None = None
+) -> None:
+    """Write one anew, its index with ``more`` settings; see `renewed`."""
+    name, metadata = collection.name, dict(collection.metadata or {})
+    rows = dict(_kept(ask, collection))
+    ask(lambda: client.delete_collection(name))
+    written(ask, _made(ask, client, name, metadata, {**_INDEX, **(more or {})}), rows)
 
 
 def _kept(ask: Any, collection: Collection) -> Iterator[tuple[str, Any]]:
@@ -104,14 +124,20 @@ def _of(ask: Any, client: ClientAPI, prefix: str) -> list[Collection]:
     return [c for c in ask(client.list_collections) if c.name.startswith(prefix)]
 
 
-def _made(ask: Any, client: ClientAPI, name: str, metadata: dict[str, Any]) -> Collection:
+def _made(
+    ask: Any,
+    client: ClientAPI,
+    name: str,
+    metadata: dict[str, Any],
+    index: Mapping[str, Any] = _INDEX,
+) -> Collection:
+    configuration: Any = {"hnsw": dict(index)}
     collection: Collection = ask(
         lambda: client.get_or_create_collection(
             name,
             embedding_function=None,
             metadata=metadata,
-            # Nobody queries it, and under "cosine" a vector comes back at another length.
-            configuration={"hnsw": {"space": "l2", "sync_threshold": SYNC}},
+            configuration=configuration,
         )
     )
     return collection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from acc.errors import StoreError
 from acc.stores.chroma_client import Connection, close_client, embedded_client
 from acc.stores.chroma_repair import make_anew, set_aside_damaged
-from acc.stores.chroma_scrub import blank_unused, scrub
+from acc.stores.chroma_scrub import blank_unused, scrub, widen
 from acc.stores.path_lock import PathLock
 
 if TYPE_CHECKING:
@@ -53,11 +54,22 @@ class EmbeddedConnection(Connection):
         Raises:
             StoreError: They cannot be rewritten; the next opening mends what was begun.
         """
+        return self._rewritten(lambda: scrub(self._directory))
+
+    def widen(self, collection: str) -> bool:
+        """Make a collection's index anew with more links, and open the files anew.
+
+        Raises:
+            StoreError: They cannot be rewritten; the next opening mends what was begun.
+        """
+        return self._rewritten(lambda: widen(self._directory, collection))
+
+    def _rewritten(self, act: Callable[[], None]) -> bool:
         self.failed = True
-        for collection in self.client.list_collections():
-            collection.get(limit=1, include=[])  # so that its log of writes is applied
+        for each in self.client.list_collections():
+            each.get(limit=1, include=[])  # so that its log of writes is applied
         close_client(self.client)
-        scrub(self._directory)
+        act()
         self.client = self._opened(suspect=True)
         self.failed = False
         return True

@@ -13,20 +13,19 @@ import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from acc.stores.chroma_batches import embedded_again
+from acc.stores.chroma_client import at_once
 from acc.stores.chroma_collections import DENSE, fingerprint
 from acc.stores.chroma_errors import translated
-from acc.stores.embedding import embed
 
 if TYPE_CHECKING:
-    from chromadb import Collection
     from chromadb.api import ClientAPI
 
 ASIDE = ".damaged"
 """Suffix of an index set aside; it stays until the vectors are made anew."""
 
-_BATCH = 100
 _IDS = "index_metadata.pickle"
 _INDEXES = """
     SELECT segments.id, collections.name
@@ -79,20 +78,9 @@ def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
                 shutil.rmtree(moved)
         elif name.endswith(f"-{fingerprint()}"):
             with translated("the vector index cannot be made anew", str(moved.parent)):
-                _embed_again(client.get_collection(name, embedding_function=None))
+                collection = client.get_collection(name, embedding_function=None)
+                embedded_again(at_once, collection, collection.get(include=[])["ids"])
                 shutil.rmtree(moved)
-
-
-def _embed_again(collection: Collection) -> None:
-    import numpy
-
-    ids = collection.get(include=[])["ids"]
-    for start in range(0, len(ids), _BATCH):
-        rows = collection.get(ids=ids[start : start + _BATCH], include=["documents"])
-        texts = rows["documents"] or []
-        vectors: list[Any] = [numpy.frombuffer(embed(text), numpy.float32) for text in texts]
-        # An upsert without documents and metadata leaves them as they are.
-        collection.upsert(ids=rows["ids"], embeddings=vectors)
 
 
 def _indexes(database: Path) -> list[tuple[str, str]]:

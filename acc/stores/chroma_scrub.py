@@ -12,14 +12,16 @@ index is aside, it is made anew whatever else has happened.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import struct
 from collections.abc import Iterator, Set
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from acc.stores.chroma_collections import DENSE
+from acc.stores.chroma_collections import DENSE, WIDE
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_repair import ASIDE
 
@@ -45,6 +47,7 @@ _APPLIED = """
         AND segments.collection NOT IN (SELECT id FROM collections WHERE name LIKE 'acc-dense-%')
     )
 """
+_ID = "SELECT id FROM collections WHERE name = ?"
 _ORPHANS = (
     "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
     "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
@@ -77,6 +80,38 @@ def scrub(directory: Path) -> None:
                 connection.execute(statement)
             connection.execute("COMMIT")
             connection.execute("VACUUM")
+
+
+def widen(directory: Path, collection: str) -> None:
+    """Set a collection's index aside, to be made anew as a graph with more links.
+
+    ``directory`` is locked, with no client open. A kill leaves an index that is made anew.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    database = directory / _DATABASE
+    with (
+        translated("the index cannot be made anew", str(directory)),
+        closing(sqlite3.connect(database)) as connection,
+        connection,
+    ):
+        for segment, name in connection.execute(_SEGMENTS).fetchall():
+            if name == collection:
+                _set_aside(directory / segment)
+        connection.execute(f"{_APPLIED} AND topic LIKE '%/' || ({_ID})", (collection,))
+        of_it = "FROM collections WHERE name = ?"
+        for id_, schema in connection.execute(f"SELECT id, schema_str {of_it}", (collection,)):
+            wider = json.dumps(_widened(json.loads(schema or "{}")))
+            connection.execute("UPDATE collections SET schema_str = ? WHERE id = ?", (wider, id_))
+
+
+def _widened(schema: Any) -> Any:
+    """Chroma's account of a collection, its index's links multiplied wherever it speaks of them."""
+    if not isinstance(schema, dict):
+        return schema
+    wider = {name: _widened(value) for name, value in schema.items()}
+    return {**wider, "hnsw": {**wider["hnsw"], **WIDE}} if "hnsw" in wider else wider
 
 
 def blank_unused(directory: Path) -> None:

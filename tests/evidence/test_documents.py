@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from acc.errors import ConfigurationError, InputError
+from acc import MemoryController
+from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.addition import Addition
+from acc.evidence.checkup import check_shelves
 from acc.evidence.documents import PART_BYTES, Documents, files_below, split_passages
-from acc.evidence.parsing import sections
+from acc.evidence.ingests import partial, taken_back
+from acc.evidence.parsing import Section, sections
 from acc.evidence.shelf import namespace
+from acc.evidence.upkeep import resume
+from acc.store import Artifact
 from acc.stores.memory import MemoryArtifactStore
 
 _OBJECTS = (
@@ -113,8 +119,6 @@ def test_parts_say_where_they_come_from_and_are_small(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_text_is_stored_as_such() -> None:
-    from acc.evidence.parsing import Section
-
     shelf = documents()
     shelf.add("\udcff.md", [Section("Words.")])
     assert [a.name for a in shelf.shelf.records()] == ["\ufffd.md"]
@@ -126,8 +130,6 @@ def test_passages_joined_are_the_text() -> None:
 
 
 def test_what_an_evaluator_refuses_is_in_quarantine() -> None:
-    from acc.evidence.parsing import Section
-
     shelf = documents(addition=Addition("strict", lambda _, text: "spam" not in text))
     assert not shelf.add("a.txt", [Section("Buy spam.")]).judgement.admitted
     assert shelf.add("b.txt", [Section("Restore the ledger.")]).judgement.admitted
@@ -143,3 +145,85 @@ def test_folders_give_their_documents_and_nothing_hidden(tmp_path: Path) -> None
     assert found == ["a.txt", "b.md", "sub/d.html"]
     with pytest.raises(InputError, match="no document there"):
         files_below([tmp_path / "nothing"])
+
+
+class Failing(MemoryArtifactStore):
+    """Writes a batch of a long document, and fails."""
+
+    shared = True  # type: ignore[assignment]
+    failing = True
+
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        if self.failing and len(artifacts) > 100:
+            super().add(tenant, artifacts[:100])
+            raise StoreError("the disk is full", where="disk", mend="free some")
+        super().add(tenant, artifacts)
+
+
+LONG = [Section(f"Paragraph {n} of the long handbook.") for n in range(250)]
+
+
+def begun(store: Failing) -> Documents:
+    shelf = documents(store)
+    with pytest.raises(StoreError, match="disk is full"):
+        shelf.add("long.md", LONG)
+    store.failing = False
+    return documents(store)
+
+
+def test_a_document_that_was_begun_is_ended_by_the_next_ingest_of_it() -> None:
+    store = Failing()
+    shelf = begun(store)
+    ((_, ref, name, there, of),) = partial(store, namespace())
+    assert (name, there, of) == ("long.md", 100, 250)
+    assert shelf.add("other.md", LONG[:3]).ended is False
+    done = shelf.add("long.md", LONG)
+    assert (done.ref, done.parts, done.ended) == (ref, 150, True)
+    assert partial(store, namespace()) == []
+    again = shelf.add("long.md", LONG)
+    assert (again.parts, again.ended) == (0, False)
+    assert [a.text for a in shelf.shelf.records() if a.name == "long.md"] == [s.text for s in LONG]
+
+
+def test_a_doctor_names_what_was_begun_and_takes_it_back() -> None:
+    store = Failing()
+    shelf = begun(store)
+    with MemoryController(store, audit=None) as memory:
+        assert resume(memory) == []  # another process may be taking it in
+        (found,) = check_shelves(memory, "default", repair=False).partial
+        assert check_shelves(memory, "default").partial == (found,)
+        assert check_shelves(memory, "default") == ((), (), ())
+        assert shelf.shelf.records() == []
+        done = documents(store).add("long.md", LONG)
+        assert (done.parts, done.ended) == (250, False)
+        assert check_shelves(memory, "default") == ((), (), ())
+
+
+def test_one_that_was_taken_back_while_it_was_written_says_so() -> None:
+    class Slow(Failing):
+        def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+            MemoryArtifactStore.add(self, tenant, artifacts)
+            if len(artifacts) > 200:
+                taken_back(self, namespace(), lambda: "later")
+
+    shelf = documents(Slow())
+    with pytest.raises(ConflictError, match="took back"):
+        shelf.add("long.md", LONG)
+    assert len(shelf.shelf.records()) == 250  # all of it was there already
+
+
+def test_who_came_before_the_directory_is_entered() -> None:
+    store = MemoryArtifactStore()
+    shelf = documents(store)
+    shelf.add("a.md", [Section("Words.")])
+    other = Documents(store, namespace(user="ana"), lambda: "now")
+    other.add("b.md", [Section("Others.")])
+    store.delete("default", store.ids("default", kind="thread"))
+    with MemoryController(store, audit=None) as memory:
+        found = check_shelves(memory, "default", repair=False)
+        assert found.unlisted == (namespace(),)
+        assert found.nameless == (namespace(user="ana").key,)
+        assert check_shelves(memory, "default").unlisted == found.unlisted
+        assert check_shelves(memory, "default").unlisted == ()
+        other.add("c.md", [Section("More.")])
+        assert check_shelves(memory, "default") == ((), (), ())

@@ -212,3 +212,5 @@ def test_a_postgres_user_who_may_not_rewrite_the_tables_is_told(postgres: str) -
         with pytest.raises(StoreError, match="cannot be erased") as raised:
             checkpointer_at(wrong)(["inc"])
         assert "clerk" not in str(raised.value)
+    with pytest.raises(StoreError, match="no password is kept"):
+        checkpointer_at(clerk.replace(":clerk@", "@"))(["inc"])

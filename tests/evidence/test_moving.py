@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sqlite3
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -41,34 +38,6 @@ def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None
         talk(memory, "inc", "Is bill-db-7 healthy?")
         with pytest.raises(InputError, match="another audit log"):
             import_from(memory.artifacts, tmp_path / "two", out)
-
-
-@pytest.mark.slow
-def test_the_doctor_finds_and_mends_a_lost_vector(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path) as memory:
-        talk(memory)
-        ids = memory.artifacts.ids("default")
-    database = sqlite3.connect(tmp_path / "chroma.sqlite3")
-    with database:  # the log of writes is gone, and the index too: the records are whole
-        database.execute(
-            "DELETE FROM embeddings_queue WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue)"
-        )
-    database.close()
-    for header in tmp_path.glob("*/header.bin"):
-        shutil.rmtree(header.parent)
-    # A process of its own: Chroma keeps an index in memory beyond the close of its client.
-    lost, repaired = doctor(tmp_path)
-    assert repaired == len(lost) >= len(ids) - 1
-    assert doctor(tmp_path) == ([], 0)
-    with MemoryController.open(tmp_path) as memory:
-        assert len(memory.artifacts.get("default", ids)) == len(ids)
-        assert len(memory.artifacts.vectors("default", ids)) == len(ids)
-
-
-def doctor(folder: Path) -> tuple[list[str], int]:
-    command = [sys.executable, "-m", "acc", "doctor", "--memory", str(folder), "--json"]
-    said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    return said["lost"], said["repaired"]
 
 
 def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:

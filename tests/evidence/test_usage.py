@@ -116,15 +116,6 @@ def test_a_compaction_that_was_not_ended_counts_nothing_twice() -> None:
     assert ledger(store).t == before.t
 
 
-def test_a_shared_store_is_left_alone() -> None:
-    class Shared(MemoryArtifactStore):
-        shared = True  # type: ignore[assignment]
-
-    store = Shared()
-    lived(store, 30)
-    assert compact(store, SPACE, clock(), worth=1) == 0
-
-
 def test_an_execution_may_be_shown_any_number() -> None:
     store = MemoryArtifactStore()
     usage = Shelf(store, SPACE, "usage")
