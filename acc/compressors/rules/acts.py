@@ -12,13 +12,15 @@ The sentence of features F is a rule, say, with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, get_args
 
 from acc.compressors.rules.announced import announced
+from acc.compressors.rules.convolution import Convolution
 from acc.compressors.rules.linear import Linear, words_of
 from acc.compressors.rules.spoken import Spoken
 
@@ -32,14 +34,25 @@ ACTS: tuple[Act, ...] = get_args(Act)
 
 WEIGHTS = "acts.npz"
 
+LEAST = 1e-6
+"""No opinion rules an act out for good."""
+
 _LONG_WORD, _WORD_HEAD, _WORD_END = 5, 5, 3
 
 
 @lru_cache(maxsize=512)
 def acts(spoken: Spoken) -> Mapping[Act, float]:
     """The probability of each act; they sum to 1."""
-    odds = Linear.read(WEIGHTS).odds(features(spoken))
+    ngrams = Linear.read(WEIGHTS).odds(features(spoken))
+    odds = mixed(ngrams, Convolution.read().odds(spoken))
     return MappingProxyType(dict(zip(ACTS, odds, strict=True)))
+
+
+def mixed(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The geometric mean of two opinions, as probabilities."""
+    raised = [math.sqrt(max(a, LEAST) * max(b, LEAST)) for a, b in zip(one, other, strict=True)]
+    total = sum(raised)
+    return [value / total for value in raised]
 
 
 def features(spoken: Spoken) -> frozenset[str]:

@@ -20,6 +20,7 @@ from acc.compressors.rules.lifting import (
     changed_by,
     lifted_by,
 )
+from acc.compressors.rules.likeness import likeness
 from acc.compressors.rules.spoken import Spoken
 from acc.items import Item
 from acc.wording import is_negative, marks, stems
@@ -72,12 +73,14 @@ def figures_of(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]
     general = _of_clause(heard.spoken)
     moves, change = general["act lift"] + general["act change"], general["act change"]
     shared = list(_shared(heard, rules))
+    like = list(_alike(words, rules))
     near = [_near_figures(words, text_of(rule)) for rule in rules]
     lifted, changed = lifted_by(words, words, rules), changed_by(words, words, rules)
-    for rule, own, is_close in zip(rules, shared, near, strict=True):
+    for rule, own, alike, is_close in zip(rules, shared, like, near, strict=True):
         text = text_of(rule)
         pair = {
             **own,
+            **alike,
             "near figure": is_close,
             "only near figure": is_close and sum(near) == 1,
             "names its figure": bool(marks(words) & marks(text)),
@@ -133,6 +136,21 @@ def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
             "best": shares.best > 0 and best,
             "best of message": whole.best > 0 and whole.each[at] == whole.best,
             "margin": shares.each[at] - (shares.second if best else shares.best),
+        }
+
+
+def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
+    """For each rule: how like its words the clause's are, also where they share none."""
+    found = [likeness(text_of(rule), words) for rule in rules]
+    ranked = sorted((alike.one for alike in found), reverse=True)
+    second = ranked[1] if len(ranked) > 1 else 0.0
+    for alike in found:
+        best = alike.one == ranked[0]
+        yield {
+            "like": alike.one,
+            "like of what is said": alike.other,
+            "like best word": alike.best,
+            "like margin": alike.one - (second if best else ranked[0]),
         }
 
 

@@ -7,13 +7,14 @@ of cues decide. Each slot has one function below.
 
     reading.py        a turn taken apart by channel; language.py
     sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
-    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features
+    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
+                      convolution.py, over pieces.py, convolution.npz
     lookalikes.py     hearsay, the past, fancy, jokes, questions
     words.py          words that the tables share
     standing.py       the rules in a sentence; shortening.py, without reasons and asides
     constraints.py    new rules, and what of the prior ones ends
     effects.py        which rule a clause lifts or changes: trees.py, effects.npz
-    bearing.py        what is known of a clause beside a rule
+    bearing.py        what is known of a clause beside a rule; likeness.py, where they share no word
     lifting.py        the same by cues; figures.py
     contrary.py       what speaks against a lifting; objects.py
     goals.py          what is to be achieved, and when it is done; goal_cues.py

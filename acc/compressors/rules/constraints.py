@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
 from acc.compressors.rules.figures import figures
@@ -17,6 +19,7 @@ from acc.compressors.rules.standing import (
     spoken_in,
     with_name,
 )
+from acc.compressors.rules.words import one_of
 from acc.items import Kind
 from acc.wording import stems
 
@@ -33,7 +36,7 @@ def constrain(reading: Reading, room: Room) -> None:
     for said in reading.user:
         message = " ".join(s.words for s in reading.user if s.ref == said.ref)
         for spoken in spoken_in(said):
-            if _is_of(spoken.words, pasted):
+            if _is_of(spoken.words, pasted) or _goes_on(spoken.words, message, said.ref, room):
                 continue
             _constrain(Heard(spoken.plain, message, reply), spoken, said, room)
 
@@ -45,6 +48,31 @@ PASTED = 0.5
 def _is_of(words: str, pasted: frozenset[str]) -> bool:
     own = stems(words)
     return len(own & pasted) > 1 and len(own & pasted) >= PASTED * len(own)
+
+
+_TAIL = re.compile(
+    r"^\W*" + one_of(
+        """every, each, all, any, anything, anyone, anybody, both, none, same, in, at, on, for, from, to,
+        with, without, only, except, including, even, also, plus"""
+    ) + r"(?:\W+[\w'/%.:-]+){1,3}\W*$",
+    re.I,
+)  # fmt: skip
+
+
+def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
+    """Join a few words without a verb to the rule said right before them: "In full, every time."."""
+    if not _TAIL.match(words):
+        return False
+    for item in room.new():
+        quote = f"{item.fields.get('quote')} {words}"
+        if item.slot == "constraints" and quote in message:
+            longer = f"{item.fields['text']}. {tidy(words)}"
+            room.drop(item)
+            joined = {**item.fields, "text": longer, "quote": quote}
+            if not room.add("constraints", [ref], **joined):
+                room.add("constraints", [ref], **item.fields)
+            return True
+    return False
 
 
 def _constrain(heard: Heard, spoken: Spoken, said: Said, room: Room) -> None:

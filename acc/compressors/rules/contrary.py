@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.rules.lookalikes import JOKE, is_hearsay, is_past
+from acc.compressors.rules.lookalikes import JOKE, concluded, is_hearsay, is_past
 from acc.compressors.rules.words import NUMBER, any_of, one_of
 from acc.wording import stems
 
@@ -22,6 +22,7 @@ _NEGATED_LIFTING = any_of(
     r"\b(?:isn't|aren't|is not|are not) " + one_of(
         "needed, necessary, required, valid, in force, frozen, binding, secret, confidential"
     ),
+    r"\b(?:nobody|no one) (?:needs?|has) to\b(?=.*\bany ?more\b)",
     r"\bnever ?mind\b|\bnot (?:just|only)\b|^\W*no,",
 )  # fmt: skip
 """Negations by which something is lifted."""
@@ -43,7 +44,8 @@ _DOUBT = any_of(
         once, unless, provided, providing, assuming, only if, in case, depending"""
     ),
     r"\b(?:if|when)\b(?! (?:you|they|we) " + one_of("like, want, wish, please, need") + ")",
-    r"\byeah,? right\b|(?:^|\s)/s\b|^\W*(?:oh|ha)\b|^\W*right, ",
+    r"\byeah,? right\b|(?:^|\s)/s\b|^\W*(?:oh|ha)\b|"
+    r"^\W*right, (?:and|as if|because|like|sure)\b",
 )  # fmt: skip
 """Doubt, irony and conditions."""
 
@@ -91,16 +93,18 @@ def is_doubted(words: str, cue: re.Match[str]) -> bool:
 
 def is_barred(words: str) -> bool:
     """Whether a clause asks, doubts, mocks, reports or forbids, and so ends nothing."""
-    told = is_of_others(words) or JOKE.search(words) or _DOUBT.search(words)
-    asks = words.rstrip().endswith("?")
-    return (
-        bool(told or _REPORT.search(words) or _QUOTATION.search(words)) or asks or is_denied(words)
-    )
+    return is_told(words) or bool(_DOUBT.search(words)) or is_denied(words)
+
+
+def is_told(words: str) -> bool:
+    """Whether a clause asks, jests, or gives the words of others or of the past."""
+    told = JOKE.search(words) or _REPORT.search(words) or _QUOTATION.search(words)
+    return bool(told) or is_of_others(words) or words.rstrip().endswith("?")
 
 
 def is_of_others(words: str) -> bool:
     """Whether a clause gives somebody else's words, or tells of what was."""
-    return is_hearsay(words) or is_past(words)
+    return is_hearsay(words) or is_past(concluded(words))
 
 
 def is_limited(words: str, rule: str) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
-from acc.compressors.rules.contrary import is_barred, is_of_others
+from acc.compressors.rules.contrary import is_barred, is_of_others, is_told
 from acc.compressors.rules.lifting import ENDED, LIFTED, changed_by, lifted_by
 from acc.compressors.rules.objects import concerns
 from acc.compressors.rules.trees import Trees
@@ -43,9 +43,13 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
         return []
     words = heard.spoken.words
     odds = acts(heard.spoken)
-    cued = _cued(heard, odds["lift"] + odds["change"], rules)
-    if cued is not None or odds["lift"] + odds["change"] < LEAST_MOVING or is_barred(words):
-        return [] if cued is None else [cued]
+    moving = odds["lift"] + odds["change"]
+    cued = _cued(heard, moving, rules)
+    if cued is not None:
+        return [cued]
+    permits = LIFTED.search(words) or ENDED.search(words) or _PERMITS.search(words)
+    if moving < LEAST_MOVING or (is_barred if permits else is_told)(words):
+        return []
     op: Op = "lift" if odds["lift"] >= odds["change"] else "change"
     rows = list(figures_of(heard, rules))
     sure = _model().odds(np.array([list(row.values()) for row in rows]))
@@ -57,6 +61,9 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
         and not _is_elsewhere(words, text_of(rule), row)
     ]
     return sorted(found, key=lambda effect: -effect.odds)
+
+
+_PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)
 
 
 def _cued(heard: Heard, moving: float, rules: Sequence[Item]) -> Effect | None:
@@ -74,9 +81,14 @@ def _cued(heard: Heard, moving: float, rules: Sequence[Item]) -> Effect | None:
 
 
 def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
-    """Whether a clause permits or changes another thing than the rule, or only for a time."""
+    """Whether words that permit are about another thing than the rule, or only for a time.
+
+    What ends a rule without permitting anything ("Harrow is settled") is left to the trees.
+    """
     cue = LIFTED.search(words) or ENDED.search(words)
-    if row["limited"] or (cue is not None and not concerns(words, text, cue)):
+    if cue is None:
+        return False
+    if row["limited"] or not concerns(words, text, cue):
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not row["near figure"]

@@ -43,7 +43,7 @@ def is_bare_turn(words: str) -> bool:
 SURE = 0.25
 """Probability from which a sentence sets a goal."""
 
-CUED = 0.15
+CUED = 0.12
 """The same for a sentence with a cue of the tables."""
 
 FIRST = 0.1

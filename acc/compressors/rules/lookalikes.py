@@ -159,9 +159,18 @@ def is_question(words: str, asks: bool) -> bool:
     return bool(_ASKING_UNMARKED.match(words))
 
 
+_SO = re.compile(r"^.*[,;–—-] ?so,? (?!that\b|far\b|much\b|many\b|long\b)(?=\w)", re.I | re.S)
+
+
+def concluded(words: str) -> str:
+    """What the speaker concludes: what stands after ", so", or all of it."""
+    return _SO.sub("", words)
+
+
 @lru_cache(maxsize=512)
 def is_hearsay(words: str) -> bool:
     """Whether somebody else's words govern a sentence, or its end."""
+    words = concluded(words)
     return any(not _STILL_OURS.search(words[: m.start()]) for m in HEARSAY.finditer(words))
 
 

