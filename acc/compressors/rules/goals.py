@@ -81,12 +81,11 @@ def is_cancelling(said: Said) -> bool:
 
 def is_done(said: Said) -> bool:
     """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
-    words, odds = said.words, acts(said.spoken)
-    found = DONE.search(words)
-    if found is None:
+    found = DONE.search(said.words)
+    if found is None or _UNDONE.search(said.words[max(0, found.start() - 40) : found.end()]):
         return False
-    over = not _UNDONE.search(words[max(0, found.start() - 40) : found.end()])
-    return over and odds["lift"] < max(odds["done"], 0.5)
+    odds = acts(said.spoken)
+    return odds["lift"] < max(odds["done"], 0.5)
 
 
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:

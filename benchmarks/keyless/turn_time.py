@@ -1,0 +1,70 @@
+"""Milliseconds that the keyless compressor takes for a turn, with 20 KB of tool output in each.
+
+    python benchmarks/keyless/turn_time.py FILE ...
+
+FILE is whatever ``acc replay`` reads. To each turn a log of 20 KB is added, made of lines that the
+conversation's own tools printed. Shown are the median and the slowest turn but the first, which also
+reads the weights; and the median without the log.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Sequence
+from itertools import cycle
+from pathlib import Path
+
+from acc.controller import MemoryController
+from acc.conversations import read_conversation
+from acc.state import CompressedCognitiveState
+from acc.stores.memory import MemoryArtifactStore
+from acc.turn import Channel, Observation, Turn
+
+LOG = 20_000
+"""Characters of the log."""
+
+
+def log_of(turns: Sequence[Turn]) -> Observation:
+    """A tool's output of `LOG` characters, from the lines of all tools."""
+    told = [o.text for turn in turns for o in turn.observations if o.channel is Channel.TOOL]
+    lines = cycle(line for text in told or ["nothing to report"] for line in text.splitlines())
+    text = ""
+    while len(text) < LOG:
+        text += f"{next(lines)}\n"
+    return Observation(channel=Channel.TOOL, name="log", call_id="log", text=text)
+
+
+def times(turns: Sequence[Turn]) -> list[float]:
+    """Milliseconds of each turn's compression but the first's."""
+    found = []
+    state: CompressedCognitiveState | None = None
+    with MemoryController(MemoryArtifactStore()) as memory:
+        for turn in turns:
+            step = memory.step(state, turn, thread="timed")
+            state = step.state
+            found.append(step.ms["compress"])
+    return found[1:]
+
+
+def main() -> None:
+    """Print a row for each conversation."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("files", nargs="+", type=Path)
+    print("| conversation | turns | median | slowest | median without the log |")
+    print("|---|---|---|---|---|")
+    for path in parser.parse_args().files:
+        turns = read_conversation(path).turns
+        log = log_of(turns)
+        longer = [t.model_copy(update={"observations": (*t.observations, log)}) for t in turns]
+        some, own = times(longer), times(turns)
+        print(
+            f"| {path.stem} | {len(turns)} | {statistics.median(some):.1f} | {max(some):.1f} "
+            f"| {statistics.median(own):.1f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
