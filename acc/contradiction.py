@@ -27,11 +27,7 @@ class Contradiction(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare each directing sentence with each rule."""
         trust = candidate.trust
-        rules = [
-            i
-            for s, i in context.state.items()
-            if s.rules.pinned and s.rules.quote and i.trust > trust
-        ]
+        rules = [rule for rule in context.quoted if rule.trust > trust]
         if rules:
             for sentence in _directives(candidate.artifact.text):
                 for rule in rules:

@@ -97,7 +97,9 @@ def terms(text: str) -> tuple[str, ...]:
     Never raises; time is linear in the text.
     """
     names = _NAME.findall(text.lower())
-    each = (_remembered(n) if len(n) <= LONGEST else _terms_of(n) for n in names)
+    # Remembering a name of any length would hold on to whole documents.
+    short = max(map(len, names), default=0) <= LONGEST
+    each = map(_remembered if short else _terms_of, names)
     return tuple(chain.from_iterable(each))
 
 

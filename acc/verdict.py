@@ -9,6 +9,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict
 
 from acc.excerpt import excerpt
+from acc.items import Item
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
 from acc.tokens import TokenCounter, utf8_quarter
@@ -74,6 +75,11 @@ class Context:
     def held(self) -> tuple[frozenset[str], ...]:
         """Stems of each item of the state."""
         return tuple(stems(item.words) for _, item in self.state.items())
+
+    @cached_property
+    def quoted(self) -> tuple[Item, ...]:
+        """The pinned items of the state that rest on a quote: its rules."""
+        return tuple(i for s, i in self.state.items() if s.rules.pinned and s.rules.quote)
 
     def read(self, candidate: Candidate, limit: int = READ_CHARS) -> Evidence:
         """The candidate as the compressor would read it: cut to what bears on the turn."""
