@@ -8,8 +8,9 @@ item types by subclassing `Item`, naming a ``head`` (the field shown first) and 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -85,12 +86,22 @@ class Item(BaseModel):
         """Proposed ``fields``, held to what ``source`` and ``trust`` allow them to say."""
         return fields
 
-    @property
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields; what was worked out from the old ones is not copied."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in ("about", "words"):
+            copied.__dict__.pop(name, None)
+        return copied
+
+    @cached_property
     def about(self) -> tuple[str, ...]:
         """What the item is about: its key's values, folded; equal subjects replace one another."""
+        return self._subject()
+
+    def _subject(self) -> tuple[str, ...]:
         return tuple(str(getattr(self, name)).casefold() for name in self.key)
 
-    @property
+    @cached_property
     def words(self) -> str:
         """All that the item says, on one line."""
         shown = [(n, getattr(self, n)) for n in self.own_fields() if n not in self.unseen]
@@ -161,11 +172,10 @@ class Relation(Item):
         status = fields.get("status", allowed[0])
         return {**fields, "status": status if status in allowed else allowed[0]}
 
-    @property
-    def about(self) -> tuple[str, ...]:
+    def _subject(self) -> tuple[str, ...]:
         """Subject and predicate; a hypothesis stands beside what is settled, by its object too."""
-        about = super().about
-        return (*about, self.object.casefold()) if self.status == "hypothesis" else about
+        own = super()._subject()
+        return (*own, self.object.casefold()) if self.status == "hypothesis" else own
 
 
 class Goal(Item):

@@ -57,10 +57,9 @@ def embed(text: str) -> array[float]:
     weights: dict[int, float] = {}
     for term, count in _terms(text).items():
         bucket = _bucket(term)
-        gain = count * (_SATURATION + 1) / (count + _SATURATION)
-        weights[bucket] = weights.get(bucket, 0.0) + gain
+        weights[bucket] = weights.get(bucket, 0.0) + _gain(count)
     # fsum, because the rounding of sum() differs between Python versions.
-    length = math.sqrt(math.fsum(weight * weight for weight in weights.values()))
+    length = math.sqrt(math.fsum([weight * weight for weight in weights.values()]))
     vector = array("f", bytes(4 * DIMENSION))
     for bucket, weight in weights.items():
         vector[bucket] = weight / length
@@ -87,6 +86,16 @@ def _bucket(term: str) -> int:
     return crc32(term.encode()) % DIMENSION
 
 
+@lru_cache(maxsize=1 << 10)
+def _gain(count: int) -> float:
+    return count * (_SATURATION + 1) / (count + _SATURATION)
+
+
+_SPACED = "".join(chr(c).lower() if chr(c).isalnum() else " " for c in range(128))
+"""What each character of ASCII becomes, so that its words are left: what `_WORD` finds, but faster."""
+
+
 def _terms(text: str) -> Counter[str]:
-    words = _WORD.findall(text.lower())
-    return Counter(word[:_CUT] for word in words if word not in _STOPWORDS)
+    ascii_ = text.isascii()
+    words = text.translate(_SPACED).split() if ascii_ else _WORD.findall(text.lower())
+    return Counter([word[:_CUT] for word in words if word not in _STOPWORDS])

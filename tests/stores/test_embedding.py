@@ -9,6 +9,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acc.stores import embedding
 from acc.stores.embedding import DIMENSION, embed, fingerprint, probe_sha
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -63,3 +64,9 @@ def _seconds(act: Callable[[], object]) -> float:
     start = time.perf_counter()
     act()
     return time.perf_counter() - start
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_cut_into_the_words_of_any_text(text: str) -> None:
+    beyond = embedding._terms(f"{text} é")
+    assert embedding._terms(text) == beyond - embedding._terms("é")

@@ -47,7 +47,8 @@ PLAINLY = 0.3
 _PLAIN = re.compile(
     r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
         r"""don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
-        whenever, under no circumstances, no(?!\x2c), could you always, can you always"""
+        whenever, under no circumstances, no(?!\x2c), could you always, can you always,
+        let's (?:not|keep|leave|stay|hold|only|never|always)"""
     ) + ")",
     re.I,
 )  # fmt: skip
