@@ -9,6 +9,7 @@ as structure.
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +26,21 @@ Style = Literal["toon", "predicates"]
 
 def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
     """The state as the agent reads it; an empty state renders as an empty text."""
-    return render_toon(state) if style == "toon" else render_predicates(state)
+    shown: list[object] = [type(state), style, *state.lifted, *state.pending]
+    for placed in state.items():
+        shown += placed
+    before, text = _LAST[0]
+    if len(before) != len(shown) or not all(map(operator.is_, before, shown)):
+        text = render_toon(state) if style == "toon" else render_predicates(state)
+        _LAST[0] = (shown, text)
+    return text
+
+
+_LAST: list[tuple[Sequence[object], str]] = [((), "")]
+"""What was rendered last, and its text: commit counts the tokens of what the agent then reads.
+
+All that is shown is frozen, so that the very same objects give the same text.
+"""
 
 
 def render_toon(state: CompressedCognitiveState) -> str:

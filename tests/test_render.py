@@ -18,6 +18,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import INJECTIONS, Conversation, hostile_texts, lines, user
 
+from acc.controller import update_state
 from acc.items import (
     ArtifactReference,
     Constraint,
@@ -32,7 +33,7 @@ from acc.items import (
     one_line,
 )
 from acc.state import CompressedCognitiveState, Lifted, Pending
-from acc.turn import Channel, Trust
+from acc.turn import Channel, Trust, Turn
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -417,3 +418,14 @@ def test_a_state_with_every_mark() -> None:
     )
     golden = (GOLDEN / "marks.txt").read_text(encoding="utf-8")
     assert f"{state.render('toon')}\n---\n{state.render('predicates')}\n" == golden
+
+
+def test_a_state_is_rendered_anew_as_soon_as_anything_of_it_is_another() -> None:
+    state = update_state(None, Turn.said("Never restart nginx during business hours.")).state
+    first = state.render()
+    assert state.render() == state.model_copy(update={"version": 9}).render() == first
+    rule = state.constraints[0].model_copy(update={"text": "Never restart nginx"})
+    changed = state.model_copy(update={"constraints": (rule,)})
+    assert changed.render().count("business hours") == first.count("business hours") - 1
+    assert changed.render("predicates") != changed.render()
+    assert state.render() == first

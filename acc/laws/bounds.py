@@ -56,8 +56,10 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
 
 
 def _fit_tokens(draft: Draft, policy: Policy) -> int:
-    order = sorted(_loose(draft, draft.slots.values()), key=lambda found: _order(draft, *found))
     tokens = policy.tokens(draft.state())
+    if tokens <= policy.max_tokens:
+        return tokens
+    order = sorted(_loose(draft, draft.slots.values()), key=lambda found: _order(draft, *found))
     while tokens > policy.max_tokens and order:
         freed = 0
         while order and freed < tokens - policy.max_tokens:
