@@ -13,6 +13,17 @@ Progress = Callable[[int, int], None]
 """Told how many vectors were looked at, and of how many."""
 
 
+LINKS = (32, 256, 1_000)
+"""Links a vector with which an index is made anew, as long as some vectors are not come to.
+
+Of 900 pages of one template some 700 are not come to with Chroma's own 16, some 560 with 32, up to
+some 300 with 256, and none with 1,000.
+"""
+
+LINK_BYTES, MOST_BYTES = 8, 1 << 28
+"""What a link takes for each vector, and the most that those of an index may take together."""
+
+
 class IndexHealth(NamedTuple):
     """What was found of one index.
 
@@ -91,8 +102,10 @@ def _index(
     left = [*lost, *unreachable]
     if left and repair:
         left = _relinked(store, tenant, name, left, told)
-        if left and store.widen(tenant, name):
-            left = _relinked(store, tenant, name, _ailing(store, tenant, name, told), told)
+        for links in LINKS:
+            fits = count * links * LINK_BYTES <= MOST_BYTES
+            if left and fits and store.widen(tenant, name, links):
+                left = _relinked(store, tenant, name, _ailing(store, tenant, name, told), told)
     return IndexHealth(name, count, tuple(lost), tuple(unreachable), tuple(left))
 
 

@@ -56,8 +56,8 @@ class Connection:
         """Rewrite the files, so that nothing deleted is left in them; False if they are another's."""
         return False
 
-    def widen(self, collection: str) -> bool:
-        """Make a collection's index anew with more links; False if the files are another's."""
+    def widen(self, collection: str, links: int) -> bool:
+        """Make a collection's index anew with so many links a vector; False if the files are another's."""
         return False
 
     def close(self) -> None:

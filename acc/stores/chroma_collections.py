@@ -30,9 +30,15 @@ SYNC = 100
 """Records after which Chroma writes its index to disk. Every read and write goes through those
 since then: with Chroma's own 1,000, adding four records takes twice the time."""
 
-WIDE: Final[Mapping[str, int]] = {"max_neighbors": 32, "ef_construction": 200, "ef_search": 1_000}
-"""An index with so many links holds together better where many vectors are equal. To replace a
-record in it takes some three times as long, so only a doctor makes one, where it is needed."""
+
+def wide(links: int) -> Mapping[str, int]:
+    """Settings of an index with so many links for each vector; Chroma's own has 16.
+
+    With more of them it holds together better where many vectors are alike. To replace a record
+    takes some three times as long already with 32, so only a doctor makes one, where it is needed.
+    """
+    return {"max_neighbors": links, "ef_construction": max(200, 2 * links), "ef_search": 1_000}
+
 
 _NAME = re.compile(r"acc-[0-9a-f]{24}-[0-9a-f]{8}")
 

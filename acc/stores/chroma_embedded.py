@@ -56,13 +56,13 @@ class EmbeddedConnection(Connection):
         """
         return self._rewritten(lambda: scrub(self._directory))
 
-    def widen(self, collection: str) -> bool:
-        """Make a collection's index anew with more links, and open the files anew.
+    def widen(self, collection: str, links: int) -> bool:
+        """Make a collection's index anew with so many links a vector, and open the files anew.
 
         Raises:
             StoreError: They cannot be rewritten; the next opening mends what was begun.
         """
-        return self._rewritten(lambda: widen(self._directory, collection))
+        return self._rewritten(lambda: widen(self._directory, collection, links))
 
     def _rewritten(self, act: Callable[[], None]) -> bool:
         self.failed = True

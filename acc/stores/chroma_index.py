@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acc.stores.chroma_batches import BATCH, deleted, embedded_again, read, tells_of_loss
-from acc.stores.chroma_collections import DENSE, WIDE, TenantCollections
+from acc.stores.chroma_collections import DENSE, TenantCollections, wide
 from acc.stores.chroma_dense import collections_of, embedder_of, rewritten, written
 from acc.stores.chroma_guard import GuardedClient
 from acc.stores.indexes import Looked
@@ -72,8 +72,8 @@ class IndexedRecords(GuardedClient):
                 else:
                     embedded_again(self._ask, collection, batch)
 
-    def widen(self, tenant: str, index: str) -> bool:
-        """Make an index anew with more links; see `acc.stores.indexes.IndexedStore`.
+    def widen(self, tenant: str, index: str, links: int) -> bool:
+        """Make an index anew with ``links`` links for each vector; see `acc.stores.indexes.IndexedStore`.
 
         Raises:
             StoreError: It cannot be written.
@@ -84,9 +84,9 @@ class IndexedRecords(GuardedClient):
             if collection is None:
                 return False
             if index:
-                rewritten(self._ask, self._connection.client, collection, WIDE)
+                rewritten(self._ask, self._connection.client, collection, wide(links))
                 return True
-            done = self._connection.widen(collection.name)
+            done = self._connection.widen(collection.name, links)
             client = self._connection.client
             self._collections = TenantCollections(client, self._ask, shared=self._shared)
             return done

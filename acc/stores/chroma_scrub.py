@@ -21,7 +21,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from acc.stores.chroma_collections import DENSE, WIDE
+from acc.stores.chroma_collections import DENSE, wide
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_repair import ASIDE
 
@@ -82,8 +82,8 @@ def scrub(directory: Path) -> None:
             connection.execute("VACUUM")
 
 
-def widen(directory: Path, collection: str) -> None:
-    """Set a collection's index aside, to be made anew as a graph with more links.
+def widen(directory: Path, collection: str, links: int) -> None:
+    """Set a collection's index aside, to be made anew as a graph with ``links`` links a vector.
 
     ``directory`` is locked, with no client open. A kill leaves an index that is made anew.
 
@@ -102,16 +102,16 @@ def widen(directory: Path, collection: str) -> None:
         connection.execute(f"{_APPLIED} AND topic LIKE '%/' || ({_ID})", (collection,))
         of_it = "FROM collections WHERE name = ?"
         for id_, schema in connection.execute(f"SELECT id, schema_str {of_it}", (collection,)):
-            wider = json.dumps(_widened(json.loads(schema or "{}")))
+            wider = json.dumps(_widened(json.loads(schema or "{}"), links))
             connection.execute("UPDATE collections SET schema_str = ? WHERE id = ?", (wider, id_))
 
 
-def _widened(schema: Any) -> Any:
-    """Chroma's account of a collection, its index's links multiplied wherever it speaks of them."""
+def _widened(schema: Any, links: int) -> Any:
+    """Chroma's account of a collection, with so many links wherever it speaks of them."""
     if not isinstance(schema, dict):
         return schema
-    wider = {name: _widened(value) for name, value in schema.items()}
-    return {**wider, "hnsw": {**wider["hnsw"], **WIDE}} if "hnsw" in wider else wider
+    wider = {name: _widened(value, links) for name, value in schema.items()}
+    return {**wider, "hnsw": {**wider["hnsw"], **wide(links)}} if "hnsw" in wider else wider
 
 
 def blank_unused(directory: Path) -> None:

@@ -57,8 +57,8 @@ class IndexedStore(Protocol):
         """
         ...
 
-    def widen(self, tenant: str, index: str) -> bool:
-        """Make an index anew as a graph with more links, where writing vectors anew is not enough.
+    def widen(self, tenant: str, index: str, links: int) -> bool:
+        """Make an index anew as a graph with ``links`` links for each vector, where writing vectors anew is not enough.
 
         Takes some milliseconds for each record. A kill leaves each record as it is.
 

@@ -18,7 +18,7 @@ from acc import MemoryController
 from acc.evidence.health import examine
 from acc.store import Artifact
 from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_collections import WIDE
+from acc.stores.chroma_collections import wide
 from acc.stores.memory import MemoryArtifactStore
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
@@ -146,13 +146,13 @@ def test_an_index_is_made_anew_with_more_links_and_loses_nothing(tmp_path: Path)
     ids = filled(store, 250)
     for index in ("", "model:3"):
         vectors = store.vectors("default", ids), store.dense("default", "model:3", ids)
-        assert store.widen("default", index)
+        assert store.widen("default", index, 32)
         assert (store.vectors("default", ids), store.dense("default", "model:3", ids)) == vectors
         collection: Any = store._index("default", index)
         written = collection.configuration_json["hnsw"]
-        assert {name: written[name] for name in WIDE} == WIDE
+        assert {name: written[name] for name in wide(32)} == wide(32)
         assert written["space"] == ("l2" if index else "cosine")
-    assert not store.widen("default", "another")
+    assert not store.widen("default", "another", 32)
     store.close()
     again = ChromaArtifactStore.embedded(tmp_path)  # the identity of the collection is as it was
     again.add("default", [record(251, "Late.")])
@@ -220,3 +220,16 @@ def test_of_a_store_without_an_index_lost_vectors_are_looked_for() -> None:
     assert examine(store, "default", repair=False).lost == ("t.main:2",)
     mended = examine(store, "default")
     assert (mended.lost, mended.unreachable, mended.repaired) == (("t.main:2",), (), 1)
+
+
+@pytest.mark.slow
+def test_pages_of_one_template_are_all_come_to_again(tmp_path: Path) -> None:
+    store = ChromaArtifactStore.embedded(tmp_path)
+    page = "This page says how the service is restarted, who is called and what is written down. Page {} of 600."
+    for start in range(1, 601, 100):
+        store.add("default", [record(n, page.format(n)) for n in range(start, start + 100)])
+    found = examine(store, "default")
+    assert found.unreachable
+    assert [index.left for index in found.indexes] == [()]
+    assert not examine(store, "default", repair=False).unreachable
+    store.close()
