@@ -138,6 +138,18 @@ class Weights:
     """What each place of distance leaves of that share; below 1."""
 
 
+def saturation(weights: Weights, lengths: NDArray[np.float64], total: float) -> NDArray[np.float64]:
+    """What is added to tf in the divisor, for documents of these lengths, ``total`` together."""
+    k1, b = weights.k1, weights.b
+    scale: NDArray[np.float64] = k1 * (1 - b) + k1 * b * len(lengths) / (total or 1.0) * lengths
+    return scale
+
+
+def rarity(weights: Weights, count: int, df: int) -> float:
+    """idf(t) * (k1 + 1) of a term that ``df`` of ``count`` documents hold."""
+    return math.log1p((count - df + 0.5) / (df + 0.5)) * (weights.k1 + 1)
+
+
 class LexicalIndex:
     """Documents in the order of their thread, found by the words of a query.
 
@@ -207,8 +219,7 @@ class LexicalIndex:
             return np.zeros(count)
         lengths = np.frombuffer(self._lengths)[:count]
         total = self._total if count == len(self) else float(lengths.sum())
-        k1, b = self._weights.k1, self._weights.b
-        scale = k1 * (1 - b) + k1 * b * count / (total or 1.0) * lengths
+        scale = saturation(self._weights, lengths, total)
         # All postings in one row: as many operations as the query has terms cost twice as much.
         places = np.concatenate([places for places, _ in found])
         tf = np.concatenate([tf for _, tf in found])
@@ -216,7 +227,7 @@ class LexicalIndex:
         gains += tf
         np.divide(tf, gains, out=gains)
         held = [len(places) for places, _ in found]
-        idf = [math.log1p((count - df + 0.5) / (df + 0.5)) * (k1 + 1) for df in held]
+        idf = [rarity(self._weights, count, df) for df in held]
         gains *= np.repeat(idf, held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
 

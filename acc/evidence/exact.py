@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.ranking import Weights, terms
+from acc.ranking import Weights, rarity, saturation, terms
 from acc.store import Artifact
 
 
@@ -31,14 +30,12 @@ class WordCounts:
         counted = [self._counted(artifact) for artifact in artifacts]
         weights, count = Weights(), len(counted)
         lengths = np.array([length for _, length in counted], np.float64)
-        k1, b = weights.k1, weights.b
-        scale = k1 * (1 - b) + k1 * b * count / (float(lengths.sum()) or 1.0) * lengths
+        scale = saturation(weights, lengths, float(lengths.sum()))
         scores = np.zeros(count)
         for term in dict.fromkeys(terms(query)):
             tf = np.array([words.get(term, 0) for words, _ in counted], np.float64)
             if df := int(np.count_nonzero(tf)):
-                idf = math.log1p((count - df + 0.5) / (df + 0.5)) * (k1 + 1)
-                scores += tf / (scale + tf) * idf
+                scores += tf / (scale + tf) * rarity(weights, count, df)
         return scores
 
     def _counted(self, artifact: Artifact) -> tuple[Counter[str], int]:

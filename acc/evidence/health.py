@@ -16,8 +16,8 @@ Progress = Callable[[int, int], None]
 LINKS = (32, 256, 1_000)
 """Links a vector with which an index is made anew, as long as some vectors are not come to.
 
-Of 900 pages of one template some 700 are not come to with Chroma's own 16, some 560 with 32, up to
-some 300 with 256, and none with 1,000.
+Of hundreds of pages of one template most are not come to with Chroma's own 16, many with 32, some
+with 256, and none with 1,000.
 """
 
 LINK_BYTES, MOST_BYTES = 8, 1 << 28

@@ -53,6 +53,7 @@ def network_of(found: Sequence[Example], teacher: Teacher, path: Path) -> Convol
     names, rows = vectors()
     rng = np.random.default_rng(5)
     others = reworded([e.spoken for e in found], TIMES, LikeWords(names, rows), rng)
+    print(f"{len(found)} sentences, {len(others)} other wordings")
     labels = np.eye(len(ACTS))[[e.act for e in found]] * TOLD + (1 - TOLD) / len(ACTS)
     odds = np.vstack([labels, teacher.odds(others)]).astype(np.float32)
     names, rows = kept(names, rows)
@@ -72,7 +73,8 @@ def compared(
     print(f"\n{len(held)} sentences held out; recall of rules at a precision of {SURE}\n")
     print("| | right | rules |\n| --- | --- | --- |")
     for name, odds in (
-        ("teacher", teacher.odds([e.spoken for e in held])),
+        ("teacher", teacher.odds([e.spoken for e in held], rounds=False)),
+        ("teacher, as it labels", teacher.odds([e.spoken for e in held])),
         ("n-grams", ngrams), ("network", own), ("network and n-grams", both),
     ):  # fmt: skip
         right = (odds.argmax(axis=1) == acts).mean()
