@@ -12,11 +12,12 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
 from acc.commit import Commit
 from acc.compress import Proposal
@@ -47,6 +48,12 @@ class AuditLog:
         readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
         return cls(folder / f"{readable}-{thread.key[:12]}.jsonl")
 
+    @cached_property
+    def lock(self) -> BaseFileLock:
+        """Held while the log is written; one for a folder, and for every process."""
+        folder = self.path.parent
+        return FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS)
+
     def append(
         self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
     ) -> None:
@@ -60,8 +67,7 @@ class AuditLog:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # Several processes may keep one folder: who appends has read the newest line before.
-            folder = self.path.parent
-            with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS):
+            with self.lock:
                 self._append(record, prior)
         except (OSError, Timeout) as error:
             self._digest = None  # what was half written is dropped before the next record
@@ -149,7 +155,7 @@ def record(
         "turn": turn.model_dump(mode="json"),
         "evidence": [e.model_dump(mode="json") for e in evidence],
         "proposal": proposal.model_dump(mode="json") if proposal else None,
-        "state": done.state.canonical(),
+        "state": done.canonical(),
         "notes": [note.model_dump(mode="json") for note in done.notes],
         "set_aside": [gone.model_dump(mode="json") for gone in done.set_aside],
         "diff": diff(prior, done.state),

@@ -7,8 +7,9 @@ the same next state, to the byte (law 10). The laws themselves stand in `acc.law
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, SerializeAsAny
+from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
 
 from acc.compress import Proposal
 from acc.errors import ConfigurationError
@@ -40,6 +41,12 @@ class Commit(BaseModel):
     notes: tuple[Note, ...]
     set_aside: tuple[SetAside, ...]
     tokens: int
+
+    _canonical: dict[str, Any] | None = PrivateAttr(default=None)
+
+    def canonical(self) -> dict[str, Any]:
+        """The canonical dict of the state; one and the same at every call, so not to be changed."""
+        return self._canonical or self.state.canonical()
 
     @property
     def held(self) -> bool:
@@ -96,12 +103,15 @@ def commit(
         draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
         hold(draft, policy)
     tokens = fit(draft, policy)
-    return Commit(
-        state=draft.state(policy.fingerprint).sealed(),
+    sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
+    done = Commit(
+        state=sealed,
         notes=tuple(draft.notes),
         set_aside=tuple(draft.set_aside),
         tokens=tokens,
     )
+    done._canonical = canonical
+    return done
 
 
 def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> Draft:

@@ -195,5 +195,8 @@ def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
     artifact = candidate.artifact
     sign = instruction_like(artifact.text, candidate.trust)
     signs = [*verdict.telemetry, *([f"instruction_like: {sign}"] if sign else [])]
+    telemetry = tuple(dict.fromkeys(signs))
+    if (verdict.ref, verdict.artifact, verdict.telemetry) == (artifact.ref, artifact.id, telemetry):
+        return verdict
     named = {"ref": artifact.ref, "artifact": artifact.id}
-    return verdict.model_copy(update={**named, "telemetry": tuple(dict.fromkeys(signs))})
+    return verdict.model_copy(update={**named, "telemetry": telemetry})

@@ -35,8 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from snowballstemmer.english_stemmer import EnglishStemmer
 
-HEAD = 1_000
-"""Characters of a predecessor that are indexed with its successor."""
+HEAD = 160
+"""Terms of a predecessor that are indexed with its successor: some thousand characters."""
 
 LONGEST = 128
 """Characters of the longest term: longer words are cut, longer identifiers found by part."""
@@ -177,7 +177,7 @@ class LexicalIndex:
         position = len(self)
         counts: dict[str, float] = dict(Counter(terms(text)))
         weight = self._weights.predecessor
-        for term in terms(predecessor[:HEAD]) if weight else ():
+        for term in terms(predecessor)[:HEAD] if weight else ():
             counts[term] = counts.get(term, 0.0) + weight
         for term, count in counts.items():
             postings = self._postings.get(term)

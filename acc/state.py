@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict
@@ -205,12 +205,17 @@ class CompressedCognitiveState(BaseModel):
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON without `hash`, keys sorted."""
-        body = self.model_dump(mode="json", exclude={"hash"})
-        return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+        return _sha256(self.model_dump(mode="json", exclude={"hash"}))
 
     def sealed(self) -> Self:
         """The same state with its hash."""
-        return self.model_copy(update={"hash": self.digest()})
+        return self.sealed_and_canonical()[0]
+
+    def sealed_and_canonical(self) -> tuple[Self, dict[str, Any]]:
+        """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
+        body = self.model_dump(mode="json", exclude={"hash"})
+        digest = _sha256(body)
+        return self.model_copy(update={"hash": digest}), {**body, "hash": digest}
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
         """What the agent reads."""
@@ -244,6 +249,10 @@ def _slots_of(state: type) -> dict[str, SlotField]:
     if state not in _SLOTS:
         _SLOTS[state] = read_slots(state)
     return _SLOTS[state]
+
+
+def _sha256(body: Mapping[str, Any]) -> str:
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
 def canonical_json(value: Any) -> str:

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
-from acc.audit import FORMAT, LOCK_SECONDS, AuditLog, digest_of
+from acc.audit import FORMAT, AuditLog, digest_of
 from acc.evidence.redaction import (
     Erased,
     Record,
@@ -62,8 +60,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
         AuditError: It cannot be read.
     """
     half = log.path.with_name(log.path.name + _HALF)
-    folder = log.path.parent
-    with FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS):
+    with log.lock:
         half.unlink(missing_ok=True)
         last = log.last()
         if last is None:
