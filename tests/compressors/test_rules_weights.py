@@ -32,6 +32,9 @@ def _trained_on() -> Iterator[str]:
             yield case.get("message", "")
             yield from (part["text"] for part in case.get("parts", ()))
             yield from case.get("held", ())
+    for path in sorted((KEYLESS / "labels").glob("*.json")):
+        labels = json.loads(path.read_text(encoding="utf-8"))
+        yield from (words for parts in labels["parts"].values() for words, _ in parts)
 
 
 def test_no_sentence_of_the_tests_is_one_of_the_training() -> None:
