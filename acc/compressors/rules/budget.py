@@ -5,12 +5,12 @@ Items that live for one turn come off the top; a few of them are proposed at the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.worth import worth
+from acc.compressors.rules.valuing import COST, said_by, value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
 
@@ -20,26 +20,22 @@ FRAME = 0.04
 EACH = 3
 """Tokens of an item beside its words: indent, separators, status."""
 
-COST = 0.006
-"""What each token takes from an item's worth."""
-
-FADING = 0.003
-"""What a turn without being spoken of takes from an item's worth."""
-
 
 class Kept(NamedTuple):
     """An item that may stay, held or new.
 
     Attributes:
         slot: Its slot.
-        words: What it says.
+        fields: What it says.
+        sources: On how many texts it rests.
         age: Turns since it was last spoken of.
         tokens: What it costs.
         drop: Lets it go.
     """
 
     slot: str
-    words: str
+    fields: Mapping[str, Any]
+    sources: int
     age: int
     tokens: int
     drop: Callable[[], None]
@@ -61,28 +57,28 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
 
 def _bound(room: Room, counter: TokenCounter) -> int:
     held = [item.words for name in room.pinned for item in room.open(name)]
-    new = [_words(item.fields) for item in room.new() if item.slot in room.pinned]
+    new = [words_of(item.fields) for item in room.new() if item.slot in room.pinned]
     return sum(counter(words) + EACH for words in (*held, *new))
 
 
 def _passing(room: Room, counter: TokenCounter) -> int:
     ways = {*room.pinned, *room.lasting}
-    return sum(counter(_words(i.fields)) + EACH for i in room.new() if i.slot not in ways)
+    return sum(counter(words_of(i.fields)) + EACH for i in room.new() if i.slot not in ways)
 
 
 def _kept(room: Room, counter: TokenCounter) -> Iterator[Kept]:
     for name in room.lasting:
         for item in room.held(name):
-            words, age = item.words, room.turn - item.touched
-            yield Kept(name, words, age, counter(words) + EACH, _retiring(room, item))
+            cost, age = counter(item.words) + EACH, room.turn - item.touched
+            yield Kept(name, said_by(item), len(item.sources), age, cost, _retiring(room, item))
     for new in room.new():
         if new.slot in room.lasting and not new.id:
-            words = _words(new.fields)
-            yield Kept(new.slot, words, 0, counter(words) + EACH, _dropping(room, new))
+            cost = counter(words_of(new.fields)) + EACH
+            yield Kept(new.slot, new.fields, len(new.cites), 0, cost, _dropping(room, new))
 
 
 def _value(kept: Kept) -> float:
-    return worth(kept.slot, kept.words) - FADING * kept.age - COST * kept.tokens
+    return value(kept.slot, kept.fields, kept.sources, kept.age) - COST * kept.tokens
 
 
 def _retiring(room: Room, item: Item) -> Callable[[], None]:
@@ -91,7 +87,3 @@ def _retiring(room: Room, item: Item) -> Callable[[], None]:
 
 def _dropping(room: Room, item: ProposedItem) -> Callable[[], None]:
     return lambda: room.drop(item)
-
-
-def _words(fields: dict[str, Any]) -> str:
-    return " ".join(str(value) for name, value in fields.items() if name not in ("quote", "kind"))

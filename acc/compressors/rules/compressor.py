@@ -22,13 +22,14 @@ of cues decide. Each slot has one function below.
     entities.py       things and people
     values.py         amounts, dates, numbers, and what they are the value of
     facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
-    revisions.py      which facts a new one takes the place of
+    revisions.py      which facts a sentence overtakes: trees.py, revisions.npz
     replies.py        what agents offer, and what they only tell of
     domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
                       and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
     trace.py          what happened, what is next, what is open, what to open
     room.py           places, lengths, no repeats
-    budget.py         what leaves when tokens are short, by its worth.py; worth.npz
+    budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
+                      needed.npz; worth.py, worth.npz
 """
 
 from __future__ import annotations
@@ -118,9 +119,9 @@ def _goals_over(reading: Reading, room: Room) -> None:
     asked = " ".join(said.words for said in reading.user)
     offered = " ".join(said.words for said in reading.reply)
     for said in (*reading.user, *reading.agent):
-        if not is_done(said) or said.asks:
-            continue
         own = said in reading.user
+        if said.asks or not is_done(said, own):
+            continue
         around = said.words if own else f"{said.words} {asked}"
         if own and is_assent(said.words):
             around = f"{said.words} {offered}"

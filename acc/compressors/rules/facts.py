@@ -13,6 +13,7 @@ from acc.compressors.rules.listings import listed
 from acc.compressors.rules.lookalikes import is_fancy, is_hearsay, is_question, is_told
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.replies import REFUSED, agreed
+from acc.compressors.rules.roles import roles_in
 from acc.compressors.rules.statements import statement
 from acc.compressors.rules.values import values_in
 from acc.compressors.rules.worth import worth_of
@@ -36,7 +37,7 @@ def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
 
     Args:
         reading: The turn.
-        ruling: Sentences that make rules, and state nothing beside.
+        ruling: Sentences that make rules, and state nothing beside who has which role.
     """
     yield from _endorsed(reading)
     asked = stems(" ".join(said.words for said in reading.user))
@@ -44,6 +45,7 @@ def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     rules = [stems(said.words) for said in reading.user if said in ruling]
     rules += [stems(item.words) for item in reading.rules]
     agents = [s for s in reading.agent if _tells(s) and _is_worth_it(s) and not _repeats(s, rules)]
+    yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
     for find in FINDERS:
         yield from _found(find, own, agents, reading.tools)
     yield from _found(dated, own, (), ())

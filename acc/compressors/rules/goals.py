@@ -79,8 +79,14 @@ def is_cancelling(said: Said) -> bool:
     return not is_told(said.words) and not is_hearsay(said.words)
 
 
-def is_done(said: Said) -> bool:
+ACHIEVED = 0.5
+"""Probability from which a sentence of the user's says that something was achieved."""
+
+
+def is_done(said: Said, by_user: bool) -> bool:
     """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
+    if by_user and acts(said.spoken)["done"] >= ACHIEVED:
+        return True
     found = DONE.search(said.words)
     if found is None or _UNDONE.search(said.words[max(0, found.start() - 40) : found.end()]):
         return False

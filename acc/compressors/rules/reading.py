@@ -8,7 +8,7 @@ from typing import NamedTuple
 from acc.compressors.rules.language import HEAD, is_foreign
 from acc.compressors.rules.sentences import plain, sentences
 from acc.compressors.rules.spoken import Spoken
-from acc.items import Item
+from acc.items import Item, Relation
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
@@ -71,6 +71,12 @@ class Reading(NamedTuple):
     def rules(self) -> tuple[Item, ...]:
         """The rules of the prior state."""
         return tuple(getattr(self.state, "constraints", ()))
+
+    @property
+    def relations(self) -> tuple[Relation, ...]:
+        """The facts of the prior state."""
+        held = getattr(self.state, "relational_map", ())
+        return tuple(item for item in held if isinstance(item, Relation))
 
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Reading:

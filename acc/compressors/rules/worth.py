@@ -1,4 +1,4 @@
-"""What a fact is worth later on, 0 to 1: a linear classifier over its words and the values in it.
+"""What a sentence is worth later on, 0 to 1: a linear classifier over its words and the values in it.
 
 Trained on sentences of conversations of many trades, each labelled by whether somebody would need
 it thirty turns later: ``python benchmarks/keyless/train_worth.py``.
@@ -6,7 +6,7 @@ it thirty turns later: ``python benchmarks/keyless/train_worth.py``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -20,18 +20,6 @@ WEIGHTS = "worth.npz"
 
 GRADES = (0.0, 0.4, 1.0)
 """What a sentence of no use, of some, and of much use later is worth."""
-
-SLOTS: Mapping[str, float] = {
-    "focal_entities": 0.25,
-    "uncertainty_signal": 0.35,
-    "semantic_gist": 1.0,
-}
-"""Worth of items that are no facts."""
-
-
-def worth(slot: str, words: str) -> float:
-    """What an item of ``slot`` that says ``words`` is worth."""
-    return SLOTS.get(slot) if slot in SLOTS else worth_of(words)  # type: ignore[return-value]
 
 
 @lru_cache(maxsize=1024)
