@@ -14,11 +14,11 @@ from acc.compressors.rules.valuing import COST, said_by, value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
 
-FRAME = 0.04
-"""Share for the names of slots and fields."""
+FRAME = 0.1
+"""Share for the names of slots and fields, and for what was lifted."""
 
-EACH = 3
-"""Tokens of an item beside its words: indent, separators, status."""
+_ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
+_WORDS = "gateway listens port 8443, port 8444 observed " * 16
 
 
 class Kept(NamedTuple):
@@ -37,8 +37,13 @@ class Kept(NamedTuple):
     fields: Mapping[str, Any]
     sources: int
     age: int
-    tokens: int
+    tokens: float
     drop: Callable[[], None]
+
+
+def each(counter: TokenCounter) -> float:
+    """Tokens of an item beside its words: indent, separators, quotation marks."""
+    return (counter(_ROWS) - counter(_WORDS)) / 16
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
@@ -55,25 +60,27 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
         used -= kept.tokens
 
 
-def _bound(room: Room, counter: TokenCounter) -> int:
+def _bound(room: Room, counter: TokenCounter) -> float:
     held = [item.words for name in room.pinned for item in room.open(name)]
     new = [words_of(item.fields) for item in room.new() if item.slot in room.pinned]
-    return sum(counter(words) + EACH for words in (*held, *new))
+    return sum(map(counter, (*held, *new))) + each(counter) * (len(held) + len(new))
 
 
-def _passing(room: Room, counter: TokenCounter) -> int:
+def _passing(room: Room, counter: TokenCounter) -> float:
     ways = {*room.pinned, *room.lasting}
-    return sum(counter(words_of(i.fields)) + EACH for i in room.new() if i.slot not in ways)
+    passing = [words_of(item.fields) for item in room.new() if item.slot not in ways]
+    return sum(map(counter, passing)) + each(counter) * len(passing)
 
 
 def _kept(room: Room, counter: TokenCounter) -> Iterator[Kept]:
+    beside = each(counter)
     for name in room.lasting:
         for item in room.held(name):
-            cost, age = counter(item.words) + EACH, room.turn - item.touched
+            cost, age = counter(item.words) + beside, room.turn - item.touched
             yield Kept(name, said_by(item), len(item.sources), age, cost, _retiring(room, item))
     for new in room.new():
         if new.slot in room.lasting and not new.id:
-            cost = counter(words_of(new.fields)) + EACH
+            cost = counter(words_of(new.fields)) + beside
             yield Kept(new.slot, new.fields, len(new.cites), 0, cost, _dropping(room, new))
 
 
