@@ -14,7 +14,7 @@ from acc.items import Item
 from acc.wording import stems
 
 LONGEST_GOAL = 160
-"""Characters of a goal, of a topic and of a step; the words in full stand in a goal's quote."""
+"""Characters of a goal and of a step; the words in full stand in a goal's quote."""
 
 _UNDONE = re.compile(
     r"n't\b|\b" + one_of(

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from acc.compressors.rules.goal_cues import NEW_TOPIC
-from acc.compressors.rules.goals import LONGEST_GOAL, is_bare_turn, is_goal
+from acc.compressors.rules.goals import is_bare_turn, is_goal
 from acc.compressors.rules.lifting import is_lifting
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import fit, tidy
 from acc.compressors.rules.standing import Rule, makes_rule
 from acc.wording import stems
+
+LONGEST_TOPIC = 80
+"""Characters of a topic: the goal that it is taken from stands in full beside it."""
 
 Ruled = Mapping[Said, Sequence[Rule]]
 """The user's sentences, each with the rules in it."""
@@ -36,5 +39,5 @@ def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
         full = [said for said in full if not is_lifting(said.words)]
         found = [said for said in own if is_goal(said)] or full
     if found:
-        text = fit(tidy(found[0].text), LONGEST_GOAL)
+        text = fit(tidy(found[0].text), LONGEST_TOPIC)
         room.add("semantic_gist", [found[0].ref], text=text)
