@@ -23,6 +23,7 @@ _UNDONE = re.compile(
     ),
     re.I,
 )  # fmt: skip
+_NOT = re.compile(r"n't\b|\b(?:not|never|almost|nearly|half)\b", re.I)
 _TASK = re.compile(r"\b(?:task|goal|job|item)\b", re.I)
 
 _BESIDE = re.compile(r"[,;:.!–—]\s*|\b(?:and|but|so)\s+(?=(?:I|we|it|you|this|that|sorry)\b)", re.I)
@@ -40,13 +41,16 @@ def is_bare_turn(words: str) -> bool:
     return not any(stems(p) for p in _BESIDE.split(rest) if not _ABOUT_SELF.match(p))
 
 
-SURE = 0.25
+SURE = 0.15
 """Probability from which a sentence sets a goal."""
 
-CUED = 0.12
+CUED = 0.08
 """The same for a sentence with a cue of the tables."""
 
-FIRST = 0.1
+PETTY = 0.25
+"""The same for one that would be over with the turn."""
+
+FIRST = 0.06
 """The same where there is no goal yet: what is asked for first is what the talk is for."""
 
 
@@ -58,8 +62,11 @@ def is_goal(said: Said, first: bool = False) -> bool:
         first: Whether no goal stands yet; then a request is nearer to being one.
     """
     odds = acts(said.spoken)
-    asked = first and odds["ask"] + odds["goal"] >= 0.5
-    return odds["goal"] >= (FIRST if asked else CUED if _is_cued(said) else SURE)
+    if first and odds["ask"] + odds["goal"] >= 0.5:
+        return odds["goal"] >= FIRST
+    if _is_cued(said):
+        return odds["goal"] >= CUED
+    return odds["goal"] >= (PETTY if SMALL.search(said.words) else SURE)
 
 
 def _is_cued(said: Said) -> bool:
@@ -85,7 +92,7 @@ ACHIEVED = 0.5
 
 def is_done(said: Said, by_user: bool) -> bool:
     """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
-    if by_user and acts(said.spoken)["done"] >= ACHIEVED:
+    if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
         return True
     found = DONE.search(said.words)
     if found is None or _UNDONE.search(said.words[max(0, found.start() - 40) : found.end()]):

@@ -35,7 +35,7 @@ class Rule(NamedTuple):
     quote: str
 
 
-SURE = 0.7
+SURE = 0.65
 """Probability from which a clause makes a rule."""
 
 CERTAIN = 0.8
@@ -53,7 +53,7 @@ _PLAIN = re.compile(
     re.I,
 )  # fmt: skip
 
-MOVING = 0.8
+MOVING = 0.75
 """Probability of a rule or a change of one from which a clause makes a rule, even if it is not clear
 which one it changes: "the call is at 23:30 now"."""
 
