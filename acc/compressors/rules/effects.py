@@ -18,11 +18,11 @@ import numpy as np
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
 from acc.compressors.rules.contrary import is_barred, is_of_others, is_told
-from acc.compressors.rules.lifting import ENDED, LIFTED, changed_by, lifted_by
+from acc.compressors.rules.lifting import ENDED, LIFTED, NAME, changed_by, lifted_by
 from acc.compressors.rules.objects import concerns
 from acc.compressors.rules.trees import Trees
 from acc.items import Item
-from acc.wording import marks
+from acc.wording import marks, stems
 
 WEIGHTS = "effects.npz"
 
@@ -96,8 +96,12 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
 
 def _is_tied(words: str, text: str, row: Mapping[str, float]) -> bool:
     """Whether anything but the sound of the clause speaks for this very rule."""
-    if row["shared"] and all(stem.isdigit() for stem in content(words) & content(text)):
+    shared = content(words) & content(text)
+    if shared and all(stem.isdigit() for stem in shared):
         return False  # the number of another thing
+    names = stems(" ".join(NAME.findall(text)))
+    if shared and shared <= names and row["act lift"] + row["act change"] < PLAINLY:
+        return False  # "Kim is back": who is named by a rule does other things too
     # What the agent said before ties a clause to a rule only where the clause surely ends one.
     tied = row["tie shared"] and (row["shared"] or row["act lift"] >= MOVING)
     own = row["share"] >= LEAST_SHARE or row["named"] or tied
@@ -116,6 +120,9 @@ _NAMED = re.compile(r"\b[A-Z][a-z]+\b.*\b(?:him|her|he|she)\b")
 
 MOVING = 0.6
 """Probability of a lifting or a change from which a pronoun is looked up in the message."""
+
+PLAINLY = 0.75
+"""The same where a clause shares nothing but a name with the rule."""
 
 LEAST_MOVING = 0.1
 """Probability of a lifting or a change under which no rule is looked for."""
