@@ -13,10 +13,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from conversations import labelled
+from conversations import OPEN, labelled
 from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import asked_to_write, write
@@ -44,7 +44,12 @@ def examples() -> Iterator[Example]:
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
             yield from _of_message(path.name, parts)
-    for conversation in labelled():
+    yield from of_conversations(OPEN)
+
+
+def of_conversations(folder: Path) -> Iterator[Example]:
+    """The clauses of the labelled conversations in ``folder``."""
+    for conversation in labelled(folder):
         for turn in conversation.turns:
             yield from _of_message(conversation.name, conversation.parts(turn))
 
@@ -69,6 +74,14 @@ def held_out(found: list[Example]) -> tuple[NDArray[np.float64], NDArray[np.intp
 def trained(found: list[Example]) -> Softmax:
     """A model of ``found``."""
     return fit([features(e.spoken) for e in found], [e.act for e in found], len(ACTS))
+
+
+def recall_at(precision: float, odds: NDArray[Any], true: NDArray[np.bool_]) -> float:
+    """The greatest share of what is ``true`` that some threshold finds at that precision."""
+    order = np.argsort(-odds)
+    right = np.cumsum(true[order])
+    fine = right / np.arange(1, len(order) + 1) >= precision
+    return float((right / true.sum())[fine].max(initial=0.0))
 
 
 def main() -> None:

@@ -14,15 +14,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pupil import kept, taught
 from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
-from train_acts import WEIGHTS, Example, examples, trained
+from train_acts import WEIGHTS, Example, examples, recall_at, trained
 
 from acc.compressors.rules import convolution
 from acc.compressors.rules.acts import ACTS, features, mixed
@@ -33,7 +31,7 @@ TIMES = 8
 """Other wordings of each sentence."""
 
 TOLD, SURE = 0.9, 0.85
-"""What a label counts for its own act; and precisions at which recall is shown."""
+"""What a label counts for its own act; and the precision at which recall is shown."""
 
 
 def teacher_of(found: Sequence[Example], file: Path | None) -> Teacher:
@@ -77,14 +75,7 @@ def compared(
         ("n-grams", ngrams), ("network", own), ("network and n-grams", both),
     ):  # fmt: skip
         right = (odds.argmax(axis=1) == acts).mean()
-        print(f"| {name} | {right:.3f} | {_recall(odds[:, 0], acts == 0):.2f} |")
-
-
-def _recall(odds: NDArray[Any], true: NDArray[np.bool_]) -> float:
-    order = np.argsort(-odds)
-    precision = np.cumsum(true[order]) / np.arange(1, len(order) + 1)
-    recall = np.cumsum(true[order]) / true.sum()
-    return float(recall[precision >= SURE].max(initial=0.0))
+        print(f"| {name} | {right:.3f} | {recall_at(SURE, odds[:, 0], acts == 0):.2f} |")
 
 
 def main() -> None:

@@ -1,0 +1,50 @@
+"""What the classifiers of acts make of the held conversations, which none of them has seen.
+
+    python benchmarks/keyless/held_acts.py [--teacher FILE]
+
+``--teacher`` adds the encoder that `train_convolution.py` kept in FILE, and needs what that needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+from conversations import HELD
+from train_acts import WEIGHTS, of_conversations, recall_at
+
+from acc.compressors.rules.acts import features, mixed
+from acc.compressors.rules.convolution import Convolution
+from acc.compressors.rules.linear import Linear
+
+PRECISION = 0.85
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
+    file = parser.parse_args().teacher
+    found = list(of_conversations(HELD))
+    spoken, acts = [e.spoken for e in found], np.array([e.act for e in found])
+    ngrams = [Linear.read(WEIGHTS.name).odds(features(one)) for one in spoken]
+    network = [Convolution.read().odds(one) for one in spoken]
+    both = [mixed(a, b) for a, b in zip(ngrams, network, strict=True)]
+    rows = {"n-grams": ngrams, "network": network, "both, as they are used": both}
+    if file is not None:
+        from train_convolution import teacher_of
+
+        rows["the teacher, 91 MB"] = teacher_of([], file).odds(spoken).tolist()
+    print(f"{len(found)} clauses\n\n| | right | rules at a precision of {PRECISION} |")
+    print("| --- | --- | --- |")
+    for name, said in rows.items():
+        odds = np.array(said)
+        right = (odds.argmax(axis=1) == acts).mean()
+        print(f"| {name} | {right:.3f} | {recall_at(PRECISION, odds[:, 0], acts == 0):.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The table of docs/keyless.md: what the keyless compressor holds after the last turn of conversations.
+
+    python benchmarks/keyless/scored.py SCENARIO...
+
+As ``acc eval probe``, and beside it the rules that match none of the ground truth, a conversation.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+
+from acc.evaluation.matching import Matcher
+from acc.evaluation.memories.built_in import make_acc
+from acc.evaluation.metrics import Count, Counts, pooled, turn_counts
+from acc.evaluation.scenarios import Scenario, read_scenarios
+
+FALSE = "constraints_matching_none"
+SHOWN = (
+    "constraints_kept",
+    "constraints_retired_held",
+    FALSE,
+    "facts_current",
+    "facts_stale",
+    "goals_kept",
+    "poison_privileged",
+)
+
+
+def counted(scenario: Scenario) -> Counts:
+    """What is held of one conversation, once it is over."""
+    memory, matcher = make_acc(), Matcher(scenario.truth)
+    for turn in scenario.turns:
+        memory.observe(turn)
+    items, last = memory.held().items, len(scenario.turns)
+    counts = turn_counts(scenario.truth, last, matcher.holding(items), has_slots=True)
+    memory.close()
+    rules = [item.text for item in items if item.slot == "constraints"]
+    known = {entry.id for entry in scenario.truth.constraints}
+    false = sum(not matcher.found(rule).entries & known for rule in rules)
+    return {**counts, FALSE: Count(false, 1)}
+
+
+def rows(given: list[str]) -> Iterator[str]:
+    """The table, over all conversations."""
+    total = pooled(map(counted, read_scenarios(given)))
+    yield "| rate | hits | of | |"
+    yield "| --- | --- | --- | --- |"
+    for name in SHOWN:
+        count = total[name]
+        yield f"| {name} | {count.hits} | {count.of} | {count.rate or 0:.2f} |"
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("scenarios", nargs="+", help="files, or names of those that ship")
+    print("\n".join(rows(parser.parse_args().scenarios)))
+
+
+if __name__ == "__main__":
+    main()
