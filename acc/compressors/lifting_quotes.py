@@ -28,7 +28,7 @@ from acc.items import Goal, Item
 from acc.turn import Trust
 from acc.wording import find_quote, marks, same_polarity, stems
 
-NEVER = 0.01
+NEVER = 0.008
 """Probability of a lifting or change up to which a sentence ends no rule that it barely touches."""
 
 MOVES = 0.04

@@ -68,7 +68,7 @@ def test_words_about_something_else_are_doubted(words: str, text: str) -> None:
 
 
 def test_what_stands_around_the_quoted_words_counts() -> None:
-    alone = "Send the boat out to the island, then."
+    alone = "Please send the boat to the island."
     assert doubt(alone, "No drone near the colony until the warden is back")
     message = f"{alone} The warden is back at the colony."
     assert not doubt(alone, "No drone near the colony until the warden is back", message=message)

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.valuing import COST, said_by, value, words_of
+from acc.compressors.rules.valuing import said_by, value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
 
 FRAME = 0.1
 """Share for the names of slots and fields, and for what was lifted."""
+
+COST = 0.006
+"""What each token takes from an item's value."""
 
 _ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
 _WORDS = "gateway listens port 8443, port 8444 observed " * 16
@@ -41,15 +44,21 @@ class Kept(NamedTuple):
     drop: Callable[[], None]
 
 
-def each(counter: TokenCounter) -> float:
-    """Tokens of an item beside its words: indent, separators, quotation marks."""
-    return (counter(_ROWS) - counter(_WORDS)) / 16
+Cost = Callable[[str], float]
+"""Tokens of an item that says these words."""
+
+
+def cost_by(counter: TokenCounter) -> Cost:
+    """The tokens of an item: its words, and what stands beside them (indent, separators, marks)."""
+    beside = (counter(_ROWS) - counter(_WORDS)) / 16
+    return lambda words: counter(words) + beside
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
     """Drop what is worth least until the rest fits beside rules, goals and a turn's lines."""
-    found = list(_kept(room, counter))
-    left = max_tokens * (1 - FRAME) - _passing(room, counter) - _bound(room, counter)
+    cost = cost_by(counter)
+    found = list(_kept(room, cost))
+    left = max_tokens * (1 - FRAME) - _passing(room, cost) - _bound(room, cost)
     used = sum(kept.tokens for kept in found)
     if used <= left:
         return  # what all of it is worth, matters only where something has to leave
@@ -60,28 +69,26 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
         used -= kept.tokens
 
 
-def _bound(room: Room, counter: TokenCounter) -> float:
+def _bound(room: Room, cost: Cost) -> float:
     held = [item.words for name in room.pinned for item in room.open(name)]
     new = [words_of(item.fields) for item in room.new() if item.slot in room.pinned]
-    return sum(map(counter, (*held, *new))) + each(counter) * (len(held) + len(new))
+    return sum(map(cost, (*held, *new)))
 
 
-def _passing(room: Room, counter: TokenCounter) -> float:
+def _passing(room: Room, cost: Cost) -> float:
     ways = {*room.pinned, *room.lasting}
-    passing = [words_of(item.fields) for item in room.new() if item.slot not in ways]
-    return sum(map(counter, passing)) + each(counter) * len(passing)
+    return sum(cost(words_of(item.fields)) for item in room.new() if item.slot not in ways)
 
 
-def _kept(room: Room, counter: TokenCounter) -> Iterator[Kept]:
-    beside = each(counter)
+def _kept(room: Room, cost: Cost) -> Iterator[Kept]:
     for name in room.lasting:
         for item in room.held(name):
-            cost, age = counter(item.words) + beside, room.turn - item.touched
-            yield Kept(name, said_by(item), len(item.sources), age, cost, _retiring(room, item))
+            age, tokens = room.turn - item.touched, cost(item.words)
+            yield Kept(name, said_by(item), len(item.sources), age, tokens, _retiring(room, item))
     for new in room.new():
         if new.slot in room.lasting and not new.id:
-            cost = counter(words_of(new.fields)) + beside
-            yield Kept(new.slot, new.fields, len(new.cites), 0, cost, _dropping(room, new))
+            tokens = cost(words_of(new.fields))
+            yield Kept(new.slot, new.fields, len(new.cites), 0, tokens, _dropping(room, new))
 
 
 def _value(kept: Kept) -> float:

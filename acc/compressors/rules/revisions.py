@@ -66,8 +66,9 @@ def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
     value of its kind, or a person, but not the fact's own; how sure that is, boosted trees say
     over the figures of the pair (``python benchmarks/keyless/train_revisions.py``).
     """
+    known = _known(held)
     for telling in tellings(reading) if held else ():
-        found = list(pairs(telling, held, reading.state.turn + 1))
+        found = list(pairs(telling, held, reading.state.turn + 1, known))
         if not found:
             continue
         odds = _trees().odds(np.array([figures for _, figures in found]))
@@ -90,14 +91,19 @@ def tellings(reading: Reading) -> Iterator[Telling]:
             yield Telling(said, asked, said in reading.user, revises)
 
 
+def _known(held: Sequence[Relation]) -> Counter[str]:
+    """How many of the facts have each stem."""
+    return Counter(stem for relation in held for stem in stems(relation.words))
+
+
 def pairs(
-    telling: Telling, held: Sequence[Relation], turn: int
+    telling: Telling, held: Sequence[Relation], turn: int, known: Counter[str] | None = None
 ) -> Iterator[tuple[Relation, tuple[float, ...]]]:
     """The relations that a sentence may give another value for, each with the figures of the pair."""
     words = telling.said.words
     itself = stems(words)
     near = itself | stems(telling.said.before)
-    known = Counter(stem for relation in held for stem in stems(relation.words))
+    known = _known(held) if known is None else known
     for relation in held:
         whole = stems(relation.words)
         shared = whole & (near | telling.asked)

@@ -19,9 +19,6 @@ SLOTS: Mapping[str, float] = {
 }
 """Worth of items that are no facts."""
 
-COST = 0.006
-"""What each token takes from an item's value."""
-
 FADING = 0.004
 """What a turn without being spoken of takes from it."""
 
