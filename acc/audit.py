@@ -169,14 +169,15 @@ def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[d
     before = {item.id: (slot.name, item) for slot, item in old.items()}
     after = {item.id: (slot.name, item) for slot, item in new.items()}
     changes: list[dict[str, Any]] = []
-    for item_id in sorted(before.keys() | after.keys(), key=_by_number):
+    touched = (i for i in before.keys() | after.keys() if before.get(i) != after.get(i))
+    for item_id in sorted(touched, key=_by_number):
         if item_id not in after:
             slot, item = before[item_id]
             changes.append({"change": "removed", "slot": slot, "id": item_id, "said": item.words})
         elif item_id not in before:
             slot, item = after[item_id]
             changes.append({"change": "added", "slot": slot, "id": item_id, "says": item.words})
-        elif before[item_id][1] != after[item_id][1]:
+        else:
             slot, item = after[item_id]
             was, now = (x[1].model_dump(mode="json") for x in (before[item_id], after[item_id]))
             fields = {k: [was[k], now[k]] for k in now if was.get(k) != now[k]}

@@ -110,9 +110,9 @@ class Fresh(Gate):
         artifact = candidate.artifact
         for other in context.candidates if artifact.channel is Channel.TOOL else ():
             again = other.artifact
-            if (again.name, again.channel) != (artifact.name, Channel.TOOL):
+            if again.turn <= artifact.turn or again.channel is not Channel.TOOL:
                 continue
-            if again.turn > artifact.turn and self._reads_alike(artifact, again):
+            if again.name == artifact.name and self._reads_alike(artifact, again):
                 return again.ref
         return next((item.id for item in _replaced_facts(candidate, context)), "")
 

@@ -77,6 +77,7 @@ class Item(BaseModel):
         return tuple(name for name in cls.model_fields if name not in Item.model_fields)
 
     @classmethod
+    @cache
     def wire_fields(cls) -> tuple[str, ...]:
         """Fields that a compressor writes."""
         return tuple(name for name in cls.own_fields() if name not in cls.computed)

@@ -25,7 +25,7 @@ import re
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from heapq import nlargest
@@ -230,6 +230,23 @@ class LexicalIndex:
         idf = [rarity(self._weights, count, df) for df in held]
         gains *= np.repeat(idf, held)
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
+
+    def shared(self, query: str, positions: Sequence[int]) -> list[frozenset[str]]:
+        """The terms of ``query`` that each of ``positions`` was indexed with."""
+        named = [t for t in dict.fromkeys(terms(query)) if t in self._postings]
+        if not named:
+            return [frozenset()] * len(positions)
+        rows = [np.frombuffer(self._postings[term][0], np.int32) for term in named]
+        places = np.concatenate(rows)
+        wanted = np.zeros(len(self), bool)
+        wanted[positions] = True
+        hits = np.flatnonzero(wanted[places])
+        ends = np.cumsum([len(row) for row in rows])
+        found: dict[int, set[str]] = {at: set() for at in positions}
+        at_rows = np.searchsorted(ends, hits, "right")
+        for place, row in zip(places[hits].tolist(), at_rows.tolist(), strict=True):
+            found[place].add(named[row])
+        return [frozenset(found[at]) for at in positions]
 
     def _found(
         self, query: str, count: int

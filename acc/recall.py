@@ -30,11 +30,13 @@ class Candidate:
         artifact: The record.
         score: Its score over the best candidate's, 0 to 1.
         by_turn: The share of its own score, without its neighbours', that the user's words gave.
+        shared: Terms of the user's words that it was found by; None where nobody looked.
     """
 
     artifact: Artifact
     score: float
     by_turn: float
+    shared: frozenset[str] | None = None
 
     @property
     def trust(self) -> Trust:
@@ -66,13 +68,15 @@ class Recall:
         for observation in turn.readable:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.most)
+        shared = branch.index.shared(turn.user_words, best)
         return [
             Candidate(
                 artifact=branch.artifacts[at],
                 score=float(total[at] / total[best[0]]),
                 by_turn=float(asked[at] / own[at]),
+                shared=found_by,
             )
-            for at in best
+            for at, found_by in zip(best, shared, strict=True)
         ]
 
     def _about(self, state: CompressedCognitiveState) -> str:

@@ -37,7 +37,7 @@ class Trust(IntEnum):
     @property
     def word(self) -> str:
         """The name in lower case, as it is stored and shown."""
-        return self.name.lower()
+        return _WORDS[self]
 
 
 class Channel(StrEnum):
@@ -52,7 +52,11 @@ class Channel(StrEnum):
     @property
     def trust(self) -> Trust:
         """The trust of what comes through this channel."""
-        return Trust[self.name]
+        return _TRUSTS[self]
+
+
+_WORDS = {trust: trust.name.lower() for trust in Trust}
+_TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 
 class Observation(BaseModel):

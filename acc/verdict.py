@@ -86,7 +86,8 @@ class Context:
         artifact = candidate.artifact
         if artifact.id in self._read:
             return self._read[artifact.id]
-        text = excerpt(artifact.text, self.about, limit)
+        about = self.about if candidate.shared is None else candidate.shared
+        text = excerpt(artifact.text, about, limit)
         self._read[artifact.id] = evidence = Evidence(
             channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
             ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from acc.ranking import terms
@@ -98,9 +99,19 @@ def overlap(one: frozenset[str], other: frozenset[str]) -> float:
 
 def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
     """Whether the `overlap` of the two is at least ``least``."""
-    fewer, more = sorted((len(one), len(other)))
+    if len(one) > len(other):
+        one, other = other, one
     # The overlap is at most the ratio of the sizes, which costs nothing to know.
-    return fewer >= least * more and overlap(one, other) >= least
+    if len(one) < least * len(other):
+        return False
+    # What a few words lack, all of them lack: most texts are told apart by these.
+    lacking = min(SAMPLE, len(one)) - len(other.intersection(islice(one, SAMPLE)))
+    spare = len(one) - least * (len(one) + len(other)) / (1 + least)
+    return lacking < spare + 1 and overlap(one, other) >= least
+
+
+SAMPLE = 32
+"""Words that are looked for before all are."""
 
 
 _POLARITY = (

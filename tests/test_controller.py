@@ -780,6 +780,22 @@ class TestClosing:
             memory.open_evidence("t2", state=done.state, thread="t")
 
 
+# --- the check of a state ------------------------------------------------------------------
+
+
+class TestCheck:
+    @pytest.mark.parametrize(("name", "value"), [("turn", 7), ("constraints", ()), ("branch", "b")])
+    def test_what_was_sealed_last_is_checked_all_the_same(self, name: str, value: object) -> None:
+        memory = MemoryController(MemoryArtifactStore(), noting)
+        state = memory.step(seed(["Never share it."], []), Turn.said("Hello."), thread="t").state
+        assert memory.load(state) is state
+        for edited in (state.model_copy(update={name: value}), state):
+            if edited is state:
+                object.__setattr__(state, name, value)
+            with pytest.raises(StateError, match="changed after it was committed"):
+                memory.step(edited, Turn.said("Go on."), thread="t")
+
+
 # --- the operator -------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from acc.store import Artifact
 from acc.stores.memory import MemoryArtifactStore
 from acc.testing.scripted import ScriptedCompressor
 from acc.turn import Channel, Observation, Trust, Turn
+from acc.wording import is_alike, overlap
 
 State = CompressedCognitiveState
 
@@ -303,6 +304,20 @@ class TestContradiction:
         filler = "The service listens on port 443. "
         page = candidate(filler * 40 + AGAINST[2][1] + filler * 40, channel=Channel.DOCUMENT)
         assert not admits(Contradiction(), page, context("What now?", ruled(AGAINST[2][0])))
+
+
+class TestAlike:
+    @given(
+        st.frozensets(st.integers(0, 90).map(str)),
+        st.frozensets(st.integers(0, 90).map(str)),
+        st.sampled_from([0.1, 0.5, 0.8, 0.85, 1.0]),
+    )
+    def test_a_sample_of_the_words_decides_nothing_else_than_all_of_them(
+        self, one: frozenset[str], other: frozenset[str], least: float
+    ) -> None:
+        for first, second in ((one, other), (one, one | other), (one | other, one - {"7"})):
+            found = overlap(first, second) if first or second else 0.0
+            assert is_alike(first, second, least) == (found >= least)
 
 
 class TestDistinct:

@@ -194,3 +194,12 @@ class TestBest:
         once, again = (index_of(*thread, linked=True).best(query, 5) for _ in range(2))
         assert once == again
         assert once == sorted(once, key=lambda found: (found[1], found[0]), reverse=True)
+
+    @given(THREADS, THREADS.map(" ".join))
+    def test_the_words_a_document_shares_are_those_of_it_and_its_predecessor(
+        self, thread: list[str], query: str
+    ) -> None:
+        index = index_of(*thread, linked=True)
+        around = (set(terms(a)) | set(terms(b)) for a, b in pairwise(("", *thread)))
+        wanted = [set(terms(query)) & own for own in around]
+        assert index.shared(query, range(len(thread))) == wanted

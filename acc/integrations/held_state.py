@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from acc.commit import Commit
 from acc.errors import StateError
 from acc.memory import Memory
 from acc.policy import Policy
@@ -100,16 +101,23 @@ class HeldStates:
             return held.rendered
         return self._policy.rendered(state)
 
-    def canonical(self, state: CompressedCognitiveState) -> dict[str, Any]:
-        """``state`` as it goes into its channel, and known again when it is read there."""
-        self._hold(state)
+    def canonical(
+        self, state: CompressedCognitiveState, commit: Commit | None = None
+    ) -> dict[str, Any]:
+        """``state`` as it goes into its channel, and known again when it is read there.
+
+        Of the ``commit`` that made it, what it dumped already is held.
+        """
+        self._hold(state, commit.canonical() if commit is not None else None)
         return state.canonical()
 
-    def _hold(self, state: CompressedCognitiveState) -> _Held:
+    def _hold(
+        self, state: CompressedCognitiveState, dumped: Mapping[str, Any] | None = None
+    ) -> _Held:
         held = self._known(state.hash)
         if held is not None and held.state is state:
             return held
-        held = _Held(state, state.canonical(), self._policy.rendered(state))
+        held = _Held(state, dumped or state.canonical(), self._policy.rendered(state))
         with self._guard:
             self._held[state.hash] = held
             self._held.move_to_end(state.hash)

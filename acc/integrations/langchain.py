@@ -201,7 +201,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         if after is not None:
             notes = notes.beside(after.hash)
             if hash_of(state.get("ccs")) != after.hash:
-                update["ccs"] = self.held.canonical(after)
+                update["ccs"] = self.held.canonical(
+                    after, step.commit if step is not None else None
+                )
         if notes.dump() != state.get("ccs_run"):
             update["ccs_run"] = notes.dump()
         if changed := pruned(state["messages"], look.messages):

@@ -211,7 +211,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if after is not None:
             mark = {**mark, COMMITTED: after.hash}
             if hash_of(read(state, self.state_key)) != after.hash:
-                update[self.state_key] = self.held.canonical(after)
+                update[self.state_key] = self.held.canonical(
+                    after, step.commit if step is not None else None
+                )
         if mark != before:
             update[self.turn_key] = mark
         if self.prune and (changed := pruned(self._messages(state), [*fold.role, *fold.kept])):
