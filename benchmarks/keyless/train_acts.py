@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from conversations import OPEN, labelled
+from liftings import SENTENCES, heard, is_by, lifting_files
 from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import asked_to_write, write
@@ -26,7 +27,6 @@ from acc.compressors.rules.acts import ACTS, features
 from acc.compressors.rules.sentences import plain
 from acc.compressors.rules.spoken import Spoken
 
-SENTENCES = Path(__file__).parent / "sentences"
 WEIGHTS = Path(acts.__file__).with_name(acts.WEIGHTS)
 
 
@@ -43,8 +43,20 @@ def examples() -> Iterator[Example]:
     for path in sorted(SENTENCES.glob("*.messages.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
-            yield from _of_message(path.name, parts)
+            yield from _of_message(path.name.partition(".")[0], parts)
     yield from of_conversations(OPEN)
+    yield from of_liftings()
+
+
+def of_liftings() -> Iterator[Example]:
+    """What ends a rule in the messages of ``*.lifts.jsonl``, and the rules that stand beside them."""
+    for writer, cases in lifting_files():
+        for rule in dict.fromkeys(rule for case in cases for rule in case["held"]):
+            yield Example(writer, Spoken(plain(rule)), ACTS.index("rule"))
+        for case in cases:
+            for one in heard(case):
+                ops = [e["op"] for e in case["effects"] if is_by(e, one.spoken.words)]
+                yield from (Example(writer, one.spoken, ACTS.index(op)) for op in ops[:1])
 
 
 def of_conversations(folder: Path) -> Iterator[Example]:

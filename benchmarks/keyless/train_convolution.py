@@ -88,8 +88,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the network into the package")
     options = parser.parse_args()
     found = list(examples())
-    seen = [e for e in found if e.source.partition(".")[0] not in options.held]
-    held = [e for e in found if e.source.partition(".")[0] in options.held]
+    seen = [e for e in found if e.source not in options.held]
+    held = [e for e in found if e.source in options.held]
     teacher = teacher_of(seen, options.teacher)
     path = NETWORK if options.write else Path("convolution.npz")
     network = network_of(seen, teacher, path)

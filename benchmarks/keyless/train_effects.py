@@ -18,16 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from boosting import grown
 from conversations import labelled, messages_with_rules
+from liftings import SENTENCES, heard, is_by, lifting_files
 from stored import asked_to_write
 
 from acc.compressors.rules import effects
-from acc.compressors.rules.bearing import Heard, figures_of
-from acc.compressors.rules.sentences import clauses, plain, sentences
-from acc.compressors.rules.spoken import Spoken
+from acc.compressors.rules.bearing import figures_of
 from acc.compressors.rules.trees import Trees
 from acc.items import Constraint
 
-SENTENCES = Path(__file__).parent / "sentences"
 WEIGHTS = Path(effects.__file__).with_name(effects.WEIGHTS)
 
 
@@ -46,9 +44,8 @@ class Pair(NamedTuple):
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
     """The messages, with the writer of their file."""
-    for path in sorted(SENTENCES.glob("*.lifts.jsonl")):
-        for case in _read(path):
-            yield path.name.partition(".")[0], case
+    for writer, told in lifting_files():
+        yield from ((writer, case) for case in told)
     for conversation in labelled():
         for case in messages_with_rules(conversation):
             yield conversation.name, case
@@ -106,24 +103,12 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def heard(case: dict[str, Any]) -> Iterator[Heard]:
-    """The message clause by clause."""
-    said = [plain(c) for s in sentences(case["message"], 200) for c in clauses(s.text)]
-    around = ["", *said, ""]
-    for at, words in enumerate(said):
-        spoken = Spoken(words, around[at], around[at + 2])
-        yield Heard(spoken, plain(case["message"]), plain(case["reply"]))
-
-
 def pairs(found: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[Pair]:
     """Every clause of every message beside every rule."""
     for number, (source, case) in enumerate(found):
         rules = [Constraint(text=t, quote=t) for t in case["held"]]
         for one in heard(case):
-            touched = {
-                e["rule"] for e in case["effects"]
-                if plain(e["quote"]) in one.spoken.words or one.spoken.words in plain(e["quote"])
-            }  # fmt: skip
+            touched = {e["rule"] for e in case["effects"] if is_by(e, one.spoken.words)}
             for at, row in enumerate(figures_of(one, rules)):
                 yield Pair(source, number, at, tuple(row.values()), at in touched)
 

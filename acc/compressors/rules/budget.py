@@ -1,24 +1,26 @@
 """What is kept when tokens are short: rules and goals first, then facts by what they are worth.
 
-Items that live for one turn come off the top; a few of them are proposed at the most.
+What binds, and what lives for one turn, comes off the top.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
-from acc.compressors.rules.room import Room
-from acc.compressors.rules.valuing import said_by, value, words_of
+from acc.compressors.rules.room import Room, said_by
+from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
+from acc.wording import marks
 
-FRAME = 0.1
-"""Share for the names of slots and fields, and for what was lifted."""
+SPARE = 0.02
+"""Share that stays free, for what commit adds: marks of low trust, the rules that came back."""
 
-COST = 0.006
-"""What each token takes from an item's value."""
+AGAIN = 0.2
+"""What is left of an item's worth where its figures and identifiers stand in others already."""
 
 _ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
 _WORDS = "gateway listens port 8443, port 8444 observed " * 16
@@ -55,34 +57,44 @@ def cost_by(counter: TokenCounter) -> Cost:
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
-    """Drop what is worth least until the rest fits beside rules, goals and a turn's lines."""
-    cost = cost_by(counter)
-    found = list(_kept(room, cost))
-    left = max_tokens * (1 - FRAME) - _passing(room, cost) - _bound(room, cost)
-    used = sum(kept.tokens for kept in found)
-    if used <= left:
+    """Keep what is worth most for its tokens beside rules, goals and a turn's lines; drop the rest."""
+    over = _rendered(room, counter) - max_tokens * (1 - SPARE)
+    if over <= 0:
         return  # what all of it is worth, matters only where something has to leave
-    for kept in sorted(found, key=_value):
-        if used <= left:
-            return
-        kept.drop()
-        used -= kept.tokens
+    found = list(_kept(room, cost_by(counter)))
+    left = sum(kept.tokens for kept in found) - over
+    for kept in _best_first(found):
+        if kept.tokens <= left:
+            left -= kept.tokens
+        else:
+            kept.drop()
 
 
-def _bound(room: Room, cost: Cost) -> float:
-    held = [item.words for name in room.pinned for item in room.open(name)]
-    new = [words_of(item.fields) for item in room.new() if item.slot in room.pinned]
-    return sum(map(cost, (*held, *new)))
+def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
+    """By what a token of each brings; what brings no new figure or identifier is worth little."""
+    told: set[str] = set()
+    queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
+    heapify(queue)
+    while queue:
+        worth, place, is_again = heappop(queue)
+        says = marks(words_of(found[place].fields))
+        if says and says <= told and not is_again:
+            heappush(queue, (worth * (AGAIN if worth < 0 else 1.0), place, True))
+            continue
+        told |= says
+        yield found[place]
 
 
-def _passing(room: Room, cost: Cost) -> float:
-    ways = {*room.pinned, *room.lasting}
-    return sum(cost(words_of(item.fields)) for item in room.new() if item.slot not in ways)
+def _rendered(room: Room, counter: TokenCounter) -> int:
+    """Tokens of what the agent would read."""
+    from toon_format import dumps
+
+    return counter(str(dumps(room.tables())))
 
 
 def _kept(room: Room, cost: Cost) -> Iterator[Kept]:
-    for name in room.lasting:
-        for item in room.held(name):
+    for name in (*room.lasting, *room.pinned):
+        for item in (i for i in room.staying(name) if not (name in room.pinned and i.is_open)):
             age, tokens = room.turn - item.touched, cost(item.words)
             yield Kept(name, said_by(item), len(item.sources), age, tokens, _retiring(room, item))
     for new in room.new():
@@ -91,8 +103,8 @@ def _kept(room: Room, cost: Cost) -> Iterator[Kept]:
             yield Kept(new.slot, new.fields, len(new.cites), 0, tokens, _dropping(room, new))
 
 
-def _value(kept: Kept) -> float:
-    return value(kept.slot, kept.fields, kept.sources, kept.age) - COST * kept.tokens
+def _worth(kept: Kept) -> float:
+    return value(kept.slot, kept.fields, kept.sources, kept.age) / kept.tokens
 
 
 def _retiring(room: Room, item: Item) -> Callable[[], None]:

@@ -50,6 +50,7 @@ from acc.compressors.rules.goals import (
     is_goal,
 )
 from acc.compressors.rules.lifting import clearest
+from acc.compressors.rules.needed import Told, needed
 from acc.compressors.rules.reading import Reading, Said, read
 from acc.compressors.rules.replies import REFUSED
 from acc.compressors.rules.revisions import revised
@@ -161,17 +162,18 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
     for relation in list(revised(reading, _facts(room))):
         room.retire(relation)
     held = _facts(room)
-    seen: list[Fact] = []
+    found: list[Fact] = []
     for fact in facts_in(reading, _ruling(ruled)):
         fact = canonical(fact, held)
-        if is_bare(fact) or _is_told(fact, room) or any(_covers(other, fact) for other in seen):
-            continue
-        added = room.add(
-            "relational_map", fact.cites, subject=fact.subject, predicate=fact.predicate,
-            object=fact.object, status=fact.status,
-        )  # fmt: skip
-        if added:
-            seen.append(fact)
+        if not (is_bare(fact) or _is_told(fact, room) or any(_covers(f, fact) for f in found)):
+            found.append(fact)
+    for fact in sorted(found, key=lambda fact: -needed(_told_by(fact))):
+        says = {name: getattr(fact, name) for name in Relation.wire_fields()}
+        room.add("relational_map", fact.cites, **says)
+
+
+def _told_by(fact: Fact) -> Told:
+    return Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
 
 
 TOLD = 2 / 3

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
+from acc.compressors.rules.values import values_in
 from acc.compressors.rules.words import one_of
 from acc.turn import Observation
 from acc.wording import stems
@@ -13,8 +14,11 @@ from acc.wording import stems
 MOST_LINES = 2_000
 """Such lines that are looked at in one output."""
 
+UNASKED = 6
+"""Lines of one output that are told although nobody asked for them."""
+
 _LINE = re.compile(
-    r"^[ \t]*[\"']?(?P<key>[A-Za-z]+(?:[ _-][A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+    r"^[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?$",
     re.M,
 )
@@ -30,8 +34,23 @@ _NO_FACT = re.compile(
 
 
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Keys and values of the lines of ``tool`` whose key has a stem that was ``asked`` for."""
+    """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
+    and the first few others that give an identifier, an amount, a date or a long number."""
+    others = 0
     for match in islice(_LINE.finditer(tool.text), MOST_LINES):
-        key = match["key"]
-        if not _NO_FACT.match(key) and stems(key) & asked:
-            yield key.replace("_", " ").lower(), match["value"].strip()
+        key, value = match["key"], match["value"].strip()
+        if _NO_FACT.match(key):
+            continue
+        if not stems(key) & asked:
+            if others == UNASKED or not _identifies(value):
+                continue
+            others += 1
+        yield key.replace("_", " ").lower(), value
+
+
+_KINDS = frozenset(("id", "amount", "date", "dates"))
+_LONG_NUMBER = re.compile(r"\d{4}")
+
+
+def _identifies(value: str) -> bool:
+    return any(v.kind in _KINDS for v in values_in(value)) or bool(_LONG_NUMBER.search(value))

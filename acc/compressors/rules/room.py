@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from acc.compress import Proposal, ProposedItem, Retirement
+from acc.compressors.rules.valuing import value
 from acc.items import Item
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
@@ -77,6 +78,30 @@ class Room:
         prior = getattr(self._state, slot) if slot in self._slots else ()
         return [item for item in prior if item.id in self._retire]
 
+    def staying(self, slot: str) -> list[Item]:
+        """Those of `held` that nothing new takes the place of, and that do not end with the turn."""
+        found = self._slots[slot]
+        if found.rules.lifetime == "turn":
+            return []
+        new = [item for item in self._items if item.slot == slot]
+        ids, told = {item.id for item in new}, {_about(found, item.fields) for item in new}
+        return [i for i in self.held(slot) if i.id not in ids and i.about not in told]
+
+    def tables(self) -> dict[str, list[dict[str, Any]]]:
+        """What the agent will read of it, slot by slot, as far as it is known before commit."""
+        shown: dict[str, list[dict[str, Any]]] = {}
+        for name, slot in self._slots.items():
+            new = (item.fields for item in self._items if item.slot == name)
+            told = [*new, *map(said_by, self.staying(name))]
+            if told:
+                shown[name] = [_row(fields, slot.item.unseen) for fields in told]
+        ended = [item for name in self.pinned for item in self.retired(name)]
+        if ended:
+            shown["lifted"] = [
+                {"rule": item.words, "because": self._retire[item.id].quote} for item in ended
+            ]
+        return shown
+
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
         found = self._slots.get(slot)
@@ -100,10 +125,8 @@ class Room:
         """Change fields of a prior item by its id, once."""
         if any(proposed.id == item.id for proposed in self._items):
             return
-        says = {name: getattr(item, name) for name in type(item).wire_fields()}
-        self._items.append(
-            ProposedItem(slot=slot, fields={**says, **fields}, cites=tuple(cites), id=item.id)
-        )
+        says = {**said_by(item), **fields}
+        self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
 
     def add(self, slot: str, cites: Iterable[str], **fields: Any) -> bool:
         """Propose a new item, if it fits, is new, and has or finds a place; whether it did."""
@@ -152,8 +175,25 @@ class Room:
             return True
         loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
         if loose:
-            self.retire(min(loose, key=lambda item: (item.touched, _number(item))))
+            self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))
         return bool(loose)
+
+    def _standing(self, slot: str, item: Item) -> tuple[float, int, int]:
+        """What a held item is worth; of equals the one untouched for longest comes first."""
+        age = self.turn - item.touched
+        worth = value(slot, said_by(item), len(item.sources), age)
+        return worth, item.touched, _number(item)
+
+
+def said_by(item: Item) -> dict[str, Any]:
+    """What an item says, by field."""
+    return {name: getattr(item, name) for name in type(item).wire_fields()}
+
+
+def _row(fields: Mapping[str, Any], unseen: Container[str]) -> dict[str, Any]:
+    return {
+        n: v if isinstance(v, bool | int) else str(v) for n, v in fields.items() if n not in unseen
+    }
 
 
 def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from itertools import pairwise
 
 from acc.compressors.rules.acts import acts
+from acc.compressors.rules.entities import named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.sentences import plain, tidy
 from acc.compressors.rules.spoken import Spoken
@@ -25,15 +26,20 @@ _CONDITION = re.compile(
     re.I,
 )  # fmt: skip
 _REASON = re.compile(
-    r"\s+(?:because|since|as (?=(?:I|we|they|he|she|it|the)\b)|so that)\b.*$", re.I
-)
+    r"\s+(?:because|since|as (?=(?:I|we|they|he|she|it|the)\b)|so that)\b.*$|"
+    r",\s+for\s+(?=(?:[\w']+\s){1,6}?" + one_of(
+        "is, are, was, were, has, have, had, will, would, cannot, can, does, did, do"
+    ) + r"\b).*$",
+    re.I,
+)  # fmt: skip
 
 
 def shortened(rule: str) -> str:
     """``rule`` without parts that say why, if it still forbids, restricts and bounds the same.
 
     Parts stand between commas, dashes and parentheses. Kept are those that bind, that name a
-    condition or a figure, and all that stands before the last of them.
+    condition or a figure, and all that stands between them; what stands before them too, unless
+    they are understood without it.
     """
     short = tidy(_REASON.sub("", rule))
     rule = short if len(short.split()) >= LEAST and same_polarity(short, rule) else rule
@@ -44,13 +50,23 @@ def shortened(rule: str) -> str:
     binding = [index for index, part in enumerate(parts) if _binds(part)]
     if not binding:
         return rule
-    kept = tidy("".join(parts[: binding[-1] + 1]))
+    opens = binding[0] if _stands_alone(parts[binding[0]], "".join(parts[: binding[0]])) else 0
+    kept = tidy("".join(parts[opens : binding[-1] + 1]).lstrip(" ,;-–—"))
     enough = len(kept.split()) >= LEAST and same_polarity(kept, rule)
     return kept if enough else rule
 
 
+def _stands_alone(part: str, before: str) -> bool:
+    """Whether a part needs nothing of what was said before it to be understood."""
+    opening = " ".join(tidy(part.strip(" ,;-–—()")).split()[:3])
+    points_back = _CONDITION.match(opening) or _POINTS_BACK.search(opening)
+    return not points_back and not named_in(f"so {before}")
+
+
 _DEADLINE = re.compile(
-    r"^\W*(?:and |so )?(?:by|before|until|till|for|in time|ready|at|no later)\b", re.I
+    r"^\W*(?:and |so )?(?:by|before|until|till|for (?=(?:the )?(?:\d|\w+day\b|next|this|end|week|"
+    r"month))|in time|ready|at|no later)\b",
+    re.I,
 )
 
 

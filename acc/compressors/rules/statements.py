@@ -57,9 +57,15 @@ def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
     if verb is None or not subject:
         topic, rest = _topic(words, before)
         if topic:
-            yield topic, "notes", _rest(rest)
+            yield topic, "notes", _rest(_without(topic, rest))
         return
     yield subject, verb["verb"], _rest(words[verb.end() :])
+
+
+def _without(topic: str, words: str) -> str:
+    """``words`` without the topic, where they open with it: it is told as the subject."""
+    rest = words[len(topic) :].lstrip(" ,;:–—'")
+    return rest if words.startswith(topic) and len(rest) >= LEAST_WORDS else words
 
 
 def _rest(words: str) -> str:

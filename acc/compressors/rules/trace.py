@@ -106,8 +106,8 @@ def told(reading: Reading) -> Iterator[Line]:
     if said is not None:
         to = f" (to: {tidy(found[1][-1].text)})" if found and found[0] == said else ""
         yield Line(fit(f"user: {tidy(said.text)}{to}", SHORT), said.ref)
-    done = _main([s for s in reading.agent if not REFUSED.search(s.words)])
-    if done is not None:
+    done, step = _main([s for s in reading.agent if not REFUSED.search(s.words)]), coming(reading)
+    if done is not None and (step is None or tidy(done.text) != step.text):
         yield Line(fit(f"agent: {tidy(done.text)}", SHORT), done.ref)
 
 

@@ -7,17 +7,23 @@ from typing import Any
 
 from acc.compressors.rules.needed import Told, needed
 from acc.compressors.rules.worth import worth_of
-from acc.items import Item
 
 FACTS = "relational_map"
 _TOLD = ("subject", "predicate", "object", "status")
 
 SLOTS: Mapping[str, float] = {
-    "focal_entities": 0.1,
     "uncertainty_signal": 0.2,
     "semantic_gist": 1.0,
+    "goal_orientation": 0.1,
 }
-"""Worth of items that are no facts."""
+"""Worth of items that are no facts; a goal among them is done."""
+
+ENTITIES: Mapping[str, float] = {
+    "name": 0.02, "person": 0.02, "host": 0.05, "version": 0.2, "id": 0.3,
+}  # fmt: skip
+IDENTIFIER = 0.65
+"""Worth of entities by type; of what people call by the noun of its kind ("ticket MT-20418")
+two thirds are asked for later in the labelled conversations, of mere names one in twenty."""
 
 FADING = 0.004
 """What a turn without being spoken of takes from it."""
@@ -32,12 +38,9 @@ def _worth(slot: str, fields: Mapping[str, Any], sources: int) -> float:
     if slot == FACTS:
         subject, predicate, what, status = (str(fields.get(name, "")) for name in _TOLD)
         return needed(Told(subject, predicate, what, status, sources))
+    if slot == "focal_entities":
+        return ENTITIES.get(str(fields.get("type", "")), IDENTIFIER)
     return SLOTS[slot] if slot in SLOTS else worth_of(words_of(fields))
-
-
-def said_by(item: Item) -> dict[str, Any]:
-    """What an item says, by field."""
-    return {name: getattr(item, name) for name in type(item).wire_fields()}
 
 
 def words_of(fields: Mapping[str, Any]) -> str:
