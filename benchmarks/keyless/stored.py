@@ -1,8 +1,9 @@
-"""What the training scripts share: their option, and how weights are stored."""
+"""What the training scripts share: their option, what they hold out, how weights are stored."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,12 @@ def write(model: Softmax, path: Path) -> None:
     used = weights.any(axis=1)
     np.savez_compressed(path, keys=kept[used], weights=weights[used], scale=np.float64(scale))
     print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
+
+
+def folds(sources: Iterable[str], count: int) -> Iterator[set[str]]:
+    """Which of ``sources`` are held out, fold by fold: each once."""
+    names = sorted(set(sources))
+    yield from (set(names[fold::count]) for fold in range(count))
 
 
 def asked_to_write(about: str | None) -> bool:

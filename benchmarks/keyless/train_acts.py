@@ -39,13 +39,18 @@ class Example(NamedTuple):
 
 
 def examples() -> Iterator[Example]:
-    """All labelled sentences, each with its neighbours in the message."""
+    """All labelled sentences, and those of messages about rules whose act is known."""
+    yield from in_messages()
+    yield from of_liftings()
+
+
+def in_messages() -> Iterator[Example]:
+    """The labelled sentences, each with its neighbours in the message."""
     for path in sorted(SENTENCES.glob("*.messages.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
             yield from _of_message(path.name.partition(".")[0], parts)
     yield from of_conversations(OPEN)
-    yield from of_liftings()
 
 
 def of_liftings() -> Iterator[Example]:

@@ -20,7 +20,7 @@ import torch
 from pupil import kept, taught
 from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
-from train_acts import WEIGHTS, Example, examples, recall_at, trained
+from train_acts import WEIGHTS, Example, in_messages, recall_at, trained
 
 from acc.compressors.rules import convolution
 from acc.compressors.rules.acts import ACTS, features, mixed
@@ -87,7 +87,7 @@ def main() -> None:
     parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
     parser.add_argument("--write", action="store_true", help="put the network into the package")
     options = parser.parse_args()
-    found = list(examples())
+    found = list(in_messages())
     seen = [e for e in found if e.source not in options.held]
     held = [e for e in found if e.source in options.held]
     teacher = teacher_of(seen, options.teacher)

@@ -19,7 +19,7 @@ import numpy as np
 from boosting import grown
 from conversations import labelled, messages_with_rules
 from liftings import SENTENCES, heard, is_by, lifting_files
-from stored import asked_to_write
+from stored import asked_to_write, folds
 
 from acc.compressors.rules import effects
 from acc.compressors.rules.bearing import figures_of
@@ -125,9 +125,7 @@ def main() -> None:
     found = [*told, *without(told), *ordinary()]
     every = list(pairs(found))
     odds: dict[tuple[int, int], float] = {}
-    sources = sorted({p.source for p in every})
-    for fold in range(FOLDS):
-        out = set(sources[fold::FOLDS])
+    for out in folds((p.source for p in every), FOLDS):
         model = model_of([p for p in every if p.source not in out])
         rest = [p for p in every if p.source in out]
         for pair, sure in zip(rest, model.odds(np.array([p.figures for p in rest])), strict=True):

@@ -18,7 +18,7 @@ from conversations import OPEN
 from numpy.typing import NDArray
 from replaying import readings
 from softmax import Softmax, fit
-from stored import asked_to_write, write
+from stored import asked_to_write, folds, write
 
 from acc.compressors.rules import needed
 from acc.compressors.rules.facts import facts_in
@@ -67,10 +67,8 @@ def trained(found: Sequence[Example]) -> Softmax:
 
 def held_out(found: Sequence[Example]) -> NDArray[np.float64]:
     """The odds of each example, by a model that has not seen its conversation."""
-    names = sorted({e.source for e in found})
     odds = np.zeros(len(found))
-    for fold in range(FOLDS):
-        out = set(names[fold::FOLDS])
+    for out in folds((e.source for e in found), FOLDS):
         rest = [at for at, e in enumerate(found) if e.source in out]
         model = trained([e for e in found if e.source not in out])
         odds[rest] = model.odds([features(found[at].told) for at in rest])[:, 1]

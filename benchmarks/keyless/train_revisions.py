@@ -17,7 +17,7 @@ import numpy as np
 from boosting import grown
 from conversations import OPEN
 from replaying import readings
-from stored import asked_to_write
+from stored import asked_to_write, folds
 
 from acc.compressors.rules import revisions
 from acc.compressors.rules.reading import Reading
@@ -75,10 +75,8 @@ def main() -> None:
     """Print precision and recall of the facts overtaken; write the weights if asked to."""
     writes = asked_to_write(__doc__)
     found = list(every_pair())
-    names = sorted({pair.source for pair in found})
     odds: dict[tuple[str, int, str], float] = {}
-    for fold in range(FOLDS):
-        out = set(names[fold::FOLDS])
+    for out in folds((pair.source for pair in found), FOLDS):
         model = model_of([pair for pair in found if pair.source not in out])
         rest = [pair for pair in found if pair.source in out]
         for pair, sure in zip(rest, model.odds(np.array([p.figures for p in rest])), strict=True):

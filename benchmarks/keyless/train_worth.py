@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from softmax import Softmax, fit
-from stored import asked_to_write, write
+from stored import asked_to_write, folds, write
 
 from acc.compressors.rules import worth
 from acc.compressors.rules.finders import triples
@@ -59,10 +59,8 @@ def main() -> None:
     """Print how well worth ranks; write the weights if asked to."""
     writes = asked_to_write(__doc__)
     found = list(examples())
-    trades = sorted({e.trade for e in found})
     values, grades = [], []
-    for fold in range(FOLDS):
-        out = set(trades[fold::FOLDS])
+    for out in folds((e.trade for e in found), FOLDS):
         rest = [e for e in found if e.trade in out]
         odds = trained([e for e in found if e.trade not in out]).odds(
             [features(e.words) for e in rest]

@@ -167,9 +167,13 @@ def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
         fact = canonical(fact, held)
         if not (is_bare(fact) or _is_told(fact, room) or any(_covers(f, fact) for f in found)):
             found.append(fact)
-    for fact in sorted(found, key=lambda fact: -needed(_told_by(fact))):
+    for fact in sorted(found, key=lambda fact: -needed(_told_by(fact)))[:MOST_FACTS]:
         says = {name: getattr(fact, name) for name in Relation.wire_fields()}
         room.add("relational_map", fact.cites, **says)
+
+
+MOST_FACTS = 12
+"""Facts of one turn for which a place is looked for; half of them find one."""
 
 
 def _told_by(fact: Fact) -> Told:

@@ -50,6 +50,9 @@ CUED = 0.08
 PETTY = 0.25
 """The same for one that would be over with the turn."""
 
+ASKED = 0.5
+"""Probability of a question from which a sentence sets none."""
+
 FIRST = 0.06
 """The same where there is no goal yet: what is asked for first is what the talk is for."""
 
@@ -62,6 +65,8 @@ def is_goal(said: Said, first: bool = False) -> bool:
         first: Whether no goal stands yet; then a request is nearer to being one.
     """
     odds = acts(said.spoken)
+    if odds["question"] >= ASKED:
+        return False
     if first and odds["ask"] + odds["goal"] >= 0.5:
         return odds["goal"] >= FIRST
     if _is_cued(said):

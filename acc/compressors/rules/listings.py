@@ -50,7 +50,10 @@ def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]
 
 _KINDS = frozenset(("id", "amount", "date", "dates"))
 _LONG_NUMBER = re.compile(r"\d{4}")
+_DIGIT = re.compile(r"\d")
 
 
 def _identifies(value: str) -> bool:
-    return any(v.kind in _KINDS for v in values_in(value)) or bool(_LONG_NUMBER.search(value))
+    if _LONG_NUMBER.search(value):
+        return True
+    return _DIGIT.search(value) is not None and any(v.kind in _KINDS for v in values_in(value))

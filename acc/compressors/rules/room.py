@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
 from acc.compress import Proposal, ProposedItem, Retirement
-from acc.compressors.rules.valuing import value
+from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
@@ -41,6 +41,7 @@ class Room:
         self._items: list[ProposedItem] = []
         self._retire: dict[str, Retirement] = {}
         self._new: Counter[str] = Counter()
+        self._worth: dict[str, float] = {}
 
     @property
     def turn(self) -> int:
@@ -87,20 +88,24 @@ class Room:
         ids, told = {item.id for item in new}, {_about(found, item.fields) for item in new}
         return [i for i in self.held(slot) if i.id not in ids and i.about not in told]
 
-    def tables(self) -> dict[str, list[dict[str, Any]]]:
-        """What the agent will read of it, slot by slot, as far as it is known before commit."""
-        shown: dict[str, list[dict[str, Any]]] = {}
-        for name, slot in self._slots.items():
-            new = (item.fields for item in self._items if item.slot == name)
-            told = [*new, *map(said_by, self.staying(name))]
-            if told:
-                shown[name] = [_row(fields, slot.item.unseen) for fields in told]
+    def told(self) -> dict[str, list[str]]:
+        """What the agent will read of it, by slot, as far as it is known before commit: words alone."""
+        shown = {}
+        for name in self._slots:
+            new = [words_of(item.fields) for item in self._items if item.slot == name]
+            if rows := [*new, *(item.words for item in self.staying(name))]:
+                shown[name] = rows
         ended = [item for name in self.pinned for item in self.retired(name)]
         if ended:
-            shown["lifted"] = [
-                {"rule": item.words, "because": self._retire[item.id].quote} for item in ended
-            ]
+            shown["lifted"] = [f"{item.words} {self._retire[item.id].quote}" for item in ended]
         return shown
+
+    def columns(self, slot: str) -> str:
+        """The names of what is shown of a slot's items."""
+        if slot not in self._slots:
+            return "rule,because"
+        item = self._slots[slot].item
+        return ",".join(name for name in item.own_fields() if name not in item.unseen)
 
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
@@ -180,20 +185,15 @@ class Room:
 
     def _standing(self, slot: str, item: Item) -> tuple[float, int, int]:
         """What a held item is worth; of equals the one untouched for longest comes first."""
-        age = self.turn - item.touched
-        worth = value(slot, said_by(item), len(item.sources), age)
-        return worth, item.touched, _number(item)
+        if item.id not in self._worth:
+            age = self.turn - item.touched
+            self._worth[item.id] = value(slot, said_by(item), len(item.sources), age)
+        return self._worth[item.id], item.touched, _number(item)
 
 
 def said_by(item: Item) -> dict[str, Any]:
     """What an item says, by field."""
     return {name: getattr(item, name) for name in type(item).wire_fields()}
-
-
-def _row(fields: Mapping[str, Any], unseen: Container[str]) -> dict[str, Any]:
-    return {
-        n: v if isinstance(v, bool | int) else str(v) for n, v in fields.items() if n not in unseen
-    }
 
 
 def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:

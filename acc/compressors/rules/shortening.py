@@ -59,9 +59,17 @@ def shortened(rule: str) -> str:
 def _stands_alone(part: str, before: str) -> bool:
     """Whether a part needs nothing of what was said before it to be understood."""
     opening = " ".join(tidy(part.strip(" ,;-–—()")).split()[:3])
-    points_back = _CONDITION.match(opening) or _POINTS_BACK.search(opening)
-    return not points_back and not named_in(f"so {before}")
+    goes_on = _GOES_ON.match(opening) or _POINTS_BACK.search(opening)
+    return not goes_on and not named_in(f"so {before}")
 
+
+_GOES_ON = re.compile(
+    one_of(
+        """and, but, or, nor, which, who, until, till, unless, except, if, when, while, before, after, once,
+        as, including, apart, plus, even, to, with, without, in, on, at, by, for, from"""
+    ),
+    re.I,
+)
 
 _DEADLINE = re.compile(
     r"^\W*(?:and |so )?(?:by|before|until|till|for (?=(?:the )?(?:\d|\w+day\b|next|this|end|week|"
@@ -74,7 +82,8 @@ def shortened_goal(goal: str) -> str:
     """``goal`` without the facts and asides that came with it: deadlines stay, dates do not."""
     joints = [0, *(match.start() for match in _JOINT.finditer(goal)), len(goal)]
     parts = [goal[start:end] for start, end in pairwise(joints)]
-    main = max(range(len(parts)), key=lambda index: _asks(parts[index]))
+    wants = [i for i, part in enumerate(parts) if not _DEADLINE.match(part)] or range(len(parts))
+    main = max(wants, key=lambda index: _asks(parts[index]))
     kept = [p for i, p in enumerate(parts) if i == main or _DEADLINE.match(p)]
     short = tidy("".join(kept).strip(" ,;-–—"))
     return short if len(short.split()) > LEAST else goal

@@ -1,0 +1,105 @@
+"""What stays when tokens are short: what brings most for its tokens, and nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import State, after, facts, proposed, turn
+
+from acc.commit import commit
+from acc.compressors.rules import RuleCompressor
+from acc.compressors.rules.room import Room
+from acc.compressors.rules.shortening import shortened, shortened_goal
+from acc.compressors.rules.valuing import value
+from acc.policy import Policy
+from acc.tokens import utf8_quarter
+
+POLICY = Policy(max_tokens=260)
+
+
+def talked(count: int) -> list[State]:
+    """The states of a talk that says more than there is room for."""
+    memory = RuleCompressor(POLICY.max_tokens, POLICY.counter)
+    state, found = State.empty(), []
+    for number in range(1, count + 1):
+        said = f"Pump P-{number}7 is at {number}.5 bar. The valve of hall {number} is stuck."
+        told = f"Ticket MT-{number}418 is open for pump P-{number}7, hall {number} is closed."
+        at = turn(said, told, number=number)
+        state = commit(state, memory(at, state, ()), at, policy=POLICY).state
+        found.append(state)
+    return found
+
+
+def test_the_room_there_is_gets_used_and_commit_has_little_to_put_out() -> None:
+    tokens = [utf8_quarter(state.render()) for state in talked(24)][-8:]
+    assert max(tokens) <= POLICY.max_tokens
+    assert sum(tokens) / len(tokens) >= 0.85 * POLICY.max_tokens
+
+
+def test_what_is_measured_is_what_the_agent_reads() -> None:
+    state = talked(3)[-1]
+    told = Room(state).told()
+    shown = {name for name, slot in State.slots().items() if slot.rules.lifetime != "turn"}
+    assert told == {
+        name: [item.words for item in getattr(state, name)]
+        for name in State.slots()
+        if name in shown and getattr(state, name)
+    }
+
+
+def test_a_named_identifier_is_worth_more_than_a_mere_name() -> None:
+    ticket = value("focal_entities", {"type": "ticket", "name": "MT-20418"}, 1, 0)
+    unnamed = value("focal_entities", {"type": "id", "name": "MT-20418"}, 1, 0)
+    person = value("focal_entities", {"type": "person", "name": "Dana"}, 1, 0)
+    assert ticket > unnamed > person
+
+
+def test_what_says_a_figure_again_leaves_first() -> None:
+    last = talked(24)[-1]
+    figures = [word for fact in last.relational_map for word in fact.words.split() if "-" in word]
+    assert len(set(figures)) > 0.7 * len(figures)
+
+
+@pytest.mark.parametrize(
+    ("said", "what"),
+    [
+        ("The deposit is 4,200 euros and the landlord wants it in cash.", "4,200 euros"),
+        ("The visit is on 12 May, as Mr Holm told me on the phone.", "12 May"),
+    ],
+)
+def test_a_fact_ends_with_its_datum(said: str, what: str) -> None:
+    assert what in {found for _, _, found in facts(turn(said))}
+
+
+def test_a_line_that_identifies_is_told_unasked_and_prose_is_not() -> None:
+    listing = "workspace no.: M-2291\nnotice date: 4 May 2026\nmood: cheerful\nuptime: 12 d"
+    found = {(key, what) for _, key, what in facts(turn("Thanks, that will do.", tool=listing))}
+    assert found == {("workspace no.", "M-2291"), ("notice date", "4 May 2026")}
+
+
+def test_of_a_rule_the_reason_before_it_goes_and_what_it_is_about_stays() -> None:
+    short = shortened("The printer was slow all week, never print more than 20 pages a job")
+    assert short == "never print more than 20 pages a job"
+    named = "Ravi has an allergy, never order anything with nuts for the office"
+    assert shortened(named) == named
+
+
+def test_of_a_goal_its_reason_goes_and_its_deadline_stays() -> None:
+    goal = "I want the hall repainted, for the old colour was a mistake, by the end of May"
+    assert shortened_goal(goal) == "I want the hall repainted, by the end of May"
+
+
+def test_a_step_that_is_announced_is_not_traced_as_well() -> None:
+    at = turn("Is it done?", "The hall is swept now. I'll lock the gate next.")
+    assert [i.fields["text"] for i in proposed("predictive_cue", at)] == ["I'll lock the gate next"]
+    only = turn("Thanks.", "I'll lock the gate next.")
+    assert [i.fields["text"] for i in proposed("episodic_trace", only)] == ["user: Thanks."]
+
+
+def test_a_done_goal_gives_way_to_facts() -> None:
+    state = after(turn("I want the hall repainted by the end of May."))
+    done = after(
+        turn("I want the hall repainted by the end of May."), turn("The hall is repainted, done.")
+    )
+    assert [g.done for g in state.goal_orientation] == [False]
+    assert value("goal_orientation", {"text": "x", "done": True}, 1, 0) < 0.3
+    assert len(done.goal_orientation) <= 1
