@@ -6,7 +6,7 @@ executions for experiences. That is the paper's t.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -102,8 +102,12 @@ class Ledger:
             self.tallies.setdefault(key, Tally()).utilities.append(float(utility or 0.0))
 
     def time_of(self, stamp: str) -> int:
-        """The time that a stamp falls into: how many commits were made before it."""
-        return bisect_left(self.stamps, stamp)
+        """The time that a stamp falls into: how many commits were made before it.
+
+        Of one millisecond a commit comes first: what it stored itself is older by a whole turn,
+        while the next turn may follow at once.
+        """
+        return bisect_right(self.stamps, stamp)
 
     def usage(self, artifact: Artifact, *, added: int, prior: float | None, order: int) -> Usage:
         """How ``artifact`` fared."""

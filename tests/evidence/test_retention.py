@@ -17,7 +17,7 @@ from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
 from acc.evidence.shelf import namespace
 from acc.evidence.tombstones import managed
-from acc.evidence.usage import Usage
+from acc.evidence.usage import Ledger, Usage
 from acc.evidence.wide_recall import WideRecall
 from acc.store import Artifact, Thread
 
@@ -155,6 +155,14 @@ def test_feedback_is_the_same_from_an_asynchronous_controller(tmp_path: Path) ->
             return await memory.feedback(6, 0.0, thread="inc")
 
     assert f"{Thread(thread='inc').key}:u1" in asyncio.run(main())
+
+
+def test_what_is_stored_in_the_millisecond_of_a_commit_came_after_it() -> None:
+    ledger = Ledger()
+    for stamp in ("2026-05-01T09:00:00.001Z", "2026-05-01T09:00:00.004Z"):
+        ledger.retrieved((), at=stamp)
+    times = [ledger.time_of(f"2026-05-01T09:00:00.00{ms}Z") for ms in (0, 1, 3, 4, 9)]
+    assert times == [0, 1, 1, 2, 2]
 
 
 def test_combined_reports_both_readings(tmp_path: Path) -> None:
