@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -206,10 +205,6 @@ class CompressedCognitiveState(BaseModel):
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON without `hash`, keys sorted."""
-        before, digest = _SEALED[0]
-        shown = self._hashed()
-        if len(before) == len(shown) and all(map(operator.is_, before, shown)):
-            return digest
         return _sha256(self.model_dump(mode="json", exclude={"hash"}))
 
     def sealed(self) -> Self:
@@ -220,12 +215,7 @@ class CompressedCognitiveState(BaseModel):
         """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
         body = self.model_dump(mode="json", exclude={"hash"})
         digest = _sha256(body)
-        _SEALED[0] = (self._hashed(), digest)
         return self.model_copy(update={"hash": digest}), {**body, "hash": digest}
-
-    def _hashed(self) -> tuple[object, ...]:
-        """What the hash is made from, each part as the object that it is."""
-        return (type(self), *(v for name, v in self.__dict__.items() if name != "hash"))
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
         """What the agent reads."""
@@ -249,12 +239,6 @@ _BOOKKEEPING = tuple(
     for name in CompressedCognitiveState.model_fields
     if name not in read_slots(CompressedCognitiveState)
 )
-
-_SEALED: list[tuple[tuple[object, ...], str]] = [((), "")]
-"""What was sealed last, and its hash: the next turn begins with the check of that very state.
-
-All of it is frozen, so that the very same objects give the same hash.
-"""
 
 _SLOTS: dict[type, dict[str, SlotField]] = {}
 

@@ -784,6 +784,13 @@ class TestClosing:
 
 
 class TestCheck:
+    def test_an_item_that_was_edited_in_place_is_found_out(self) -> None:
+        memory = MemoryController(MemoryArtifactStore(), noting)
+        state = memory.step(seed(["Never share it."], []), Turn.said("Hello."), thread="t").state
+        object.__setattr__(state.constraints[0], "text", "Share it")
+        with pytest.raises(StateError, match="changed after it was committed"):
+            memory.step(state, Turn.said("Go on."), thread="t")
+
     @pytest.mark.parametrize(("name", "value"), [("turn", 7), ("constraints", ()), ("branch", "b")])
     def test_what_was_sealed_last_is_checked_all_the_same(self, name: str, value: object) -> None:
         memory = MemoryController(MemoryArtifactStore(), noting)

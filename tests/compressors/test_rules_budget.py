@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from speaking import State, after, facts, proposed, turn
+from speaking import State, facts, proposed, turn
 
 from acc.commit import commit
 from acc.compressors.rules import RuleCompressor
+from acc.compressors.rules.listings import LOOKED_AT
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.shortening import shortened, shortened_goal
 from acc.compressors.rules.valuing import value
@@ -96,10 +97,48 @@ def test_a_step_that_is_announced_is_not_traced_as_well() -> None:
 
 
 def test_a_done_goal_gives_way_to_facts() -> None:
-    state = after(turn("I want the hall repainted by the end of May."))
-    done = after(
-        turn("I want the hall repainted by the end of May."), turn("The hall is repainted, done.")
-    )
-    assert [g.done for g in state.goal_orientation] == [False]
-    assert value("goal_orientation", {"text": "x", "done": True}, 1, 0) < 0.3
-    assert len(done.goal_orientation) <= 1
+    memory = RuleCompressor(POLICY.max_tokens, POLICY.counter)
+    said = ["I want the hall repainted by the end of May.", "The hall is repainted, done."]
+    said += [f"Pump P-{n}7 is at {n}.5 bar, ticket MT-{n}418 is open." for n in range(1, 20)]
+    state, goals = State.empty(), []
+    for number, words in enumerate(said, 1):
+        at = turn(words, number=number)
+        state = commit(state, memory(at, state, ()), at, policy=POLICY).state
+        goals.append([goal.done for goal in state.goal_orientation])
+    assert goals[:2] == [[False], [True]]
+    assert goals[-1] == []
+    assert len(state.relational_map) > 3
+
+
+class WordCounter:
+    """Tokens are words: then a row costs no more than its words, or less."""
+
+    name = "words"
+
+    def __call__(self, text: str) -> int:
+        return len(text.split())
+
+
+class NoCounter(WordCounter):
+    """Nothing costs anything."""
+
+    def __call__(self, text: str) -> int:
+        return 0
+
+
+@pytest.mark.parametrize("counter", [WordCounter(), NoCounter()])
+def test_any_counter_will_do(counter: WordCounter) -> None:
+    state, memory = State.empty(), RuleCompressor(80, counter)
+    for number in range(1, 12):
+        at = turn(f"Pump P-{number}7 is on. Hall {number} is shut, ticket MT-{number}418.")
+        at = at.numbered(number)
+        state = commit(state, memory(at, state, ()), at).state
+    assert "P-117" in state.render()
+    assert state.relational_map
+
+
+def test_of_a_long_output_few_lines_that_nobody_asked_for_are_looked_at() -> None:
+    quiet = "latency: 12 ms\n" * LOOKED_AT
+    early, late = f"id: AB-771\n{quiet}", f"{quiet}id: AB-771\n"
+    for output, found in ((early, True), (late, False)):
+        assert ("AB-771" in {what for _, _, what in facts(turn("Thanks.", tool=output))}) is found

@@ -51,9 +51,9 @@ Cost = Callable[[str], float]
 
 
 def cost_by(counter: TokenCounter) -> Cost:
-    """The tokens of an item: its words, and what stands beside them."""
+    """The tokens of an item, at least one: its words, and what stands beside them."""
     beside = _beside(counter)
-    return lambda words: counter(words) + beside
+    return lambda words: max(1.0, counter(words) + beside)
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
@@ -76,10 +76,10 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
     queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
     heapify(queue)
     while queue:
-        worth, place, is_again = heappop(queue)
+        rank, place, is_again = heappop(queue)
         says = marks(words_of(found[place].fields))
         if says and says <= told and not is_again:
-            heappush(queue, (worth * (AGAIN if worth < 0 else 1.0), place, True))
+            heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
         told |= says
         yield found[place]
@@ -94,8 +94,8 @@ def _rendered(room: Room, counter: TokenCounter) -> float:
 
 
 def _beside(counter: TokenCounter) -> float:
-    """Tokens of a row beside its words: indent, separators, quotation marks."""
-    return (counter(_ROWS) - counter(_WORDS)) / 16
+    """Tokens of a row beside its words (indent, separators, marks); none to who counts words."""
+    return max(0.0, (counter(_ROWS) - counter(_WORDS)) / 16)
 
 
 def _kept(room: Room, cost: Cost) -> Iterator[Kept]:

@@ -64,7 +64,7 @@ from acc.compressors.rules.standing import (
     with_name,
 )
 from acc.compressors.rules.topics import Ruled, revise_topic
-from acc.compressors.rules.trace import coming, gaps, recalled, told, worth_opening
+from acc.compressors.rules.trace import Line, coming, gaps, recalled, told, worth_opening
 from acc.items import Relation
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
@@ -101,16 +101,16 @@ class RuleCompressor:
         """Read the turn and propose a revision of ``state``. Never raises on any text."""
         reading = read(turn, state, evidence)
         ruled = {said: rules_in(said) for said in reading.user}
-        room = Room(state)
+        room, step = Room(state), coming(reading)
         constrain(reading, room)
         _goals_over(reading, room)
         _goals(reading, ruled, room)
         revise_topic(reading, ruled, room)
         fill_slots(reading, room)
-        _trace(reading, room)
+        _trace(reading, step, room)
         _relations(reading, ruled, room)
         _entities(reading, room)
-        _what_next(reading, ruled, room)
+        _what_next(reading, ruled, step, room)
         keep_within(room, self.max_tokens, self.counter)
         return room.proposal(self.name)
 
@@ -146,9 +146,9 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
             room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
 
 
-def _trace(reading: Reading, room: Room) -> None:
+def _trace(reading: Reading, step: Line | None, room: Room) -> None:
     """What was said and done, then what was said before about the same."""
-    lines = list(told(reading))
+    lines = list(told(reading, step))
     for line in lines:
         room.add("episodic_trace", [line.ref], text=line.text)
     best = recalled(reading, 2)
@@ -222,9 +222,8 @@ def _entities(reading: Reading, room: Room) -> None:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
 
 
-def _what_next(reading: Reading, ruled: Ruled, room: Room) -> None:
+def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) -> None:
     """The announced next step, and what is open; gaps that were settled go."""
-    step = coming(reading)
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
     new = list(gaps(reading, _ruling(ruled)))

@@ -35,7 +35,12 @@ class Fact(NamedTuple):
 
 
 def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
-    """Facts, the surest first, each no longer than what it tells takes; as `_facts` finds them."""
+    """Facts, the surest first, each no longer than what it tells takes.
+
+    Args:
+        reading: The turn.
+        ruling: Sentences that make rules, and state nothing beside who has which role.
+    """
     for fact in _facts(reading, ruling):
         yield fact._replace(object=_core(fact.object))
 
@@ -60,12 +65,7 @@ def _core(what: str) -> str:
 
 
 def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
-    """By what is linked to a value, by name, by count, by listing.
-
-    Args:
-        reading: The turn.
-        ruling: Sentences that make rules, and state nothing beside who has which role.
-    """
+    """By what is linked to a value, by name, by count, by listing."""
     yield from _endorsed(reading)
     asked = stems(" ".join(said.words for said in reading.user))
     own = [s for s in reading.user if s not in ruling and _states(s)]

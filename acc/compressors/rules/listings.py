@@ -17,6 +17,9 @@ MOST_LINES = 2_000
 UNASKED = 6
 """Lines of one output that are told although nobody asked for them."""
 
+LOOKED_AT = 60
+"""Lines of one output that are looked at for these."""
+
 _LINE = re.compile(
     r"^[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?$",
@@ -35,16 +38,13 @@ _NO_FACT = re.compile(
 
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
-    and the first few others that give an identifier, an amount, a date or a long number."""
-    others = 0
-    for match in islice(_LINE.finditer(tool.text), MOST_LINES):
-        key, value = match["key"], match["value"].strip()
-        if _NO_FACT.match(key):
-            continue
-        if not stems(key) & asked:
-            if others == UNASKED or not _identifies(value):
-                continue
-            others += 1
+    then the first few others that give an identifier, an amount, a date or a long number."""
+    found = islice(_LINE.finditer(tool.text), MOST_LINES)
+    lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
+    wanted = {key for key, _ in lines if stems(key) & asked}
+    others = islice((line for line in lines if line[0] not in wanted), LOOKED_AT)
+    told = islice((line for line in others if _identifies(line[1])), UNASKED)
+    for key, value in (*(line for line in lines if line[0] in wanted), *told):
         yield key.replace("_", " ").lower(), value
 
 

@@ -100,13 +100,16 @@ class Gap(NamedTuple):
     ref: str
 
 
-def told(reading: Reading) -> Iterator[Line]:
-    """What the user said and what the agent did, a line each; an assent with what it assents to."""
+def told(reading: Reading, step: Line | None) -> Iterator[Line]:
+    """What the user said and what the agent did, a line each; an assent with what it assents to.
+
+    What the agent says of the ``step`` that it announces stands in the cue alone.
+    """
     said, found = _main(reading.user), agreed(reading)
     if said is not None:
         to = f" (to: {tidy(found[1][-1].text)})" if found and found[0] == said else ""
         yield Line(fit(f"user: {tidy(said.text)}{to}", SHORT), said.ref)
-    done, step = _main([s for s in reading.agent if not REFUSED.search(s.words)]), coming(reading)
+    done = _main([s for s in reading.agent if not REFUSED.search(s.words)])
     if done is not None and (step is None or tidy(done.text) != step.text):
         yield Line(fit(f"agent: {tidy(done.text)}", SHORT), done.ref)
 
