@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -14,12 +14,12 @@ from torch import nn
 from torch.nn import functional
 
 from acc.compressors.rules.acts import ACTS
-from acc.compressors.rules.convolution import framed, segments_of
+from acc.compressors.rules.convolution import Convolution, framed, segments_of
 from acc.compressors.rules.pieces import ENDS, NUMBER, OPENS, UNKNOWN, Pieces
 from acc.compressors.rules.spoken import Spoken
 
 DIMENSIONS, WIDTH = 64, 128
-PASSES, BATCH, RATE = 7, 64, 2e-3
+PASSES, BATCH, RATE, SEED = 7, 64, 2e-3, 0
 COMMON = 18_000
 """Pieces that come early in the encoder's list are common; only those and what goes on a word are kept."""
 
@@ -41,6 +41,9 @@ def _is_kept(at: int, name: str) -> bool:
         return name.isascii() or at < FIRST_WORD
     letters = name.removeprefix("##")
     return at < COMMON and letters.isascii() and letters.isalpha()
+
+
+LAYERS = ("conv1", "conv2", "conv3", "hidden", "last")
 
 
 class Pupil(nn.Module):  # type: ignore[misc]
@@ -70,6 +73,23 @@ class Pupil(nn.Module):  # type: ignore[misc]
         pooled = torch.cat([(c * own).amax(2), mean, (c * around).amax(2), c[:, :, 0]], 1)
         return self.last(self.drop_pooled(functional.relu(self.hidden(self.drop_pooled(pooled)))))
 
+    @classmethod
+    def of(cls, network: Convolution) -> Self:
+        """The network of the package, to be taught further."""
+        pieces = network.pieces
+        pupil = cls(pieces.vectors.astype(np.float32) * np.float32(pieces.scale))
+        layers = (*network.convolutions, network.hidden, network.last)
+        with torch.no_grad():
+            pupil.segments.weight.copy_(torch.tensor(network.segments))
+            for name, stored in zip(LAYERS, layers, strict=True):
+                layer, weights = getattr(pupil, name), stored.weights.T
+                if layer.weight.ndim == 3:  # as `write` laid them side by side
+                    outputs, inputs, places = layer.weight.shape
+                    weights = weights.reshape(outputs, places, inputs).transpose(0, 2, 1)
+                layer.weight.copy_(torch.tensor(np.ascontiguousarray(weights)))
+                layer.bias.copy_(torch.tensor(stored.bias))
+        return pupil
+
     def write(self, names: Sequence[str], path: Path) -> None:
         """Store it as the package reads it: vectors as bytes, layers as halves."""
         stored: dict[str, Any] = {"pieces": np.array("\n".join(names))}
@@ -78,7 +98,7 @@ class Pupil(nn.Module):  # type: ignore[misc]
         stored["scale"] = np.float32(scale)
         stored["vectors"] = np.clip(np.round(vectors / scale), -127, 127).astype(np.int8)
         stored["segments"] = self.segments.weight.detach().numpy().astype(np.float16)
-        for name in ("conv1", "conv2", "conv3", "hidden", "last"):
+        for name in LAYERS:
             layer = getattr(self, name)
             weights = layer.weight.detach().numpy()
             if weights.ndim == 3:  # outputs, inputs, places: the places of all inputs side by side
@@ -90,31 +110,30 @@ class Pupil(nn.Module):  # type: ignore[misc]
 
 
 def taught(
+    pupil: Pupil,
     names: Sequence[str],
-    vectors: NDArray[np.float32],
     spoken: Sequence[Spoken],
     odds: NDArray[np.float32],
-    seed: int = 0,
+    passes: int = PASSES,
+    rate: float = RATE,
 ) -> Pupil:
-    """A pupil that says of each example what ``odds`` say, as nearly as it can."""
-    torch.manual_seed(seed)
-    pupil = Pupil(vectors)
+    """The pupil, once it says of each example what ``odds`` say, as nearly as it can."""
     pieces = Pieces({name: at for at, name in enumerate(names)}, np.zeros((0, 0), np.int8), 1.0)
     read = [framed(pieces, one) for one in spoken]
     rows = [(places, segments_of(places, clause, pieces)) for places, clause in read]
     inner = [p for name, p in pupil.named_parameters() if not name.startswith("vectors.")]
     groups = [
-        {"params": inner, "lr": RATE},
-        {"params": pupil.vectors.parameters(), "lr": RATE / 2, "weight_decay": 0.0},
+        {"params": inner, "lr": rate},
+        {"params": pupil.vectors.parameters(), "lr": rate / 2, "weight_decay": 0.0},
     ]
     optimiser = torch.optim.AdamW(groups, weight_decay=0.02)
-    steps = PASSES * (len(rows) // BATCH)
+    steps = passes * (len(rows) // BATCH)
     pace = torch.optim.lr_scheduler.LambdaLR(
         optimiser, lambda step: min(1, step / (0.05 * steps)) * max(0.0, 1 - step / steps)
     )
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     pupil.train()
-    for _ in range(PASSES):
+    for _ in range(passes):
         for some in batches([len(places) for places, _ in rows], BATCH, rng):
             said = pupil(*_batch([rows[at] for at in some])).log_softmax(1)
             loss = -(torch.tensor(odds[some]) * said).sum(1).mean()

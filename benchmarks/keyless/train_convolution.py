@@ -12,12 +12,14 @@ An hour on two cores; ``--teacher`` keeps the tuned encoder in FILE, or takes it
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from pupil import kept, taught
+from numpy.typing import NDArray
+from pupil import SEED, Pupil, kept, taught
 from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
 from train_acts import WEIGHTS, Example, in_messages, recall_at, trained
@@ -46,36 +48,45 @@ def teacher_of(found: Sequence[Example], file: Path | None) -> Teacher:
     return teacher
 
 
+def labels(found: Sequence[Example], told: float = TOLD) -> NDArray[np.float64]:
+    """What the labels say, as odds: ``told`` for the act itself, the rest for all alike."""
+    return np.eye(len(ACTS))[[e.act for e in found]] * told + (1 - told) / len(ACTS)
+
+
 def network_of(found: Sequence[Example], teacher: Teacher, path: Path) -> Convolution:
     """Train the network on ``found``, and on what the teacher says of other wordings; store it."""
     names, rows = vectors()
     rng = np.random.default_rng(5)
     others = reworded([e.spoken for e in found], TIMES, LikeWords(names, rows), rng)
     print(f"{len(found)} sentences, {len(others)} other wordings")
-    labels = np.eye(len(ACTS))[[e.act for e in found]] * TOLD + (1 - TOLD) / len(ACTS)
-    odds = np.vstack([labels, teacher.odds(others)]).astype(np.float32)
+    odds = np.vstack([labels(found), teacher.odds(others)]).astype(np.float32)
     names, rows = kept(names, rows)
-    taught(names, rows, [*(e.spoken for e in found), *others], odds).write(names, path)
+    torch.manual_seed(SEED)
+    taught(Pupil(rows), names, [*(e.spoken for e in found), *others], odds).write(names, path)
     print(f"\nwritten: {path.name}, {path.stat().st_size / 1024:.0f} KB")
     return Convolution.load(path)
 
 
 def compared(
-    seen: Sequence[Example], held: Sequence[Example], teacher: Teacher, network: Convolution
+    seen: Sequence[Example], held: Sequence[Example], others: Mapping[str, NDArray[Any]]
 ) -> None:
-    """Print what each makes of sentences it has not seen."""
+    """Print what n-grams and ``others`` make of sentences they have not seen."""
     ngrams = trained(list(seen)).odds([features(e.spoken) for e in held])
-    own = np.array([network.odds(e.spoken) for e in held])
-    both = np.array([mixed(a, b) for a, b in zip(ngrams.tolist(), own.tolist(), strict=True)])
     acts = np.array([e.act for e in held])
     print(f"\n{len(held)} sentences held out; recall of rules at a precision of {SURE}\n")
     print("| | right | rules |\n| --- | --- | --- |")
-    for name, odds in (
-        ("teacher", teacher.odds([e.spoken for e in held])),
-        ("n-grams", ngrams), ("network", own), ("network and n-grams", both),
-    ):  # fmt: skip
+    both = {
+        f"{name} and n-grams": np.array(list(map(mixed, ngrams.tolist(), odds.tolist())))
+        for name, odds in others.items()
+    }
+    for name, odds in {"n-grams": ngrams, **others, **both}.items():
         right = (odds.argmax(axis=1) == acts).mean()
         print(f"| {name} | {right:.3f} | {recall_at(SURE, odds[:, 0], acts == 0):.2f} |")
+
+
+def said_by(network: Convolution, found: Sequence[Example]) -> NDArray[np.float64]:
+    """The odds that the network gives each sentence."""
+    return np.array([network.odds(e.spoken) for e in found])
 
 
 def main() -> None:
@@ -94,7 +105,8 @@ def main() -> None:
     path = NETWORK if options.write else Path("convolution.npz")
     network = network_of(seen, teacher, path)
     if held:
-        compared(seen, held, teacher, network)
+        odds = teacher.odds([e.spoken for e in held])
+        compared(seen, held, {"teacher": odds, "network": said_by(network, held)})
 
 
 if __name__ == "__main__":

@@ -95,6 +95,7 @@ def _written(number: int, item: dict[str, str]) -> Item:
     return kind(text=item["text"], quote=item["quote"], id=f"i{number}")
 
 
+@pytest.mark.slow
 def test_labelled_liftings_are_hardly_ever_doubted() -> None:
     doubts, cases = 0, 0
     sentences = Path(__file__).parents[2] / "benchmarks" / "keyless" / "sentences"

@@ -121,3 +121,35 @@ def test_a_rule_of_the_same_words_with_another_figure_replaces_the_first() -> No
 def test_two_tiers_stand_side_by_side() -> None:
     state = after(turn("Refunds above $200 go to Kim first."))
     assert retired("Refunds above $900 go to the whole board first.", state)[0] == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("Leave pump 12 alone, no restart, no new settings.",
+         "You may restart pump 12 again like any of its neighbours."),
+        ("Nobody goes into bay 4 until the gas has been measured.",
+         "The gas was measured at nine, so you may let people into bay 4 again."),
+        ("Keep the name of the Brack site out of every letter.",
+         "The council announced the Brack site last week, so that its name may be used again."),
+        ("Nothing goes to Olmec before Ruth has read it.",
+         "Piet reads the Olmec letters from now on."),
+    ],
+)  # fmt: skip
+def test_a_reason_or_a_comparison_bars_no_lifting(rule: str, sentence: str) -> None:
+    state = after(turn(rule))
+    assert retired(sentence, state)[0] == [item.text for item in state.constraints]
+
+
+def test_what_is_permitted_in_new_bounds_still_binds() -> None:
+    state = after(
+        turn("The weekly report stays under forty pages."),
+        turn("The weekly report may therefore run to fifty-five pages."),
+    )
+    assert [item.text for item in state.constraints] == [
+        "The weekly report may therefore run to fifty-five pages"
+    ]
+
+
+def test_what_is_merely_felt_about_a_rule_is_none() -> None:
+    assert not after(turn("The restart of the pumps before lunch worries us.")).constraints

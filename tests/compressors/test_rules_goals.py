@@ -86,3 +86,24 @@ def test_a_cancelled_goal_is_retired_with_the_users_words(said: str, gone: int) 
 def test_what_is_not_done_stays_open(said: str) -> None:
     state = after(turn("I'd like the office plants watered by Monday."))
     assert proposed("goal_orientation", turn(said, number=2), state) == []
+
+
+SHELVES = "I want the shelves in hall B up by Friday."
+PRINTED = "I want the spring catalogue printed by the end of March."
+
+
+@pytest.mark.parametrize(
+    ("goal", "said", "done"),
+    [
+        (SHELVES, "The shelves in hall B are up, Rosa hung the last one.", True),
+        (PRINTED, "That's the spring catalogue printed, a day early.", True),
+        (SHELVES, "The shelves in hall B are not up yet.", False),
+        (SHELVES, "The shelves in hall B will be up on Monday.", False),
+        (SHELVES, "The lamps in the cellar are up.", False),
+    ],
+)
+def test_a_goal_is_done_once_the_user_tells_of_what_was_wanted(
+    goal: str, said: str, done: bool
+) -> None:
+    state = after(turn(goal), turn(said))
+    assert [item.done for item in state.goal_orientation] == [done]

@@ -236,3 +236,8 @@ def test_a_rule_beyond_the_places_is_noted_and_not_proposed() -> None:
     ]
     gaps = [i.fields for i in found if i.slot == "uncertainty_signal"]
     assert gaps == [{"level": "high", "gap": "no place for a further rule: No calls before ten"}]
+
+
+def test_a_rule_without_a_verb_is_not_joined_to_the_one_before_it() -> None:
+    quotes = [item.fields["quote"] for item in rules("Read-only on every host. All times in UTC.")]
+    assert quotes == ["Read-only on every host.", "All times in UTC."]

@@ -48,6 +48,7 @@ from acc.compressors.rules.goals import (
     is_cancelling,
     is_done,
     is_goal,
+    reached,
 )
 from acc.compressors.rules.lifting import clearest
 from acc.compressors.rules.needed import Told, needed
@@ -65,7 +66,7 @@ from acc.compressors.rules.standing import (
 )
 from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import Line, coming, gaps, recalled, told, worth_opening
-from acc.items import Relation
+from acc.items import Item, Relation
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.tokens import TokenCounter, utf8_quarter
@@ -121,18 +122,23 @@ def _goals_over(reading: Reading, room: Room) -> None:
     offered = " ".join(said.words for said in reading.reply)
     for said in (*reading.user, *reading.agent):
         own = said in reading.user
-        if said.asks or not is_done(said, own):
+        if said.asks:
             continue
         around = said.words if own else f"{said.words} {asked}"
         if own and is_assent(said.words):
             around = f"{said.words} {offered}"
-        goal = done_by(said.words, around, room.open("goal_orientation"), own)
+        goal = _done(said, around, own, room.open("goal_orientation"))
         if goal is not None:
             room.update("goal_orientation", goal, [said.ref], done=True)
     for said in reading.user:
         goal = clearest(said.words, room.open("goal_orientation")) if is_cancelling(said) else None
         if goal is not None:
             room.retire(goal, said.ref, said.text)
+
+
+def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | None:
+    goal = done_by(said.words, around, goals, own) if is_done(said, own) else None
+    return reached(said, goals) if goal is None and own else goal
 
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:

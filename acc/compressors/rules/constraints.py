@@ -23,7 +23,7 @@ from acc.compressors.rules.words import one_of
 from acc.items import Kind
 from acc.wording import stems
 
-LEAST = 0.45
+LEAST = 0.5
 """Odds from which a clause is taken to lift or change a rule."""
 
 LONGEST_GAP = 320
@@ -51,7 +51,7 @@ def _is_of(words: str, pasted: frozenset[str]) -> bool:
 
 
 _TAIL = re.compile(
-    r"^\W*" + one_of(
+    r"^\W*(?!(?:all|any|each|every|both) [\w-]+ (?:at|by|for|from|in|on|to|with)\b)" + one_of(
         """every, each, all, any, anything, anyone, anybody, both, none, same, in, at, on, for, from, to,
         with, without, only, except, including, even, also, plus"""
     ) + r"(?:\W+[\w'/%.:-]+){1,3}\W*$",

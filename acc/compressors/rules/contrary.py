@@ -51,7 +51,7 @@ _DOUBT = any_of(
 
 _REPORT = any_of(
     r"\b" + one_of(
-        """reads, quotes?, quoted, quoting, is what, that's what, claim\\w*, pretend\\w*, reported,
+        """reads?(?=:| [\"'“„]), quotes?, quoted, quoting, is what, that's what, claim\\w*, pretend\\w*, reported,
         stating, states, the words, the wording, rumou?r\\w*"""
     ),
     r"\b" + one_of(

@@ -17,8 +17,9 @@ import numpy as np
 
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
-from acc.compressors.rules.contrary import is_barred, is_of_others, is_told
+from acc.compressors.rules.contrary import is_barred, is_limited, is_of_others, is_told
 from acc.compressors.rules.lifting import ENDED, LIFTED, NAME, changed_by, lifted_by
+from acc.compressors.rules.lookalikes import concluded
 from acc.compressors.rules.objects import concerns
 from acc.compressors.rules.trees import Trees
 from acc.items import Item
@@ -47,20 +48,26 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     cued = _cued(heard, moving, rules)
     if cued is not None:
         return [cued]
-    permits = LIFTED.search(words) or ENDED.search(words) or _PERMITS.search(words)
-    if moving < LEAST_MOVING or (is_barred if permits else is_told)(words):
+    if moving < LEAST_MOVING or _is_barred(words):
         return []
-    op: Op = "lift" if odds["lift"] >= odds["change"] else "change"
+    op: Op = "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
     rows = list(figures_of(heard, rules))
     sure = _model().odds(np.array([list(row.values()) for row in rows]))
     found = [
         Effect(rule, op, float(p))
         for rule, row, p in zip(rules, rows, sure, strict=True)
         if p >= least
-        and _is_tied(words, text_of(rule), row)
-        and not _is_elsewhere(words, text_of(rule), row)
+        and (p >= BOLD or _is_tied(words, text_of(rule), row))
+        and not _is_elsewhere(words, _in_full(rule), row)
     ]
     return sorted(found, key=lambda effect: -effect.odds)
+
+
+def _is_barred(words: str) -> bool:
+    """Whether what a clause concludes is only asked or told, or is a permission that is denied."""
+    words = concluded(words)
+    permits = LIFTED.search(words) or ENDED.search(words) or _PERMITS.search(words)
+    return is_barred(words) if permits else is_told(words)
 
 
 _PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)
@@ -80,15 +87,22 @@ def _cued(heard: Heard, moving: float, rules: Sequence[Item]) -> Effect | None:
     return None
 
 
+def _in_full(rule: Item) -> str:
+    """What a rule says, and the words that made it: they tell its reason, which may end."""
+    return f"{text_of(rule)}. {getattr(rule, 'quote', '')}"
+
+
 def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
     """Whether words that permit are about another thing than the rule, or only for a time.
 
     What ends a rule without permitting anything ("Harrow is settled") is left to the trees.
     """
+    end = concluded(words)
+    words = end if LIFTED.search(end) or ENDED.search(end) else words
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
         return False
-    if row["limited"] or not concerns(words, text, cue):
+    if is_limited(words, text) or not concerns(words, text, cue):
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not row["near figure"]
@@ -124,8 +138,14 @@ MOVING = 0.6
 PLAINLY = 0.75
 """The same where a clause shares nothing but a name with the rule."""
 
-LEAST_MOVING = 0.1
+LEAST_MOVING = 0.3
 """Probability of a lifting or a change under which no rule is looked for."""
+
+LIFTS = 2.0
+"""How much likelier a lifting has to be than a change: a rule in new bounds still binds."""
+
+BOLD = 0.85
+"""Odds from which a clause need share nothing with the rule."""
 
 LEAST_SHARE = 0.12
 LEAST_AROUND = 0.25

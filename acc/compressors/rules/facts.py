@@ -76,9 +76,7 @@ def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     for find in FINDERS:
         yield from _found(find, own, agents, reading.tools)
     yield from _found(dated, own, (), ())
-    for fact in _found(counted, own, agents, reading.tools):
-        if fact.status in ("stated", "reported") or stems(fact.subject) & asked:
-            yield fact
+    yield from _found(counted, own, agents, reading.tools)
     yield from _statements(reading, own, agents)
     named = (n for said in reading.user for n in named_in(said.text) if n.type not in PROPER)
     about = next((n.name for n in named), "")

@@ -53,7 +53,7 @@ PETTY = 0.25
 ASKED = 0.5
 """Probability of a question from which a sentence sets none."""
 
-FIRST = 0.06
+FIRST = 0.04
 """The same where there is no goal yet: what is asked for first is what the talk is for."""
 
 
@@ -104,6 +104,23 @@ def is_done(said: Said, by_user: bool) -> bool:
         return False
     odds = acts(said.spoken)
     return odds["lift"] < max(odds["done"], 0.5)
+
+
+REACHED = 0.04
+"""The same, times the share of a goal's words that the sentence has: "the rota is on the wall"."""
+
+
+def reached(said: Said, goals: Sequence[Item]) -> Item | None:
+    """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
+    if _UNDONE.search(said.words):
+        return None
+    own, odds = stems(said.words), acts(said.spoken)["done"]
+    about = [stems(str(getattr(goal, "text", ""))) for goal in goals]
+    ranked = sorted(((len(own & each), at) for at, each in enumerate(about)), reverse=True)
+    if not ranked or ranked[0][0] < 2 or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
+        return None
+    shared, at = ranked[0]
+    return goals[at] if odds * shared / len(about[at]) >= REACHED else None
 
 
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:

@@ -103,6 +103,13 @@ DISCLAIMER = any_of(
 )
 """Said right after (or within) a sentence, it takes the sentence back."""
 
+FEELING = re.compile(
+    r"\b" + one_of("worries, bothers, annoys, scares, puzzles, upsets, frightens, irritates, saddens")
+    + r" (?:me|us|him|her|them|every(?:one|body))\b",
+    re.I,
+)  # fmt: skip
+"""What somebody feels about a thing; it orders nothing."""
+
 PASSING = any_of(
     r"\b(?:yet|this once|just this (?:time|once)|for this one|right now)\b[^,:;]*$",
     r"\b(?:don't|do not|never) (?:worry|mind|hesitate|rush|panic|sweat)\b",
@@ -159,7 +166,11 @@ def is_question(words: str, asks: bool) -> bool:
     return bool(_ASKING_UNMARKED.match(words))
 
 
-_SO = re.compile(r"^.*[,;–—-] ?so,? (?!that\b|far\b|much\b|many\b|long\b)(?=\w)", re.I | re.S)
+_PERMITTED = r"that (?=[^,;]*\b(?:can|may)\b[^,;]*\b(?:again|now)\b)"
+_SO = re.compile(
+    rf"^.*[,;–—-] ?so,? (?:(?!that\b|far\b|much\b|many\b|long\b)|{_PERMITTED})(?=\w)", re.I | re.S
+)
+"""What stands after ", so" is concluded; after ", so that" it is the purpose, or permitted."""
 
 
 def concluded(words: str) -> str:

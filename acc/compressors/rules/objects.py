@@ -26,6 +26,8 @@ _EMBEDS = re.compile(
     r"\b(?:that|who|why|how|whether|where|tell|told|sa(?:y|ys|id)|saying|claim\w*|because)\b", re.I
 )
 """Before a permission: the clause only speaks of it."""
+_ASIDE = re.compile(r"\b(?:like (?:any|all|every|the)|as (?:much|often|many)|whenever)\b.*", re.I)
+"""After what is permitted: a comparison."""
 _BEGINS = re.compile(r"(?:start|begin|resume|continue|keep|be|proceed)\b", re.I)
 _NEEDLESS = re.compile(
     r"\b(?:no need to|needn't|need not|(?:have|has|need|needs) to) (?P<verb>[a-z][a-z-]+)", re.I
@@ -34,7 +36,8 @@ _FILLER = stems(
     """again now freely directly yourself yourselves like please wish want whenever whatever way
     rule ban freeze limit fine ok okay go ahead together back anytime time thing all after normal
     usual just too also here everything service really go without asking any other
-    before as today immediately straight away whole first ourselves themselves"""
+    before as today immediately straight away whole first ourselves themselves people anybody
+    anyone everybody everyone somebody someone"""
 )
 _RULE_NAMES = one_of(
     """rules?, bans?, freeze, limits?, embargo, hold, lock, restrictions?, polic(?:y|ies), block,
@@ -95,7 +98,7 @@ def concerns(words: str, rule: str, cue: re.Match[str]) -> bool:
 
 def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     """Whether a permission names no other thing than the rule does."""
-    said = re.sub(r"\blike any other \w+", " ", permission["rest"])
+    said = _ASIDE.sub(" ", permission["rest"])
     first = next((w for w in re.findall(r"[\w-]+", said) if stems(w) - _FILLER), "")
     named = stems(said) - (frozenset() if permission["go"] else stems(first))
     other_verb = not stems(first) <= own and not _BEGINS.match(first)

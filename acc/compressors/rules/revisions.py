@@ -31,7 +31,7 @@ REVISED = re.compile(
 )  # fmt: skip
 """Says that a value is another than before."""
 
-SURE = 0.2
+SURE = 0.3
 """Probability from which a fact is taken to be overtaken."""
 
 WEIGHTS = "revisions.npz"

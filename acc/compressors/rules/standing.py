@@ -11,7 +11,7 @@ from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import PROPER, named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
-from acc.compressors.rules.lookalikes import DISCLAIMER, is_hearsay, is_question
+from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, is_hearsay, is_question
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.sentences import clauses, plain, tidy
 from acc.compressors.rules.shortening import shortened
@@ -53,9 +53,9 @@ _PLAIN = re.compile(
     re.I,
 )  # fmt: skip
 
-MOVING = 0.75
-"""Probability of a rule or a change of one from which a clause makes a rule, even if it is not clear
-which one it changes: "the call is at 23:30 now"."""
+MOVING, CHANGES = 0.65, 0.35
+"""Probability of a rule or a change of one, and of a change alone, from which a clause makes a rule
+although it is not clear which one it changes: "the call is at 23:30 now"."""
 
 
 def rules_in(said: Said) -> list[Rule]:
@@ -80,9 +80,12 @@ def rule_of(spoken: Spoken) -> Rule | None:
         # What follows a comma may state a fact; the order before it is one all the same.
         order = spoken.plain._replace(words=words.split(",")[0])
         sure, least = max(sure, acts(order)["rule"]), PLAINLY
-    if sure < least and odds["rule"] + odds["change"] < MOVING:
+    changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
+    if sure < least and not changes:
         return None
-    if is_question(words, words.rstrip().endswith("?")) or DISCLAIMER.search(spoken.after):
+    if is_question(words, words.rstrip().endswith("?")) or FEELING.search(words):
+        return None
+    if DISCLAIMER.search(spoken.after):
         return None
     if is_hearsay(words) and odds["rule"] < CERTAIN:
         return None
