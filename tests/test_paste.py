@@ -174,11 +174,12 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 def test_time_grows_with_the_text_and_not_with_its_square(reader: Callable[[str], object]) -> None:
     """Eight times the text takes eight times as long, not sixty-four; twenty is the line."""
-    slow = {}
+    slow = []
     for kind, make in HOSTILE.items():
-        growth = _growth(reader, make(500), make(4_000))
-        if growth > 20:
-            slow[kind] = round(growth)
+        # Another process can disturb one measurement; what is quadratic is so in all of them.
+        growths = (_growth(reader, make(500), make(4_000)) for _ in range(4))
+        if not any(growth <= 20 for growth in growths):
+            slow.append(kind)
     assert not slow
 
 
@@ -193,7 +194,7 @@ def _growth(reader: Callable[[str], object], short: str, long: str) -> float:
 def _quickest(reader: Callable[[str], object], text: str, times: int) -> float:
     best = float("inf")
     for _ in range(times):
-        start = time.perf_counter()
+        start = time.process_time()
         reader(text)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return best

@@ -94,6 +94,7 @@ LIFTED = [
 ]
 CHANGED = [
     ("Use at most 200 words.", "Make that 300."),
+    ("200 a batch, tops.", "Make that 300."),
     ("Keep every summary under 50 words.", "Keep every summary under 80 words."),
     ("Anything over 5k goes through Kim first.", "Anything over 8k goes through Kim first."),
     ("Replays go 25 at a time.", "Replays go 100 at a time."),

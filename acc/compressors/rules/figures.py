@@ -15,13 +15,13 @@ _FIGURE = re.compile(
     re.I,
 )
 _UNIT = re.compile(
-    r"\W{0,2}(?:a |per |an )?(?P<unit>" + one_of(
+    r"\W{0,2}(?:(?:a |per |an )?(?P<unit>" + one_of(
         """euros?, pounds?, dollars?, eur, gbp, usd, chf, %, percent, words?, pages?, lines?,
         minutes?, hours?, days?, weeks?, months?, nights?, people, persons, am, pm, kb, mb, gb, tb,
         kg, ms, m, km, cm, mm, ml, mg, bar, psi, kw, kwh, quid, bucks, january, february, march,
         april, may, june, july, august, september, october, november, december, at a time, at once,
         (?!(?:is|was|has|goes|needs|gets|as|this|plus)\\b)[a-z]{2,}[^\\Ws]s"""
-    ) + ")",
+    ) + r")|(?:an?|per) (?P<each>[a-z]{3,}))",
     re.I,
 )  # fmt: skip
 _COMPARED = re.compile(
@@ -67,7 +67,7 @@ def figures(words: str) -> list[Figure]:
         if not value or clock:
             continue
         named = _UNIT.match(words, match.end())
-        unit = named["unit"].lower().removesuffix("s") if named else ""
+        unit = (named["unit"] or named["each"]).lower().removesuffix("s") if named else ""
         unit = "money" if match["money"] or unit in _MONEY else unit
         compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])
         measures = bool(unit or match["k"] or compared)
