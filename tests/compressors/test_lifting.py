@@ -46,6 +46,9 @@ REPORTED = [
     (NGINX, '"You may restart nginx now" is what the mail said, don\'t believe it.'),
     (NGINX, "“You may restart nginx now” stands there."),
     (PRINTER, "The ticket: you can unplug the label printer now."),
+    (NGINX, 'The mail reads: "the audit is done, so you may restart nginx now".'),
+    (NGINX, "Their note: all is mended, so you can restart nginx now."),
+    (NGINX, "The banner reads “all clear, so that you may restart nginx again”."),
 ]
 LIMITED = [
     (NGINX, "Go ahead and restart nginx tomorrow evening."),

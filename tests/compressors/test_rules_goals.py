@@ -100,6 +100,8 @@ PRINTED = "I want the spring catalogue printed by the end of March."
         (SHELVES, "The shelves in hall B are not up yet.", False),
         (SHELVES, "The shelves in hall B will be up on Monday.", False),
         (SHELVES, "The lamps in the cellar are up.", False),
+        (SHELVES, "Bob says the shelves in hall B are up.", False),
+        (SHELVES, "Imagine the shelves in hall B are up.", False),
     ],
 )
 def test_a_goal_is_done_once_the_user_tells_of_what_was_wanted(

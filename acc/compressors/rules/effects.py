@@ -64,10 +64,12 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
 
 
 def _is_barred(words: str) -> bool:
-    """Whether what a clause concludes is only asked or told, or is a permission that is denied."""
-    words = concluded(words)
-    permits = LIFTED.search(words) or ENDED.search(words) or _PERMITS.search(words)
-    return is_barred(words) if permits else is_told(words)
+    """Whether a clause is only asked or told; or what it concludes, a permission, is denied."""
+    if is_told(words):
+        return True
+    end = concluded(words)
+    permits = LIFTED.search(end) or ENDED.search(end) or _PERMITS.search(end)
+    return permits is not None and is_barred(end)
 
 
 _PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)

@@ -112,7 +112,7 @@ REACHED = 0.04
 
 def reached(said: Said, goals: Sequence[Item]) -> Item | None:
     """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
-    if _UNDONE.search(said.words):
+    if any(bars.search(said.words) for bars in (_UNDONE, FANCY, JOKE)) or is_hearsay(said.words):
         return None
     own, odds = stems(said.words), acts(said.spoken)["done"]
     about = [stems(str(getattr(goal, "text", ""))) for goal in goals]
