@@ -64,7 +64,7 @@ def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
 
 
 def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[SetAside]:
-    """What a commit set aside by its audit record, as ``schema`` has it today.
+    """What a commit set aside by its audit record, as ``schema`` has it today; in the order of the record.
 
     Raises:
         StateError: An item is of another shape, and no migration answers for it.
@@ -74,11 +74,13 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[SetA
         stored.setdefault(gone["slot"], []).append(gone["item"])
     reasons = {gone["item"]["id"]: gone["reason"] for gone in record["set_aside"]}
     today = migrated_items(schema, str(record["state"]["schema_name"]), stored)
-    return [
+    places = {item: place for place, item in enumerate(reasons)}
+    found = [
         SetAside(slot=name, reason=reasons[item["id"]], item=_item_of(schema, name, item))
         for name, items in today.items()
         for item in items
     ]
+    return sorted(found, key=lambda gone: places[gone.item.id])
 
 
 def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:

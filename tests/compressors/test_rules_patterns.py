@@ -79,15 +79,23 @@ TALK = (
 
 
 @pytest.mark.slow
-def test_a_turn_with_twenty_kilobytes_of_output_takes_milliseconds() -> None:
+def test_a_turn_takes_no_longer_with_more_output_than_the_output_is_longer() -> None:
+    """Some milliseconds with 20 KB: ``benchmarks/keyless/turn_time.py`` says how many."""
+    with_much, with_half = (statistics.median(_seconds(size)) for size in (80_000, 40_000))
+    assert with_much < 3 * with_half
+
+
+def _seconds(size: int) -> list[float]:
+    """What each of sixty turns takes whose tool prints ``size`` characters."""
     compress, state, seconds = RuleCompressor(), State.empty(), []
     for number in range(60):
         said, reply = TALK[number % len(TALK)]
-        output = LINE.replace("771", str(number)) * (20_000 // len(LINE))
-        at = turn(f"{said} That is for house {number}.", reply, output, number=state.turn + 1)
+        output = LINE.replace("771", str(number)) * (size // len(LINE))
+        # Other words in every run: what was read once is known.
+        said = f"{said} That is for house {size + number}."
+        at = turn(said, reply, output, number=state.turn + 1)
         start = time.process_time()
         proposal = compress(at, state, ())
         seconds.append(time.process_time() - start)
         state = commit(state, proposal, at).state
-    # 5 ms are meant; a machine that others use as well has three times that.
-    assert statistics.median(seconds) < 0.015
+    return seconds

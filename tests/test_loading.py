@@ -1,0 +1,29 @@
+"""What is read back of stored states and records."""
+
+from __future__ import annotations
+
+from acc.items import Entity, Uncertainty
+from acc.laws.reasons import Reason, SetAside
+from acc.loading import set_aside_today
+from acc.state import CompressedCognitiveState
+
+
+def test_what_was_set_aside_comes_back_in_the_order_of_the_record() -> None:
+    gone = [
+        SetAside(
+            slot="focal_entities",
+            reason=Reason.MADE_ROOM,
+            item=Entity(id="f1", type="host", name="db-1"),
+        ),
+        SetAside(
+            slot="uncertainty_signal", reason=Reason.MADE_ROOM, item=Uncertainty(id="q2", gap="why")
+        ),
+        SetAside(
+            slot="focal_entities",
+            reason=Reason.MADE_ROOM,
+            item=Entity(id="f3", type="host", name="db-3"),
+        ),
+    ]
+    state = CompressedCognitiveState.empty().canonical()
+    record = {"state": state, "set_aside": [each.model_dump(mode="json") for each in gone]}
+    assert set_aside_today(CompressedCognitiveState, record) == gone
