@@ -174,12 +174,13 @@ READERS: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS.keys())
 def test_time_grows_with_the_text_and_not_with_its_square(reader: Callable[[str], object]) -> None:
     """Eight times the text takes eight times as long, not sixty-four; twenty is the line."""
-    slow = []
+    slow = {}
     for kind, make in HOSTILE.items():
-        # Another process can disturb one measurement; what is quadratic is so in all of them.
-        growths = (_growth(reader, make(500), make(4_000)) for _ in range(4))
-        if not any(growth <= 20 for growth in growths):
-            slow.append(kind)
+        growth = _growth(reader, make(500), make(4_000))
+        if growth > 20:  # another process may have disturbed it; what is quadratic is so again
+            growth = min(growth, _growth(reader, make(500), make(4_000)))
+        if growth > 20:
+            slow[kind] = round(growth)
     assert not slow
 
 

@@ -153,3 +153,4 @@ def test_what_is_permitted_in_new_bounds_still_binds() -> None:
 
 def test_what_is_merely_felt_about_a_rule_is_none() -> None:
     assert not after(turn("The restart of the pumps before lunch worries us.")).constraints
+    assert after(turn("Never send the tenants anything that worries them.")).constraints

@@ -7,6 +7,7 @@ import pkgutil
 import re
 import statistics
 import time
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -56,10 +57,15 @@ def test_no_pattern_is_slow_on_a_sentence_of_repeats(unit: str) -> None:
     said = unit * (LONGEST // len(unit))
     for name, pattern in patterns():
         for text in (said, f"{said}!", f"No {said}", f"Next {said}\x00"):
-            start = time.process_time()
-            pattern.search(text)
-            # Linear searches take microseconds, a catastrophic one minutes.
-            assert time.process_time() - start < 0.05, name
+            # Linear searches take microseconds, a catastrophic one minutes, and does so again;
+            # the collector of garbage may come between once.
+            assert any(_seconds(pattern, text) < 0.05 for _ in range(3)), name
+
+
+def _seconds(pattern: re.Pattern[str], text: str) -> float:
+    start = time.process_time()
+    pattern.search(text)
+    return time.process_time() - start
 
 
 LINE = (
@@ -79,23 +85,21 @@ TALK = (
 
 
 @pytest.mark.slow
-def test_a_turn_takes_no_longer_with_more_output_than_the_output_is_longer() -> None:
-    """Some milliseconds with 20 KB: ``benchmarks/keyless/turn_time.py`` says how many."""
-    with_much, with_half = (statistics.median(_seconds(size)) for size in (80_000, 40_000))
-    assert with_much < 3 * with_half
+def test_a_turn_with_twenty_kilobytes_of_output_takes_milliseconds() -> None:
+    """Four to eight times what counting the words of the output takes; eighteen is the line.
 
-
-def _seconds(size: int) -> list[float]:
-    """What each of sixty turns takes whose tool prints ``size`` characters."""
-    compress, state, seconds = RuleCompressor(), State.empty(), []
+    ``benchmarks/keyless/turn_time.py`` says how many milliseconds that is.
+    """
+    compress, state, turns, counts = RuleCompressor(), State.empty(), [], []
     for number in range(60):
         said, reply = TALK[number % len(TALK)]
-        output = LINE.replace("771", str(number)) * (size // len(LINE))
-        # Other words in every run: what was read once is known.
-        said = f"{said} That is for house {size + number}."
-        at = turn(said, reply, output, number=state.turn + 1)
+        output = LINE.replace("771", str(number)) * (20_000 // len(LINE))
+        at = turn(f"{said} That is for house {number}.", reply, output, number=state.turn + 1)
         start = time.process_time()
         proposal = compress(at, state, ())
-        seconds.append(time.process_time() - start)
+        turns.append(time.process_time() - start)
+        start = time.process_time()
+        Counter(re.findall(r"\w+", output.lower()))
+        counts.append(time.process_time() - start)
         state = commit(state, proposal, at).state
-    return seconds
+    assert statistics.median(turns) < 18 * statistics.median(counts)

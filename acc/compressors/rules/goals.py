@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.goal_cues import CANCELLED, COULD_YOU, DONE, GOALS, NEW_TOPIC, SMALL
@@ -114,13 +114,8 @@ def reached(said: Said, goals: Sequence[Item]) -> Item | None:
     """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
     if any(bars.search(said.words) for bars in (_UNDONE, FANCY, JOKE)) or is_hearsay(said.words):
         return None
-    own, odds = stems(said.words), acts(said.spoken)["done"]
-    about = [stems(str(getattr(goal, "text", ""))) for goal in goals]
-    ranked = sorted(((len(own & each), at) for at, each in enumerate(about)), reverse=True)
-    if not ranked or ranked[0][0] < 2 or (len(ranked) > 1 and ranked[1][0] == ranked[0][0]):
-        return None
-    shared, at = ranked[0]
-    return goals[at] if odds * shared / len(about[at]) >= REACHED else None
+    odds = max(acts(said.spoken)["done"], 1e-6)
+    return _clearest(stems(said.words), goals, lambda about: max(2, REACHED * about / odds))
 
 
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:
@@ -134,11 +129,24 @@ def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> It
     """
     loose = by_user or _TASK.search(words) is not None
     said = stems(DONE.sub(" ", around if loose else words))
+    return _clearest(said, goals, lambda about: 1 if loose else max(2, about / 2))
+
+
+def _clearest(
+    said: frozenset[str], goals: Sequence[Item], least: Callable[[int], float]
+) -> Item | None:
+    """The goal of whose words most are ``said``; None where it is not one alone.
+
+    Args:
+        said: Stems.
+        goals: Active goals.
+        least: How many of a goal's words have to be said, by how many it has.
+    """
     ranked: list[tuple[int, Item | None]] = [(0, None), (0, None)]
     for goal in goals:
         about = stems(str(getattr(goal, "text", "")))
         shared = len(said & about)
-        if shared >= (1 if loose else max(2, len(about) / 2)):
+        if shared >= least(len(about)):
             ranked.append((shared, goal))
     ranked.sort(key=lambda pair: -pair[0])
     return ranked[0][1] if ranked[0][0] > ranked[1][0] else None

@@ -104,8 +104,9 @@ DISCLAIMER = any_of(
 """Said right after (or within) a sentence, it takes the sentence back."""
 
 FEELING = re.compile(
-    r"\b" + one_of("worries, bothers, annoys, scares, puzzles, upsets, frightens, irritates, saddens")
-    + r" (?:me|us|him|her|them|every(?:one|body))\b",
+    r"^\W*(?:the|this|that|these|those|it|all|our|my|his|her|their)\b[^,;]*\b" + one_of(
+        "worries, bothers, annoys, scares, puzzles, upsets, frightens, irritates, saddens"
+    ) + r" (?:me|us|him|her|them|every(?:one|body))\W*$",
     re.I,
 )  # fmt: skip
 """What somebody feels about a thing; it orders nothing."""
