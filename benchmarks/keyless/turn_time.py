@@ -4,7 +4,8 @@
 
 FILE is whatever ``acc replay`` reads. To each turn a log of 20 KB is added, made of lines that the
 conversation's own tools printed. Shown are the median and the slowest turn but the first, which also
-reads the weights; and the median without the log.
+reads the weights; and the median without the log. Each is measured in a process of its own, because
+what was read once is known.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import argparse
 import statistics
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from itertools import cycle
+from multiprocessing import get_context
 from pathlib import Path
 
 from acc.controller import MemoryController
@@ -47,6 +50,14 @@ def times(turns: Sequence[Turn]) -> list[float]:
     return found[1:]
 
 
+def measured(path: Path, *, with_log: bool) -> list[float]:
+    """Milliseconds of each turn of a file."""
+    turns = read_conversation(path).turns
+    log = log_of(turns)
+    longer = [t.model_copy(update={"observations": (*t.observations, log)}) for t in turns]
+    return times(longer if with_log else turns)
+
+
 def main() -> None:
     """Print a row for each conversation."""
     parser = argparse.ArgumentParser(
@@ -55,15 +66,14 @@ def main() -> None:
     parser.add_argument("files", nargs="+", type=Path)
     print("| conversation | turns | median | slowest | median without the log |")
     print("|---|---|---|---|---|")
-    for path in parser.parse_args().files:
-        turns = read_conversation(path).turns
-        log = log_of(turns)
-        longer = [t.model_copy(update={"observations": (*t.observations, log)}) for t in turns]
-        some, own = times(longer), times(turns)
-        print(
-            f"| {path.stem} | {len(turns)} | {statistics.median(some):.1f} | {max(some):.1f} "
-            f"| {statistics.median(own):.1f} |"
-        )
+    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:
+        for path in parser.parse_args().files:
+            some = alone.submit(measured, path, with_log=True).result()
+            own = alone.submit(measured, path, with_log=False).result()
+            print(
+                f"| {path.stem} | {len(some) + 1} | {statistics.median(some):.1f} "
+                f"| {max(some):.1f} | {statistics.median(own):.1f} |"
+            )
 
 
 if __name__ == "__main__":

@@ -109,3 +109,48 @@ def test_a_goal_is_done_once_the_user_tells_of_what_was_wanted(
 ) -> None:
     state = after(turn(goal), turn(said))
     assert [item.done for item in state.goal_orientation] == [done]
+
+
+LOG = "Start a log of every decision with the time, for the meeting on Monday."
+
+
+def test_an_order_that_the_agent_takes_on_is_a_goal_until_it_is_met() -> None:
+    first = turn("Find out why the pumps trip.")
+    taken = turn(LOG, "The decision log is started, with times, until the meeting.")
+    assert any(goal.quote == LOG.rstrip(".") for goal in after(first, taken).goal_orientation)
+    met = turn(LOG, "Here is the decision log, with times.")
+    assert not any(goal.quote == LOG.rstrip(".") for goal in after(first, met).goal_orientation)
+    refused = turn(LOG, "I'll keep no log of decisions with the time, the board forbids it.")
+    assert not any(goal.quote == LOG.rstrip(".") for goal in after(first, refused).goal_orientation)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I should like, before I lay down my pen, reserves worth three months of running costs.",
+        "The pack for Lena (CFO) is due on 8 June, please plan backwards and get her part of it together.",
+    ],
+)
+def test_a_goal_is_not_cut_down_to_what_names_nothing(said: str) -> None:
+    assert proposed("goal_orientation", turn(said))[0].fields["text"] == said.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "If we had fewer machines we would have to close the evening shift, so enjoy the sixteen.",
+        "Set the machines of the sixteen against the old list for me.",
+    ],
+)
+def test_what_is_ordered_or_imagined_ends_no_goal(said: str) -> None:
+    goal = turn("I want all sixteen machines through their yearly check by June.")
+    assert [g.done for g in after(goal, turn(said)).goal_orientation] == [False]
+
+
+def test_the_end_of_a_rule_ends_no_goal_that_shares_a_word_with_it() -> None:
+    state = after(
+        turn("What I want is a piece in the Sunday supplement by the end of June."),
+        turn("Never post anything on Saturday or Sunday."),
+        turn("The weekend staff is hired, so scrap the Saturday and Sunday ban."),
+    )
+    assert len(state.goal_orientation) == 1

@@ -22,7 +22,7 @@ of cues decide. Each slot has one function below.
     entities.py       things and people
     values.py         amounts, dates, numbers, and what they are the value of
     facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
-    revisions.py      which facts a sentence overtakes: trees.py, revisions.npz
+    revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
     replies.py        what agents offer, and what they only tell of
     domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
                       and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
@@ -48,6 +48,7 @@ from acc.compressors.rules.goals import (
     is_cancelling,
     is_done,
     is_goal,
+    is_promised,
     reached,
 )
 from acc.compressors.rules.lifting import clearest
@@ -130,10 +131,11 @@ def _goals_over(reading: Reading, room: Room) -> None:
         goal = _done(said, around, own, room.open("goal_orientation"))
         if goal is not None:
             room.update("goal_orientation", goal, [said.ref], done=True)
-    for said in reading.user:
-        goal = clearest(said.words, room.open("goal_orientation")) if is_cancelling(said) else None
-        if goal is not None:
-            room.retire(goal, said.ref, said.text)
+    for said in filter(is_cancelling, reading.user):
+        goals = room.open("goal_orientation")
+        meant = clearest(said.words, [*goals, *reading.rules])
+        if meant is not None and meant in goals:
+            room.retire(meant, said.ref, said.text)
 
 
 def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | None:
@@ -145,7 +147,8 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
     """What the user wants achieved, unless it is a rule or stands already."""
     first = not room.open("goal_orientation")
     for said in reading.user:
-        if not is_goal(said, first) or makes_rule(said, ruled[said]):
+        wanted = is_goal(said, first) or is_promised(said, reading.agent)
+        if not wanted or makes_rule(said, ruled[said]):
             continue
         if not any(is_same(said.text, goal) for goal in room.open("goal_orientation")):
             text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)

@@ -74,7 +74,7 @@ DONE = any_of(
         """done, closed, completed?, finished, sorted, delivered, wrapped up, ticked off,
         accomplished, settled, off the list, fully \\w+ed"""
     ),
-    r"^\W*(?:all )?(?:done|completed?|finished|closed|set)\b",
+    r"^\W*(?:all )?(?:(?:done|completed|finished|closed)\b|(?:complete|set)(?=\W*$|[,.;:!]))",
     r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
     r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
 )
@@ -84,6 +84,14 @@ CANCELLED = any_of(
     r"\bno longer (?:needed|necessary|wanted)\b",
 )
 """Says that something is not to be achieved any more."""
+
+PROMISED = any_of(
+    r"\b(?:I'll|I will|I shall|we'll|we will|we shall) (?:keep|also |then |now )?",
+    r"\b(?:I|we) keep\b|\b(?:I'm|we're|I am|we are) (?:going|working|keeping|on)\b",
+    r"\b(?:is|are) (?:started|begun|under ?way|running)\b|\bgoes on until\b|\bas we go\b",
+    r"\bwill be (?:ready|done|finished|with you|there|on|in|out)\b|\bto be (?:ready|done|finished)\b",
+)  # fmt: skip
+"""Says that the agent has taken on what it was asked for, and not yet done it."""
 
 NEW_TOPIC = any_of(
     r"^\W*(?:new|next|another|different) " + one_of(

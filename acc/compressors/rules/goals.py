@@ -6,7 +6,15 @@ import re
 from collections.abc import Callable, Sequence
 
 from acc.compressors.rules.acts import acts
-from acc.compressors.rules.goal_cues import CANCELLED, COULD_YOU, DONE, GOALS, NEW_TOPIC, SMALL
+from acc.compressors.rules.goal_cues import (
+    CANCELLED,
+    COULD_YOU,
+    DONE,
+    GOALS,
+    NEW_TOPIC,
+    PROMISED,
+    SMALL,
+)
 from acc.compressors.rules.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question, is_told
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.words import one_of
@@ -74,6 +82,38 @@ def is_goal(said: Said, first: bool = False) -> bool:
     return odds["goal"] >= (PETTY if SMALL.search(said.words) else SURE)
 
 
+ORDERED = 0.5
+"""Probability from which a sentence asks for something, whether of the turn or beyond it."""
+
+NAMED = 4
+"""Stems that an order has at the least which says what is ordered."""
+
+TAKEN_ON = 0.25
+"""Share of an order's words with which the agent's answer takes it on."""
+
+
+def is_promised(said: Said, agent: Sequence[Said]) -> bool:
+    """Whether the user orders what the agent, answering, says it has yet to finish.
+
+    "Start a log of every decision." "The decision log is started." What is done at once is over
+    with the turn, and no goal.
+    """
+    odds, own = acts(said.spoken), stems(said.words)
+    if odds["ask"] + odds["goal"] < ORDERED or said.asks or is_told(said.words):
+        return False
+    if len(own) < NAMED:
+        return False
+    return any(
+        PROMISED.search(answer.words)
+        and not _REFUSING.search(answer.words)
+        and len(stems(answer.words) & own) >= max(2, TAKEN_ON * len(own))
+        for answer in agent
+    )
+
+
+_REFUSING = re.compile(r"n't\b|\b(?:not|no|nothing|none|never)\b", re.I)
+
+
 def _is_cued(said: Said) -> bool:
     words = said.words
     if is_question(words, said.asks) and not re.match(COULD_YOU, words, re.I):
@@ -97,6 +137,8 @@ ACHIEVED = 0.5
 
 def is_done(said: Said, by_user: bool) -> bool:
     """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
+    if FANCY.search(said.words) or JOKE.search(said.words):
+        return False
     if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
         return True
     found = DONE.search(said.words)

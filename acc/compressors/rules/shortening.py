@@ -11,7 +11,7 @@ from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.sentences import plain, tidy
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.words import one_of
-from acc.wording import marks, same_polarity
+from acc.wording import marks, same_polarity, stems
 
 BINDS = 0.3
 """Probability from which a part of a rule is taken to bind by itself."""
@@ -83,21 +83,30 @@ def shortened_goal(goal: str) -> str:
     joints = [0, *(match.start() for match in _JOINT.finditer(goal)), len(goal)]
     parts = [goal[start:end] for start, end in pairwise(joints)]
     wants = [i for i, part in enumerate(parts) if not _DEADLINE.match(part)] or range(len(parts))
-    main = max(wants, key=lambda index: _asks(parts[index]))
+    main = max(wants, key=lambda index: _asks_alone(parts[index]))
     kept = [p for i, p in enumerate(parts) if i == main or _DEADLINE.match(p)]
     short = tidy("".join(kept).strip(" ,;-–—"))
-    return short if len(short.split()) > LEAST else goal
+    names_it = len(stems(parts[main])) >= NAMED and _asks(parts[main]) >= _asks(goal) / 2
+    return short if names_it and len(short.split()) > LEAST else goal
 
 
 LEAST = 3
 """Words of a shortened rule at the least."""
 
+NAMED = 2
+"""Stems that say what is wanted, at the least: "I should like" does not."""
+
 
 def _asks(part: str) -> float:
-    """How surely a part says what is wanted; one that points back to another part does not."""
-    words = plain(part.strip(" ,;-–—()"))
-    odds = acts(Spoken(words))
-    return (odds["goal"] + odds["ask"]) * (0.3 if _POINTS_BACK.search(words) else 1.0)
+    """How surely a part says what is wanted."""
+    odds = acts(Spoken(plain(part.strip(" ,;-–—()"))))
+    return odds["goal"] + odds["ask"]
+
+
+def _asks_alone(part: str) -> float:
+    """The same; a part that points back to another does not say it alone."""
+    pointing = _POINTS_BACK.search(plain(part.strip(" ,;-–—()")))
+    return _asks(part) * (0.3 if pointing else 1.0)
 
 
 _POINTS_BACK = re.compile(

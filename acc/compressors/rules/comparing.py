@@ -1,0 +1,158 @@
+"""How a sentence compares with a fact that is held: whether it may tell another value of the same."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.reading import Said
+from acc.compressors.rules.values import VALUES, Value, values_in
+from acc.compressors.rules.words import one_of
+from acc.items import Relation
+from acc.wording import stems
+
+REVISED = re.compile(
+    r"\b" + one_of(
+        """now, new, no longer, instead, corrected, correction, revised, updated, changed, moved,
+        moves, rescheduled, pushed, brought forward, postponed, late, early, up to, down to, after
+        all, from here, as of, from today, takes over, took over, replaces, replaced, swapped,
+        switched, not, isn't, becomes, became, went, rose, fell, dropped, drops, grew, latest,
+        actually, recount, recounted, recalculated, final, finally, turned out"""
+    ),
+    re.I,
+)  # fmt: skip
+"""Says that a value is another than before."""
+
+_SLOT_WORDS = stems(" ".join(kind for kind, _ in VALUES) + " value count time notes is has due id")
+"""Stems of predicates that only name a kind of value."""
+
+HEAD = 5
+"""Letters in which two words have to agree to be the same: "weigh" and "weight"."""
+
+
+class Telling(NamedTuple):
+    """A sentence that may give another value.
+
+    Attributes:
+        said: The sentence.
+        asked: Stems of the user's message.
+        is_user: Whether the user says it.
+        revises: Whether the user's message says that something changed.
+    """
+
+    said: Said
+    asked: frozenset[str]
+    is_user: bool
+    revises: bool
+
+
+def compared(
+    telling: Telling, held: Sequence[Relation], turn: int, known: Mapping[str, int]
+) -> Iterator[tuple[Relation, tuple[float, ...]]]:
+    """The relations that a sentence may give another value for, each with the figures of the pair."""
+    words = telling.said.words
+    itself = stems(words)
+    near = itself | stems(telling.said.before)
+    for relation in held:
+        whole = stems(relation.words)
+        shared = whole & (near | telling.asked)
+        if not _differs(relation, words) or not (shared or _is_near(relation, words)):
+            continue
+        own = _own(relation)
+        heads = {stem[:HEAD] for stem in itself}
+        alike = sum(stem in itself or stem[:HEAD] in heads for stem in own)
+        yield relation, (
+            len(own & itself) / len(own), len(own & near) / len(own),
+            len(own & (near | telling.asked)) / len(own), alike / len(own),
+            len(whole & itself) / len(whole), len(whole & (itself | telling.asked)) / len(whole),
+            len(whole & itself) / (len(itself) or 1), len(own & itself),
+            max((1 / known[stem] for stem in shared), default=0.0),
+            max((1 / known[stem] for stem in whole & itself), default=0.0),
+            bool(REVISED.search(words)), telling.revises, telling.is_user,
+            turn - relation.touched, relation.status == "observed", len(itself), len(whole),
+            *_other_value(relation, words),
+        )  # fmt: skip
+
+
+def _own(relation: Relation) -> frozenset[str]:
+    """The words by which a fact is known."""
+    known = stems(f"{relation.subject} {relation.predicate}") - _SLOT_WORDS
+    return known or stems(relation.subject) or stems(relation.words)
+
+
+_KINDS = tuple(kind for kind, _ in VALUES)
+
+
+def _other_value(relation: Relation, words: str) -> tuple[float, ...]:
+    """How the values of a sentence compare with the fact's own."""
+    old, new = _values_of(relation), values_in(words)
+    like = [(n, o) for o in old for n in new if _may_replace(n, o)]
+    of_kind = any(n.kind == o.kind for n in new for o in old)
+    shapes = any(_shape(n.text) == _shape(o.text) for n, o in like)
+    apart = min((_apart(n.text, o.text) for n, o in like), default=9.0)
+    kind = _KINDS.index(old[0].kind) if old else -1.0
+    first = bool(old) and any(o == old[0] for _, o in like)
+    return (
+        bool(like), of_kind, shapes, apart, kind, first, len(old), len(new),
+        _other_person(f"{relation.subject} {relation.object}", words),
+    )  # fmt: skip
+
+
+def _values_of(relation: Relation) -> list[Value]:
+    return list(values_in(relation.object)) or list(values_in(relation.subject))
+
+
+def _shape(text: str) -> str:
+    return re.sub(r"\d", "9", re.sub(r"[A-Za-z]", "a", text))
+
+
+def _apart(one: str, other: str) -> float:
+    """How far two figures are apart, as the logarithm of their ratio; 9 where that is not known."""
+    a, b = (float(d.replace(",", "")) if (d := _figure(text)) else 0.0 for text in (one, other))
+    return min(9.0, abs(math.log(a / b))) if a and b else 9.0
+
+
+def _figure(text: str) -> str:
+    found = re.search(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
+    return found.group() if found else ""
+
+
+def _differs(relation: Relation, words: str) -> bool:
+    """Whether the sentence gives a value of the fact's kind, or a person, and not the fact's own."""
+    old, new = _values_of(relation), values_in(words)
+    if {value.text for value in old} & {value.text for value in new}:
+        return False
+    if any(n.kind == o.kind for n in new for o in old):
+        return True
+    return _other_person(f"{relation.subject} {relation.object}", words)
+
+
+NEAR = 1.1
+"""Logarithm of the ratio up to which two figures may be of the same thing: a third to three times."""
+
+
+def _is_near(relation: Relation, words: str) -> bool:
+    """Whether the sentence has a figure like the fact's own, and not far from it."""
+    old, new = _values_of(relation)[:1], values_in(words)
+    return any(_may_replace(n, o) and _apart(n.text, o.text) <= NEAR for o in old for n in new)
+
+
+def _may_replace(new: Value, old: Value) -> bool:
+    return new.kind == old.kind and _unit(new) == _unit(old)
+
+
+def _other_person(fact: str, words: str) -> bool:
+    before, now = _people(fact), _people(words)
+    return bool(before) and bool(now) and not before & now
+
+
+def _people(words: str) -> frozenset[str]:
+    named = (n.name for n in named_in(f"so {words}") if n.type in PROPER)
+    return frozenset(name for name in named if len(name.split()) > 1)
+
+
+def _unit(value: Value) -> str:
+    return re.sub(r"[\d.,:\s]+", "", value.text).lower().rstrip("s")
