@@ -86,7 +86,7 @@ CANCELLED = any_of(
 """Says that something is not to be achieved any more."""
 
 PROMISED = any_of(
-    r"\b(?:I'll|I will|I shall|we'll|we will|we shall) (?:keep|also |then |now )?",
+    r"\b(?:I'll|I will|I shall|we'll|we will|we shall)\b",
     r"\b(?:I|we) keep\b|\b(?:I'm|we're|I am|we are) (?:going|working|keeping|on)\b",
     r"\b(?:is|are) (?:started|begun|under ?way|running)\b|\bgoes on until\b|\bas we go\b",
     r"\bwill be (?:ready|done|finished|with you|there|on|in|out)\b|\bto be (?:ready|done|finished)\b",
