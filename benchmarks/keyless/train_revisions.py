@@ -36,16 +36,22 @@ ROOM = 1600
 
 
 class Case(NamedTuple):
-    """A sentence and a held fact; ``item`` names the fact, the turn and the conversation."""
+    """A sentence and a held fact; ``item`` names the fact, the turn and the conversation.
+
+    ``is_dense`` where the conversation was written to be dense with changes.
+    """
 
     source: str
     item: tuple[str, int, str]
     row: NDArray[np.float64]
     overtaken: bool
     is_true: bool
+    is_dense: bool
 
 
-def of_turn(scenario: Scenario, matcher: Matcher, reading: Reading) -> Iterator[Case]:
+def of_turn(
+    scenario: Scenario, matcher: Matcher, reading: Reading, is_dense: bool
+) -> Iterator[Case]:
     """Every sentence of a turn beside every fact that it may overtake."""
     turn = reading.state.turn + 1
     over = {fact.id for fact in scenario.truth.facts if fact.superseded == turn}
@@ -55,16 +61,12 @@ def of_turn(scenario: Scenario, matcher: Matcher, reading: Reading) -> Iterator[
         for telling in tellings(reading)
     }
     found = paired(reading, reading.relations)
-    rows = rows_of(found, often=is_dense(scenario.id)) if found else ()
+    rows = rows_of(found, often=is_dense) if found else ()
     for (telling, relation, _), row in zip(found, rows, strict=True):
         is_over = bool(matcher.found(relation.words).entries & over)
         overtaken = is_over and (says[telling] or not any(says.values()))
-        yield Case(scenario.id, (scenario.id, turn, relation.id), row, overtaken, is_over)
-
-
-def is_dense(name: str) -> bool:
-    """Whether a conversation was written to be dense with changes."""
-    return (UPDATES / f"{name}.json").exists()
+        item = (scenario.id, turn, relation.id)
+        yield Case(scenario.id, item, row, overtaken, is_over, is_dense)
 
 
 def every_case() -> Iterator[Case]:
@@ -73,7 +75,7 @@ def every_case() -> Iterator[Case]:
         scenario = read_scenario(str(path))
         matcher = Matcher(scenario.truth)
         for reading in readings(scenario, ROOM):
-            yield from of_turn(scenario, matcher, reading)
+            yield from of_turn(scenario, matcher, reading, path.parent == UPDATES)
 
 
 def model_of(found: Sequence[Case]) -> Trees:
@@ -86,8 +88,8 @@ def main() -> None:
     """Print precision and recall of the facts overtaken; write the weights if asked to."""
     writes = asked_to_write(__doc__)
     every = list(every_case())
-    dense = [case for case in every if is_dense(case.source)]
-    found = [case for case in every if not is_dense(case.source)]
+    dense = [case for case in every if case.is_dense]
+    found = [case for case in every if not case.is_dense]
     odds: dict[tuple[str, int, str], float] = {}
     for out in folds((case.source for case in found), FOLDS):
         model = model_of([*dense, *(case for case in found if case.source not in out)])

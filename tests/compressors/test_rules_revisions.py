@@ -1,60 +1,53 @@
-"""Which facts a sentence overtakes though they are not keyed alike, and which facts are needed."""
+"""Facts that a later sentence overtakes, though it is keyed otherwise."""
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from speaking import HOSTILE, after, turn
+import numpy as np
+from speaking import State, turn
 
-from acc.compressors.rules.needed import Told, needed
+from acc.compressors.rules.reading import Reading, read
+from acc.compressors.rules.revisions import Pair, paired, revised, rows_of
+from acc.items import Relation
 
-OVERTAKEN = [
-    ("The license covers 640 users.", "Correction: the license covers 720 users now.", "640"),
-    (
-        "The change ticket is CHG-20714.",
-        "They binned the first one, the change ticket is CHG-20988 now.",
-        "CHG-20714",
-    ),
-    (
-        "The budget deficit is £6,240.",
-        "After the second pass the budget deficit stands at £1,875.",
-        "6,240",
-    ),
-    (
-        "The board meets on 24 March.",
-        "The board meeting moves, they meet on 31 March now.",
-        "24 March",
-    ),
-]
-BESIDE = [
-    ("The board meets on 24 March.", "The audit starts on 31 March.", "24 March"),
-    ("The change ticket is CHG-20714.", "The incident ticket is INC-40713.", "CHG-20714"),
-    ("The budget deficit is £6,240.", "The scaffold costs £1,875.", "6,240"),
-]
+LOAN = Relation(
+    id="r1", subject="Harlow loan", predicate="amount", object="£4,200.00", status="observed"
+)
+RENT = Relation(id="r2", subject="rent", predicate="amount", object="£950", status="observed")
 
 
-def _told(first: str, then: str) -> str:
-    return " | ".join(f"{r.words}" for r in after(turn(first), turn(then)).relational_map)
+def told(agent: str, said: str = "Has anything come in?") -> Reading:
+    return read(turn(said, agent, number=2), State.empty(), ())
 
 
-@pytest.mark.parametrize(("first", "then", "value"), OVERTAKEN)
-def test_a_later_value_takes_the_place_of_the_old_one(first: str, then: str, value: str) -> None:
-    assert value in _told(first, "Thanks.")
-    assert value not in _told(first, then)
+def pairs(agent: str, *held: Relation) -> list[Pair]:
+    return paired(told(agent), held)
 
 
-@pytest.mark.parametrize(("first", "then", "value"), BESIDE)
-def test_the_value_of_another_thing_stands_beside_it(first: str, then: str, value: str) -> None:
-    assert value in _told(first, then)
+def test_a_new_value_of_the_same_thing_overtakes_the_old_one() -> None:
+    reading = told("The new Harlow loan amount is now £3,900.00.", "Did the Harlow loan change?")
+    assert list(revised(reading, [LOAN, RENT])) == [LOAN]
 
 
-def test_a_reference_is_needed_more_than_a_remark() -> None:
-    reference = needed(Told("case", "id", "INC-40713", "observed", 2))
-    remark = needed(Told("everybody", "was", "rather pleased with it", "observed", 1))
-    assert reference > 2 * remark
+def test_a_figure_alone_stands_beside_the_fact_that_it_is_like_and_near() -> None:
+    assert [p.relation for p in pairs("£3,900.00 as of today.", LOAN, RENT)] == [LOAN]
+    assert pairs("£39 as of today.", LOAN, RENT) == []
+    assert pairs("3,900 letters as of today.", LOAN, RENT) == []
 
 
-@given(HOSTILE, HOSTILE, HOSTILE, st.integers(0, 9))
-def test_what_is_needed_has_a_probability(one: str, other: str, third: str, sources: int) -> None:
-    assert 0 <= needed(Told(one, other, third, "stated", sources)) <= 1
+def test_a_fact_whose_value_is_told_again_is_not_overtaken() -> None:
+    assert pairs("The Harlow loan is still £4,200.00, the rent £950.", LOAN, RENT) == []
+
+
+def test_nothing_is_overtaken_where_nothing_is_held() -> None:
+    assert list(revised(told("The Harlow loan is £3,900.00."), [])) == []
+
+
+def test_a_pair_is_set_beside_the_others_of_its_sentence() -> None:
+    found = pairs("The Harlow loan is £3,900.00, and for the rent it is £800.", LOAN, RENT)
+    rows = rows_of(found)
+    assert len(found) == 2
+    own, beside = len(found[0].figures), rows[:, len(found[0].figures) :]
+    assert np.array_equal(rows[:, :own], np.array([p.figures for p in found], dtype=float))
+    likeness = rows[:, 2]  # the first of the figures that are set beside one another
+    assert np.allclose(beside[:, 0], likeness - likeness[::-1])
+    assert [row[-1] for row in rows_of(found, often=True)] == [1.0, 1.0]

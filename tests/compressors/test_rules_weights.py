@@ -16,6 +16,7 @@ from test_rules_ending import CHANGES, LIFTS
 from test_rules_standing import LOOK_ALIKES, STANDING
 
 from acc.compressors.rules.linear import Linear
+from acc.compressors.rules.sentences import sentences
 from acc.compressors.rules.worth import WEIGHTS
 
 KEYLESS = Path(__file__).parents[2] / "benchmarks" / "keyless"
@@ -35,6 +36,10 @@ def _trained_on() -> Iterator[str]:
     for path in sorted((KEYLESS / "labels").glob("*.json")):
         labels = json.loads(path.read_text(encoding="utf-8"))
         yield from (words for parts in labels["parts"].values() for words, _ in parts)
+    for path in sorted((KEYLESS / "scenarios" / "updates").glob("*.json")):
+        turns = json.loads(path.read_text(encoding="utf-8"))["turns"]
+        said = (turn[speaker] for turn in turns for speaker in ("user", "assistant"))
+        yield from (sentence.text for text in said for sentence in sentences(text, 200))
 
 
 def test_no_sentence_of_the_tests_is_one_of_the_training() -> None:

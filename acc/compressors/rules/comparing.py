@@ -56,13 +56,13 @@ def compared(
     words = telling.said.words
     itself = stems(words)
     near = itself | stems(telling.said.before)
+    heads = {stem[:HEAD] for stem in itself}
     for relation in held:
         whole = stems(relation.words)
         shared = whole & (near | telling.asked)
-        if not _differs(relation, words) or not (shared or _is_near(relation, words)):
+        if not (shared or _is_near(relation, words)) or not _differs(relation, words):
             continue
         own = _own(relation)
-        heads = {stem[:HEAD] for stem in itself}
         alike = sum(stem in itself or stem[:HEAD] in heads for stem in own)
         yield relation, (
             len(own & itself) / len(own), len(own & near) / len(own),

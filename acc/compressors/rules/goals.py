@@ -149,7 +149,7 @@ def is_done(said: Said, by_user: bool) -> bool:
 
 
 REACHED = 0.04
-"""The same, times the share of a goal's words that the sentence has: "the rota is on the wall"."""
+"""Probability of the same, times the share of a goal's words that are said, from which the goal is done."""
 
 
 def reached(said: Said, goals: Sequence[Item]) -> Item | None:
