@@ -9,7 +9,6 @@ from acc.commit import commit
 from acc.compressors.rules import RuleCompressor
 from acc.compressors.rules.listings import LOOKED_AT
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.shortening import shortened, shortened_goal
 from acc.compressors.rules.valuing import value
 from acc.policy import Policy
 from acc.tokens import utf8_quarter
@@ -75,18 +74,6 @@ def test_a_line_that_identifies_is_told_unasked_and_prose_is_not() -> None:
     listing = "workspace no.: M-2291\nnotice date: 4 May 2026\nmood: cheerful\nuptime: 12 d"
     found = {(key, what) for _, key, what in facts(turn("Thanks, that will do.", tool=listing))}
     assert found == {("workspace no.", "M-2291"), ("notice date", "4 May 2026")}
-
-
-def test_of_a_rule_the_reason_before_it_goes_and_what_it_is_about_stays() -> None:
-    short = shortened("The printer was slow all week, never print more than 20 pages a job")
-    assert short == "never print more than 20 pages a job"
-    named = "Ravi has an allergy, never order anything with nuts for the office"
-    assert shortened(named) == named
-
-
-def test_of_a_goal_its_reason_goes_and_its_deadline_stays() -> None:
-    goal = "I want the hall repainted, for the old colour was a mistake, by the end of May"
-    assert shortened_goal(goal) == "I want the hall repainted, by the end of May"
 
 
 def test_a_step_that_is_announced_is_not_traced_as_well() -> None:

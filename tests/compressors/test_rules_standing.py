@@ -241,3 +241,36 @@ def test_a_rule_beyond_the_places_is_noted_and_not_proposed() -> None:
 def test_a_rule_without_a_verb_is_not_joined_to_the_one_before_it() -> None:
     quotes = [item.fields["quote"] for item in rules("Read-only on every host. All times in UTC.")]
     assert quotes == ["Read-only on every host.", "All times in UTC."]
+
+
+@pytest.mark.parametrize(
+    ("said", "binds"),
+    [
+        (
+            "The lift has been groaning all week, so nobody rides it with furniture till the engineer's been.",
+            "nobody rides it with furniture",
+        ),
+        (
+            "The council is on our backs about the noise again, so nothing gets unloaded in the yard after nine.",
+            "nothing gets unloaded in the yard after nine",
+        ),
+        (
+            "Let the twins sleep, no knocking before eight, third bad night in a row.",
+            "no knocking before eight",
+        ),
+    ],
+)
+def test_reasons_and_asides_do_not_hide_what_a_part_forbids(said: str, binds: str) -> None:
+    (rule,) = rules(said)
+    assert binds in rule.fields["text"]
+
+
+def test_a_law_that_is_laughed_at_is_none() -> None:
+    assert rules("Nobody talks to me before my second tea, new law, ha.") == []
+
+
+def test_a_place_that_a_rule_points_to_is_named() -> None:
+    (rule,) = rules(
+        "Bergen Quay is old timber and it creaks. Two tonnes there and not a kilo more."
+    )
+    assert rule.fields["text"] == "Bergen Quay: Two tonnes there and not a kilo more"

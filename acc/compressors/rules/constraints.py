@@ -57,11 +57,17 @@ _TAIL = re.compile(
     ) + r"(?:\W+[\w'/%.:-]+){1,3}\W*$",
     re.I,
 )  # fmt: skip
+_NOT_EVEN = re.compile(
+    r"^\W*(?:always|every time|no exceptions?|(?:and )?(?:not (?:even )?|nor )"
+    r"(?:for|if|when|by|to|with|in|on|at|from|the|an?)\b[^.!?;]{1,60})\W*$",
+    re.I,
+)
+"""Goes on with a prohibition: "Not for the Pope, not if he has a ticket"."""
 
 
 def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
     """Join a few words without a verb to the rule said right before them: "In full, every time."."""
-    if not _TAIL.match(words):
+    if not (_TAIL.match(words) or _NOT_EVEN.match(words)):
         return False
     for item in room.new():
         quote = f"{item.fields.get('quote')} {words}"

@@ -90,7 +90,7 @@ FANCY = any_of(
     r"\bmaybe (?:we|you|they) should\b",
 )  # fmt: skip
 JOKE = any_of(
-    r"\bha(?:ha)+h?\b|\b(?:lol|lmao|rofl)\b|[😂🤣😜😉]|;-?\)",
+    r"\bha(?:ha)+h?\b|,\s+ha\W*$|\b(?:lol|lmao|rofl)\b|[😂🤣😜😉]|;-?\)",
     r"^\W*oh,? (?:brilliant|great|lovely|wonderful|fantastic|sure|joy)\b|\*\w+\*|🙄",
     r"\b(?:just |only |am |I'm )(?:kidding|joking|teasing|messing)\b|\bjk\b|\bfor a laugh\b",
 )

@@ -42,7 +42,11 @@ _CLOSERS = re.compile(
     r"[ .!?…,;])++\Z",
     re.I,
 )
-_JOINTS = re.compile(r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)\s+", re.I)
+_JOINTS = re.compile(
+    r"(?:,\s+(?:and|but|also|plus)|\s+and also|,\s+and please)"
+    r"(?:\s+that(?=\s+(?:the|no|any|all|each|every|my|our|your|nothing|nobody)\b))?\s+",
+    re.I,
+)
 _BACKWARD = re.compile(
     r"\b(?:its?|them|they|their|that|those|this|these|him|his|her|ones?|else)\b", re.I
 )

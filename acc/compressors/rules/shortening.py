@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 from acc.compressors.rules.acts import acts
@@ -26,7 +27,7 @@ _CONDITION = re.compile(
     re.I,
 )  # fmt: skip
 _REASON = re.compile(
-    r"\s+(?:because|since|as (?=(?:I|we|they|he|she|it|the)\b)|so that)\b.*$|"
+    r"\s+(?:because|since|(?<=, )as (?=(?:I|we|they|he|she|it|the)\b)|so that)\b[^:]*$|"
     r",\s+for\s+(?=(?:[\w']+\s){1,6}?" + one_of(
         "is, are, was, were, has, have, had, will, would, cannot, can, does, did, do"
     ) + r"\b).*$",
@@ -50,23 +51,69 @@ def shortened(rule: str) -> str:
     binding = [index for index, part in enumerate(parts) if _binds(part)]
     if not binding:
         return rule
+    ends = _listed_after(parts, _main_after(parts, binding[-1]))
     opens = binding[0] if _stands_alone(parts[binding[0]], "".join(parts[: binding[0]])) else 0
-    kept = tidy("".join(parts[opens : binding[-1] + 1]).lstrip(" ,;-–—"))
+    kept = tidy("".join(parts[opens : ends + 1]).lstrip(" ,;-–—"))
     enough = len(kept.split()) >= LEAST and same_polarity(kept, rule)
     return kept if enough else rule
+
+
+def _main_after(parts: Sequence[str], last: int) -> int:
+    """The last part that is needed: where up to ``last`` there are only conditions, what they are conditions of."""
+    if all(map(_only_opens, parts[: last + 1])):
+        return next((i for i in range(last + 1, len(parts)) if not _only_opens(parts[i])), last)
+    return last
+
+
+def _listed_after(parts: Sequence[str], last: int) -> int:
+    """The last part that goes on with what stands in part ``last``: "..., bed, time", "..., then the owner"."""
+    while last + 1 < len(parts) and _NEXT.match(parts[last + 1]):
+        last += 1
+    return last
+
+
+_NEXT = re.compile(r"^,\s+(?:then\b|(?:[\w'’-]+(?: [\w'’-]+)?|and [\w'’-]+)$)", re.I)
+
+
+def _only_opens(part: str) -> bool:
+    """Whether a part says when or for whom, and not what: "When you write to Ireland"."""
+    words = part.strip(" ,;-–—()")
+    if _SUBORDINATE.match(words):
+        return True
+    opens = _CONDITION.match(words) is not None and not quantities(words)
+    return opens and (len(words.split()) <= PHRASE or not _is_rule(words))
+
+
+PHRASE = 3
+"""Words of "in internal notes", which are no rule however they sound."""
+
+_SUBORDINATE = re.compile(
+    r"^(?:and |or |but |so )?" + one_of(
+        """until, till, unless, if, when, whenever, while, before, after, as long as, as soon as, once,
+        where, wherever, every time, in case, for any\\w*, for every\\w*, for each, for all, for whatever,
+        should (?:the|an?|any|it|he|she|they|we|you|I|there)"""
+    ) + r"\b(?=(?: [\w'’-]+){2})|^(?:(?:and|but) )?only then$",
+    re.I,
+)  # fmt: skip
 
 
 def _stands_alone(part: str, before: str) -> bool:
     """Whether a part needs nothing of what was said before it to be understood."""
     opening = " ".join(tidy(part.strip(" ,;-–—()")).split()[:3])
     goes_on = _GOES_ON.match(opening) or _POINTS_BACK.search(opening)
-    return not goes_on and not named_in(f"so {before}")
+    return not goes_on and not _WHOEVER.match(before) and not named_in(f"so {before}")
+
+
+_WHOEVER = re.compile(r"^\W*(?:who|what|which)(?:so)?(?:ever)?\b", re.I)
+"""Opens a clause that is the subject of the next: "Who builds the alarm, writes its runbook"."""
 
 
 _GOES_ON = re.compile(
     one_of(
         """and, but, or, nor, which, who, until, till, unless, except, if, when, while, before, after, once,
-        as, including, apart, plus, even, to, with, without, in, on, at, by, for, from"""
+        as, including, apart, plus, even, to, with, without, in, on, at, by, for, from, then, e\\.g, i\\.e,
+        namely, such as, meaning,
+        (?:not|never) (?:why|what|who|how|when|where|to|by|in|on|at|with|for|from|the|as)"""
     ),
     re.I,
 )
@@ -116,6 +163,10 @@ _POINTS_BACK = re.compile(
 
 def _binds(part: str) -> bool:
     words = part.strip(" ,;-–—()")
-    if _CONDITION.match(words) or quantities(words) or marks(words):
+    if _SUBORDINATE.match(words) or _CONDITION.match(words) or quantities(words) or marks(words):
         return True
+    return _is_rule(words)
+
+
+def _is_rule(words: str) -> bool:
     return acts(Spoken(plain(words)))["rule"] >= BINDS

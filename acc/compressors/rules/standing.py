@@ -11,7 +11,7 @@ from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import PROPER, named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
-from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, is_hearsay, is_question
+from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, JOKE, is_hearsay, is_question
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.sentences import clauses, plain, tidy
 from acc.compressors.rules.shortening import shortened
@@ -27,6 +27,14 @@ _PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
 _PERSON = re.compile(r"\b(?:him|his|her|he|she|them|they)\b", re.I)
 
 
+_THERE = re.compile(
+    r"(?<!\bin )(?<!\bout )(?<!\bover )(?<!\bup )\bthere\b(?!'| "
+    + one_of("is, are, was, were, will, has, have, must, should, can, may")
+    + ")",
+    re.I,
+)
+
+
 class Rule(NamedTuple):
     """A standing rule: what it says, its kind, and the verbatim words that made it."""
 
@@ -35,7 +43,7 @@ class Rule(NamedTuple):
     quote: str
 
 
-SURE = 0.65
+SURE = 0.7
 """Probability from which a clause makes a rule."""
 
 CERTAIN = 0.8
@@ -48,10 +56,26 @@ _PLAIN = re.compile(
     r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
         r"""don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
         whenever, under no circumstances, no(?!\x2c), could you always, can you always,
-        let's (?:not|keep|leave|stay|hold|only|never|always)"""
+        let's (?:not|keep|leave|stay|hold|only|never|always),
+        (?:[\w-]+ ){0,2}(?:freeze|embargo|moratorium|blackout|curfew|lockdown) (?:until|till|from|on|for)"""
     ) + ")",
     re.I,
 )  # fmt: skip
+
+ASKED = 0.3
+"""Probability of a goal or an order from which a clause is not looked at part by part."""
+
+AGAIN = 0.2
+"""The same for a clause that is said to hold from then on."""
+
+_EVER = re.compile(
+    r"^\W*" + one_of(
+        """always, every time, each time, every single time, no exceptions?, without exceptions?,
+        from now on, from here on, until further notice"""
+    ) + r"\W*$",
+    re.I,
+)  # fmt: skip
+"""Says of the sentence before it that it holds from then on: "Always."."""
 
 MOVING, CHANGES = 0.65, 0.35
 """Probability of a rule or a change of one, and of a change alone, from which a clause makes a rule
@@ -80,6 +104,10 @@ def rule_of(spoken: Spoken) -> Rule | None:
         # What follows a comma may state a fact; the order before it is one all the same.
         order = spoken.plain._replace(words=words.split(",")[0])
         sure, least = max(sure, acts(order)["rule"]), PLAINLY
+    elif sure >= PLAINLY and odds["goal"] + odds["ask"] < ASKED and not JOKE.search(words):
+        sure = max(sure, _in_a_part(words))
+    if _EVER.match(plain(spoken.after)):
+        least = min(least, AGAIN)
     changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
     if sure < least and not changes:
         return None
@@ -90,6 +118,16 @@ def rule_of(spoken: Spoken) -> Rule | None:
     if is_hearsay(words) and odds["rule"] < CERTAIN:
         return None
     return Rule(shortened(tidy(spoken.words)), kind_of(plain(spoken.words)), spoken.words)
+
+
+def _in_a_part(words: str) -> float:
+    """How surely a part that restricts makes a rule: reasons and asides around it speak of facts."""
+    parts = [part for part in _PART.split(words) if len(part.split()) >= 3 and is_negative(part)]
+    sure = max((acts(Spoken(part))["rule"] for part in parts if part != words), default=0.0)
+    return sure if sure >= CERTAIN else 0.0
+
+
+_PART = re.compile(r"(?:,|\s[-–—])\s+(?:so |and |but |then )?|;\s+|:\s+")
 
 
 def kind_of(words: str) -> Kind:
@@ -110,12 +148,15 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
 
 
 def with_name(text: str, said: Said) -> str:
-    """``text`` with the name that its pronoun stands for, where the sentence before has one."""
+    """``text`` with the name that its pronoun or "there" stands for, where the sentence before has one."""
     opening = " ".join(text.split()[:8])
-    if not _PERSON.search(opening) or named_in(f"so {text}"):
+    somewhere = _THERE.search(opening) is not None
+    if not (somewhere or _PERSON.search(opening)) or named_in(f"so {text}"):
         return text
-    people = (n for n in named_in(f"so {said.before}") if n.type in PROPER)
-    names = {n.name for n in people if not _PLACE.search(said.before[: max(0, n.start - 3)])}
+    proper = (n for n in named_in(f"so {said.before}") if n.type in PROPER)
+    names = {
+        n.name for n in proper if somewhere or not _PLACE.search(said.before[: max(0, n.start - 3)])
+    }
     return f"{names.pop()}: {text}" if len(names) == 1 else text
 
 
