@@ -154,3 +154,45 @@ def test_what_is_permitted_in_new_bounds_still_binds() -> None:
 def test_what_is_merely_felt_about_a_rule_is_none() -> None:
     assert not after(turn("The restart of the pumps before lunch worries us.")).constraints
     assert after(turn("Never send the tenants anything that worries them.")).constraints
+
+
+ENDED = [
+    (
+        "No pictures of the patients in the newsletter.",
+        "Pictures of patients are no problem any more.",
+    ),
+    ("At most four crates per pallet.", "You can stack up to seven crates on a pallet now."),
+    (
+        "Never sign letters with my name.",
+        "You can sign letters with my name, I don't mind, they know me by now.",
+    ),
+    ("Answer me in bullet points.", "You can drop the bullets."),
+    ("Keep the crypto folder closed while the audit runs.", "The audit closed yesterday."),
+    ("No discounts until the shop opens.", "We opened last night!"),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), ENDED)
+def test_a_reason_a_recent_event_or_a_new_bound_does_not_keep_a_rule(rule: str, said: str) -> None:
+    assert len(retired(said, after(turn(rule)))[0]) == 1
+
+
+STANDS = [
+    ("Never open the vault.", "Last night the vault was allowed to be opened."),
+    ("Never restart the boiler.", "You may restart it, but not at night."),
+    ("Don't feed the carp by hand.", "The vet says you can feed the carp by hand again."),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), STANDS)
+def test_what_was_what_others_say_and_what_is_half_allowed_ends_none(rule: str, said: str) -> None:
+    assert retired(said, after(turn(rule)))[0] == []
+
+
+def test_two_clauses_about_one_rule_end_one() -> None:
+    held = after(
+        turn("Not a word to the inspectors before I've read it."),
+        turn("For anything that goes to Greta: 80 words at the outside."),
+    )
+    said = "The inspectors have full access as of today and they may ask you directly. Just answer them."
+    assert retired(said, held)[0] == ["Not a word to the inspectors before I've read it"]

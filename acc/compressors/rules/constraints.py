@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
 from acc.compressors.rules.figures import figures
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.sentences import fit, plain, tidy
+from acc.compressors.rules.sentences import RESERVED, fit, plain, tidy
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.standing import (
     Rule,
@@ -20,7 +21,7 @@ from acc.compressors.rules.standing import (
     with_name,
 )
 from acc.compressors.rules.words import one_of
-from acc.items import Kind
+from acc.items import Item, Kind
 from acc.wording import stems
 
 LEAST = 0.5
@@ -33,12 +34,14 @@ def constrain(reading: Reading, room: Room) -> None:
     """New rules; of the prior ones, what the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
     pasted = frozenset().union(*(stems(text) for text in reading.documents))
+    standing = room.open("constraints")
     for said in reading.user:
         message = " ".join(s.words for s in reading.user if s.ref == said.ref)
         for spoken in spoken_in(said):
             if _is_of(spoken.words, pasted) or _goes_on(spoken.words, message, said.ref, room):
                 continue
-            _constrain(Heard(spoken.plain, message, reply), spoken, said, room)
+            effect = _effect(Heard(spoken.plain, message, reply), standing)
+            _constrain(effect, spoken, said, room)
 
 
 PASTED = 0.5
@@ -81,21 +84,31 @@ def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
     return False
 
 
-def _constrain(heard: Heard, spoken: Spoken, said: Said, room: Room) -> None:
-    held = room.open("constraints")
+def _effect(heard: Heard, standing: Sequence[Item]) -> Effect | None:
+    """What a clause does to one of the rules that stood before the message.
+
+    Those that it ended already are weighed too: "They may ask you. Just answer them." is about one.
+    """
+    found = effects(heard, standing, LEAST)
+    return found[0] if found else None
+
+
+def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
     rule = rule_of(spoken)
-    found = effects(heard, held, LEAST)[:1]
-    if not found and rule is not None:
+    if effect is None and rule is not None:
+        held = room.open("constraints")
         again = next((item for item in held if restates(rule.text, item)), None)
-        found = [Effect(again, "change", 1.0)] if again is not None else []
-    for effect in found:
+        effect = Effect(again, "change", 1.0) if again is not None else None
+    if effect is not None:
         room.retire(effect.item, said.ref, spoken.words)
-    if found and found[0].op == "change":
-        rule = _changed(found[0], spoken, rule)
-    elif found:
-        rule = None
+        binds = effect.op == "change" or _RESERVES.search(plain(spoken.words))
+        rule = _changed(effect, spoken, rule) if binds else None
     if rule is not None and not any(is_same(rule.text, i) for i in room.open("constraints")):
         _add(rule, said, room)
+
+
+_RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
+"""Takes a part of a permission back, which binds as the rule did: "..., but not at night"."""
 
 
 def _changed(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule:

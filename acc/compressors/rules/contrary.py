@@ -14,6 +14,8 @@ _NEGATED_LIFTING = any_of(
         have to, has to, need to, needs to, needs?, matters?, a problem, secret, confidential,
         frozen, binding"""
     ),
+    r"\bno (?:problem|issue|trouble|secret|matter)\b(?=.*\b(?:any ?more|any longer|now)\b)|"
+    r"\bneeds? no\b(?=.*\b(?:any ?more|any longer|now)\b)|\b(?:don't|do not|doesn't) (?:mind|insist|care)\b",
     r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|\bno (?:[\w-]+ ){1,3}?(?:needed|required|necessary)\b",
     r"\b(?:don't|doesn't|do not|does not|won't|didn't) " + one_of(
         "have, need, apply, hold, count, matter"
@@ -69,12 +71,12 @@ _LIMITED = any_of(
         for now, for the moment, for this one, just once, only once, one last time"""
     ),
     r"\b(?:from|starting|as of|effective|on|by|until|till|before|after|during|between|except|this) "
-    r"(?:the )?(?:\w+day|weekends?|noon|midnight|lunch|evenings?|mornings?|nights?|hours|january|"
+    r"(?:the )?(?:(?!today)\w+day|weekends?|noon|midnight|lunch|evenings?|mornings?|nights?|hours|january|"
     r"february|march|april|may|june|july|august|september|october|november|december|"
     rf"{NUMBER}(?! words| lines| pages))\w*",
     r"\b\w+day (?:evening|night|morning|afternoon|noon)s?\b",
     rf"\b(?:for|in|within) (?:an?|one|the next|{NUMBER})\b ?(?:\w+ )?{_SPAN}",
-    r"\b(?:until|till|after|before|except|only (?:at|on|in|for|between|during|after))\b",
+    r"\b(?:until|(?<!the )till|after|before|except|only (?:at|on|in|for|between|during|after))\b",
 )  # fmt: skip
 """A permission for a time, or from a later one."""
 

@@ -58,21 +58,35 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
         for rule, row, p in zip(rules, rows, sure, strict=True)
         if p >= least
         and (p >= BOLD or _is_tied(words, text_of(rule), row))
-        and not _is_elsewhere(words, _in_full(rule), row)
+        and not _is_elsewhere(words, _in_full(rule), row, sure=bool(p >= BOLD))
     ]
     return sorted(found, key=lambda effect: -effect.odds)
 
 
 def _is_barred(words: str) -> bool:
     """Whether a clause is only asked or told; or what it concludes, a permission, is denied."""
-    if is_told(words):
-        return True
     end = concluded(words)
-    permits = LIFTED.search(end) or ENDED.search(end) or _PERMITS.search(end)
-    return permits is not None and is_barred(end)
+    if any(is_told(_RECENT.sub(" ", text)) for text in (words, end)):
+        return True
+    first, *rest = _PART.split(end)
+    goes_on = [part for part in rest if _RESERVES.match(part) or _permits(part)]
+    end = first if _permits(first) else end
+    return _permits(end) and any(map(is_barred, (end, *goes_on)))
+
+
+def _permits(words: str) -> bool:
+    """Whether a text has a cue of a lifting, an end or a permission."""
+    return any(cue.search(words) for cue in (LIFTED, ENDED, _PERMITS))
 
 
 _PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)
+
+_RECENT = re.compile(r"\b(?:last night|yesterday)\b(?!'s)", re.I)
+"""When what ends a rule came about; the past in which another rule held is further back."""
+
+_PART = re.compile(r",\s+")
+_RESERVES = re.compile(r"(?:but|though|although|except|only|not|never|unless|if|when|once)\b", re.I)
+"""What stands behind a permission and takes part of it back; a reason does not."""
 
 
 def _cued(heard: Heard, moving: float, rules: Sequence[Item]) -> Effect | None:
@@ -94,7 +108,7 @@ def _in_full(rule: Item) -> str:
     return f"{text_of(rule)}. {getattr(rule, 'quote', '')}"
 
 
-def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
+def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool) -> bool:
     """Whether words that permit are about another thing than the rule, or only for a time.
 
     What ends a rule without permitting anything ("Harrow is settled") is left to the trees.
@@ -104,7 +118,7 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float]) -> bool:
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
         return False
-    if is_limited(words, text) or not concerns(words, text, cue):
+    if is_limited(words, text) or not concerns(words, text, cue, sure=sure):
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not row["near figure"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.rules.words import any_of, one_of
+from acc.compressors.rules.words import NUMBER, any_of, one_of
 from acc.wording import marks, stems
 
 _RULE_VERB = re.compile(
@@ -26,8 +26,13 @@ _EMBEDS = re.compile(
     r"\b(?:that|who|why|how|whether|where|tell|told|sa(?:y|ys|id)|saying|claim\w*|because)\b", re.I
 )
 """Before a permission: the clause only speaks of it."""
-_ASIDE = re.compile(r"\b(?:like (?:any|all|every|the)|as (?:much|often|many)|whenever)\b.*", re.I)
+_ASIDE = re.compile(
+    r"\b(?:like (?:any|all|every|the)|as (?:much|often|many|you (?:need|like|wish|want|please))|whenever)\b.*",
+    re.I,
+)
 """After what is permitted: a comparison."""
+_FIGURE = re.compile(rf"(?<!\w){NUMBER}(?:-{NUMBER})?(?!\w)", re.I)
+"""The new bound of what is permitted names no other thing."""
 _BEGINS = re.compile(r"(?:start|begin|resume|continue|keep|be|proceed)\b", re.I)
 _NEEDLESS = re.compile(
     r"\b(?:no need to|needn't|need not|(?:have|has|need|needs) to) (?P<verb>[a-z][a-z-]+)", re.I
@@ -77,8 +82,12 @@ def verb_of(rule: str) -> str:
     return found["verb"] if found else ""
 
 
-def concerns(words: str, rule: str, cue: re.Match[str]) -> bool:
-    """Whether what ``words`` permit or end is what ``rule`` is about, and not another thing."""
+def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -> bool:
+    """Whether what ``words`` permit or end is what ``rule`` is about, and not another thing.
+
+    Where it is ``sure`` that they end this rule, they may name it by its own words ("drop the
+    bullets"), or tell of another end that it came with.
+    """
     if _identifiers(words) and _identifiers(rule) and not _identifiers(words) & _identifiers(rule):
         return False
     own = stems(rule) | _FILLER
@@ -92,22 +101,24 @@ def concerns(words: str, rule: str, cue: re.Match[str]) -> bool:
     dismissed = _DISMISSAL.search(words)
     if dismissed and dismissed.start() <= cue.start() < dismissed.end():
         head = _SUBJECT_ENDS.split(dismissed["rest"].removeprefix("about "))[0].strip()
-        return bool(_WHAT_I.match(dismissed["rest"]) or _IS_RULE.match(head))
-    return _ends_own(words, cue, own)
+        named = sure and stems(dismissed["rest"]) <= own
+        return named or bool(_WHAT_I.match(dismissed["rest"]) or _IS_RULE.match(head))
+    return _ends_own(words, cue, own, sure)
 
 
 def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     """Whether a permission names no other thing than the rule does."""
-    said = _ASIDE.sub(" ", permission["rest"])
+    said = _FIGURE.sub(" ", _ASIDE.sub(" ", permission["rest"]))
     first = next((w for w in re.findall(r"[\w-]+", said) if stems(w) - _FILLER), "")
-    named = stems(said) - (frozenset() if permission["go"] else stems(first))
+    is_thing = (permission["go"] or "").endswith("with")  # after "and" and the others stands a verb
+    named = stems(said) - (frozenset() if is_thing else stems(first))
     other_verb = not stems(first) <= own and not _BEGINS.match(first)
     if other_verb and stems(verb_of(rule)) & named:
         return False  # "you can refuse to restart it"
     return named <= own
 
 
-def _ends_own(words: str, cue: re.Match[str], own: frozenset[str]) -> bool:
+def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -> bool:
     """Whether the thing that ``cue`` ends ("the freeze is over") is a rule, or in the rule."""
     if not _ENDING.match(cue.group()):
         return True
@@ -116,7 +127,7 @@ def _ends_own(words: str, cue: re.Match[str], own: frozenset[str]) -> bool:
     if _REMOVED.search(cue.group()):
         return bool(_IS_RULE.match(head))
     last = head.split()[-1] if head.split() else ""
-    return not stems(last) or bool(stems(last) & own) or bool(_IS_RULE.match(head))
+    return sure or not stems(last) or bool(stems(last) & own) or bool(_IS_RULE.match(head))
 
 
 def _identifiers(words: str) -> frozenset[str]:

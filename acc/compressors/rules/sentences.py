@@ -47,6 +47,13 @@ _JOINTS = re.compile(
     r"(?:\s+that(?=\s+(?:the|no|any|all|each|every|my|our|your|nothing|nobody)\b))?\s+",
     re.I,
 )
+RESERVED = one_of(
+    """not more, no more than, at most, except, apart from,
+    (?:not|never|only) (?:at|on|in|before|after|during|between|for|to|with|without|until|till|up to)"""
+)
+"""Pattern of what takes a part of a permission back: "not at night", "only there"."""
+
+_RESERVED = re.compile(RESERVED, re.I)
 _BACKWARD = re.compile(
     r"\b(?:its?|them|they|their|that|those|this|these|him|his|her|ones?|else)\b", re.I
 )
@@ -144,7 +151,11 @@ def clauses(sentence: str) -> list[str]:
     for joint in _JOINTS.finditer(sentence):
         rest = sentence[joint.end() :]
         ahead = _JOINTS.split(rest, maxsplit=1)[0]
-        if len(ahead.split()) < 3 or _BACKWARD.search(ahead):
+        if (
+            len(ahead.split()) < 3
+            or _BACKWARD.search(ahead.split(",")[0])
+            or _RESERVED.match(ahead)
+        ):
             continue
         found.append(sentence[start : joint.start()].strip())
         start = joint.end()
