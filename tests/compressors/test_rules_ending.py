@@ -180,12 +180,22 @@ def test_a_reason_a_recent_event_or_a_new_bound_does_not_keep_a_rule(rule: str, 
 STANDS = [
     ("Never open the vault.", "Last night the vault was allowed to be opened."),
     ("Never restart the boiler.", "You may restart it, but not at night."),
+    ("Never restart the boiler.", "You can restart the boiler now, no, wait."),
+    ("Never restart the boiler.", "You can restart the boiler again. No, wait."),
+    ("Never restart the boiler.", "You can restart the boiler now - scratch that."),
+    ("Never restart the boiler.", "Bob restarted the boiler last night."),
     ("Don't feed the carp by hand.", "The vet says you can feed the carp by hand again."),
+    ("Don't feed the ducks.", "Go ahead and photograph the ducks."),
+    ("Never restart server 3.", "You can restart server 4 now."),
+    ("Nobody goes into room six.", "You can go into room 9 now."),
+    ("No trucks on dock 4.", "Trucks are fine again on dock 1."),
 ]
 
 
 @pytest.mark.parametrize(("rule", "said"), STANDS)
-def test_what_was_what_others_say_and_what_is_half_allowed_ends_none(rule: str, said: str) -> None:
+def test_what_was_what_others_say_and_what_is_allowed_of_another_thing_ends_none(
+    rule: str, said: str
+) -> None:
     assert retired(said, after(turn(rule)))[0] == []
 
 
@@ -196,3 +206,16 @@ def test_two_clauses_about_one_rule_end_one() -> None:
     )
     said = "The inspectors have full access as of today and they may ask you directly. Just answer them."
     assert retired(said, held)[0] == ["Not a word to the inspectors before I've read it"]
+
+
+RESERVED = [
+    ("No deploys.", "You can deploy again, but at most twice a day."),
+    ("Never ring the landlord.", "You can ring the landlord again, only with me on the line."),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), RESERVED)
+def test_what_a_permission_takes_back_binds_in_the_rules_place(rule: str, said: str) -> None:
+    ended, proposal = retired(said, after(turn(rule)))
+    made = [i.fields["text"] for i in proposal.items if i.slot == "constraints"]
+    assert (ended, made) == ([rule.rstrip(".")], [said.rstrip(".")])

@@ -65,7 +65,7 @@ _NOT_EVEN = re.compile(
     r"(?:for|if|when|by|to|with|in|on|at|from|the|an?)\b[^.!?;]{1,60})\W*$",
     re.I,
 )
-"""Goes on with a prohibition: "Not for the Pope, not if he has a ticket"."""
+"""Goes on with a rule: "Not for the mayor, not if he begs", "Always."."""
 
 
 def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:

@@ -19,9 +19,10 @@ from acc.compressors.rules.acts import acts
 from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
 from acc.compressors.rules.contrary import is_barred, is_limited, is_of_others, is_told
 from acc.compressors.rules.lifting import ENDED, LIFTED, NAME, changed_by, lifted_by
-from acc.compressors.rules.lookalikes import concluded
+from acc.compressors.rules.lookalikes import DISCLAIMER, concluded
 from acc.compressors.rules.objects import concerns
 from acc.compressors.rules.trees import Trees
+from acc.compressors.rules.words import one_of
 from acc.items import Item
 from acc.wording import marks, stems
 
@@ -43,6 +44,8 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     if not rules:
         return []
     words = heard.spoken.words
+    if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
+        return []
     odds = acts(heard.spoken)
     moving = odds["lift"] + odds["change"]
     cued = _cued(heard, moving, rules)
@@ -63,13 +66,16 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     return sorted(found, key=lambda effect: -effect.odds)
 
 
+_TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
+
+
 def _is_barred(words: str) -> bool:
     """Whether a clause is only asked or told; or what it concludes, a permission, is denied."""
     end = concluded(words)
     if any(is_told(_RECENT.sub(" ", text)) for text in (words, end)):
         return True
     first, *rest = _PART.split(end)
-    goes_on = [part for part in rest if _RESERVES.match(part) or _permits(part)]
+    goes_on = [part for part in rest if _TAKES_BACK.match(part) or _permits(part)]
     end = first if _permits(first) else end
     return _permits(end) and any(map(is_barred, (end, *goes_on)))
 
@@ -85,7 +91,13 @@ _RECENT = re.compile(r"\b(?:last night|yesterday)\b(?!'s)", re.I)
 """When what ends a rule came about; the past in which another rule held is further back."""
 
 _PART = re.compile(r",\s+")
-_RESERVES = re.compile(r"(?:but|though|although|except|only|not|never|unless|if|when|once)\b", re.I)
+_TAKES_BACK = re.compile(
+    one_of(
+        """but, though, although, except, only, not, no, never, unless, if, when, once, wait, actually,
+        don't, do not, scratch that"""
+    ),
+    re.I,
+)
 """What stands behind a permission and takes part of it back; a reason does not."""
 
 

@@ -97,7 +97,7 @@ JOKE = any_of(
 DISCLAIMER = any_of(
     r"^\W*(?:I'm )?(?:just |only )?(?:kidding|joking|teasing|musing|venting|ranting)\b",
     r"\bnot an? (?:instruction|order|rule|request|requirement)\b",
-    r"\b(?:thinking|wondering) (?:aloud|out loud)\b|\bscratch that\b",
+    r"\b(?:thinking|wondering) (?:aloud|out loud)\b|\bscratch that\b|^\W*(?:no,? wait|wait,? no)\b",
     r"^\W*(?:please )?(?:ignore|disregard) (?:that|this|him|her|them|me|it)\b|^\W*whatever\W*$",
     r"\bdon't take (?:that|this|it|me|him|her) (?:too )?seriously\b",
 )

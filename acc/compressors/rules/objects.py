@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from acc.compressors.rules.words import NUMBER, any_of, one_of
+from acc.compressors.rules.figures import figures, quantities
+from acc.compressors.rules.words import NUMBER_WORD, any_of, one_of
 from acc.wording import marks, stems
 
 _RULE_VERB = re.compile(
@@ -31,8 +32,8 @@ _ASIDE = re.compile(
     re.I,
 )
 """After what is permitted: a comparison."""
-_FIGURE = re.compile(rf"(?<!\w){NUMBER}(?:-{NUMBER})?(?!\w)", re.I)
-"""The new bound of what is permitted names no other thing."""
+_ANY = ("", "leave", "keep", "stay", "touch", "avoid", "let")
+"""Verbs of rules against whatever is done to a thing."""
 _BEGINS = re.compile(r"(?:start|begin|resume|continue|keep|be|proceed)\b", re.I)
 _NEEDLESS = re.compile(
     r"\b(?:no need to|needn't|need not|(?:have|has|need|needs) to) (?P<verb>[a-z][a-z-]+)", re.I
@@ -90,6 +91,8 @@ def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -
     """
     if _identifiers(words) and _identifiers(rule) and not _identifiers(words) & _identifiers(rule):
         return False
+    if _is_another_number(words, rule):
+        return False
     own = stems(rule) | _FILLER
     for permission in _PERMISSION.finditer(words):
         before = re.split(r"[,;:.!–—]", words[: permission.start()])[-1]
@@ -108,10 +111,15 @@ def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -
 
 def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     """Whether a permission names no other thing than the rule does."""
-    said = _FIGURE.sub(" ", _ASIDE.sub(" ", permission["rest"]))
+    said = _ASIDE.sub(" ", permission["rest"])
+    for bound in quantities(said):
+        said = said.replace(bound.text, " ", 1)  # a new bound names no other thing
     first = next((w for w in re.findall(r"[\w-]+", said) if stems(w) - _FILLER), "")
-    is_thing = (permission["go"] or "").endswith("with")  # after "and" and the others stands a verb
-    named = stems(said) - (frozenset() if is_thing else stems(first))
+    # "Go ahead and fix it" lets go of "leave it alone", and says nothing of "don't open it".
+    binds = permission["go"] and (
+        permission["go"].endswith("with") or verb_of(rule).lower() not in _ANY
+    )
+    named = stems(said) - (frozenset() if binds else stems(first))
     other_verb = not stems(first) <= own and not _BEGINS.match(first)
     if other_verb and stems(verb_of(rule)) & named:
         return False  # "you can refuse to restart it"
@@ -128,6 +136,31 @@ def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -
         return bool(_IS_RULE.match(head))
     last = head.split()[-1] if head.split() else ""
     return sure or not stems(last) or bool(stems(last) & own) or bool(_IS_RULE.match(head))
+
+
+_NUMBERED = re.compile(
+    rf"\b(?P<noun>[a-z][a-z-]+) (?P<number>\d{{1,4}}|{NUMBER_WORD})"
+    r"(?![\w.,:%-]*\d|\s?%|\s?k\b| [a-z]+s\b)",
+    re.I,
+)
+_NO_THING = stems(
+    """max maximum min minimum limit cap budget january february march april may june july august
+    september october november december"""
+)
+
+
+def _is_another_number(words: str, rule: str) -> bool:
+    """Whether both speak of a thing by the same noun and another number: "dock 4", "dock 1"."""
+    said, held = _numbered(words), _numbered(rule)
+    return any(noun in held and not numbers & held[noun] for noun, numbers in said.items())
+
+
+def _numbered(words: str) -> dict[str, set[float]]:
+    found: dict[str, set[float]] = {}
+    for match in _NUMBERED.finditer(words):
+        for noun in stems(match["noun"]) - _NO_THING:
+            found.setdefault(noun, set()).update(f.value for f in figures(match["number"]))
+    return found
 
 
 def _identifiers(words: str) -> frozenset[str]:

@@ -51,7 +51,7 @@ RESERVED = one_of(
     """not more, no more than, at most, except, apart from,
     (?:not|never|only) (?:at|on|in|before|after|during|between|for|to|with|without|until|till|up to)"""
 )
-"""Pattern of what takes a part of a permission back: "not at night", "only there"."""
+"""Pattern of what takes a part of a permission back: "not at night", "at most twice"."""
 
 _RESERVED = re.compile(RESERVED, re.I)
 _BACKWARD = re.compile(
