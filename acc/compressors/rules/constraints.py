@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
@@ -21,7 +20,7 @@ from acc.compressors.rules.standing import (
     with_name,
 )
 from acc.compressors.rules.words import one_of
-from acc.items import Item, Kind
+from acc.items import Kind
 from acc.wording import stems
 
 LEAST = 0.5
@@ -40,8 +39,9 @@ def constrain(reading: Reading, room: Room) -> None:
         for spoken in spoken_in(said):
             if _is_of(spoken.words, pasted) or _goes_on(spoken.words, message, said.ref, room):
                 continue
-            effect = _effect(Heard(spoken.plain, message, reply), standing)
-            _constrain(effect, spoken, said, room)
+            # Rules that the message ended already are weighed too: its clauses are often about one.
+            found = effects(Heard(spoken.plain, message, reply), standing, LEAST)
+            _constrain(next(iter(found), None), spoken, said, room)
 
 
 PASTED = 0.5
@@ -82,15 +82,6 @@ def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
                 room.add("constraints", [ref], **item.fields)
             return True
     return False
-
-
-def _effect(heard: Heard, standing: Sequence[Item]) -> Effect | None:
-    """What a clause does to one of the rules that stood before the message.
-
-    Those that it ended already are weighed too: "They may ask you. Just answer them." is about one.
-    """
-    found = effects(heard, standing, LEAST)
-    return found[0] if found else None
 
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:

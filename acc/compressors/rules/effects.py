@@ -67,6 +67,7 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
 
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
+"""Takes back the clause that it ends; at its beginning it may name what goes: "Scratch that rule"."""
 
 
 def _is_barred(words: str) -> bool:
@@ -88,7 +89,7 @@ def _permits(words: str) -> bool:
 _PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)
 
 _RECENT = re.compile(r"\b(?:last night|yesterday)\b(?!'s)", re.I)
-"""When what ends a rule came about; the past in which another rule held is further back."""
+"""When what ends a rule came about. Of a permission it still tells the past: "Yesterday you could"."""
 
 _PART = re.compile(r",\s+")
 _TAKES_BACK = re.compile(

@@ -62,9 +62,6 @@ _PLAIN = re.compile(
     re.I,
 )  # fmt: skip
 
-ASKED = 0.3
-"""Probability of a goal or an order from which a clause is not looked at part by part."""
-
 AGAIN = 0.2
 """The same for a clause that is said to hold from then on."""
 
@@ -76,6 +73,9 @@ _EVER = re.compile(
     re.I,
 )  # fmt: skip
 """Says of the sentence before it that it holds from then on: "Always."."""
+
+ASKED = 0.3
+"""Probability of a goal or an order from which a clause is not looked at part by part."""
 
 MOVING, CHANGES = 0.65, 0.35
 """Probability of a rule or a change of one, and of a change alone, from which a clause makes a rule
@@ -104,7 +104,7 @@ def rule_of(spoken: Spoken) -> Rule | None:
         # What follows a comma may state a fact; the order before it is one all the same.
         order = spoken.plain._replace(words=words.split(",")[0])
         sure, least = max(sure, acts(order)["rule"]), PLAINLY
-    elif sure >= PLAINLY and odds["goal"] + odds["ask"] < ASKED and not JOKE.search(words):
+    elif PLAINLY <= sure < SURE and odds["goal"] + odds["ask"] < ASKED and not JOKE.search(words):
         sure = max(sure, _in_a_part(words))
     if _EVER.match(plain(spoken.after)):
         least = min(least, AGAIN)
