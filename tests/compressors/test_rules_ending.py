@@ -186,6 +186,8 @@ STANDS = [
     ("Never restart the boiler.", "Bob restarted the boiler last night."),
     ("Never restart the boiler.", "Yesterday you could restart the boiler any time."),
     ("Nobody opens the vault.", "The vault was opened last night."),
+    ("No calls to the bank.", "The bank was closed yesterday, no calls were needed."),
+    ("No calls to the bank.", "No calls were needed."),
     ("At most 12 nodes.", "Yesterday 14 nodes were fine."),
     ("Don't feed the carp by hand.", "The vet says you can feed the carp by hand again."),
     ("Don't feed the ducks.", "Go ahead and photograph the ducks."),

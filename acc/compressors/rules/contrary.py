@@ -106,7 +106,11 @@ def is_told(words: str) -> bool:
 
 def is_of_others(words: str) -> bool:
     """Whether a clause gives somebody else's words, or tells of what was."""
-    return is_hearsay(words) or is_past(concluded(words))
+    return is_hearsay(words) or is_past(concluded(words)) or bool(_NEEDED_THEN.search(words))
+
+
+_NEEDED_THEN = re.compile(r"\b(?:was|were) (?:needed|required|necessary)\b", re.I)
+"""Sounds like a lifting, and tells what happened: "no calls were needed"."""
 
 
 def is_limited(words: str, rule: str) -> bool:
