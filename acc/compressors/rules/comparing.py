@@ -91,7 +91,7 @@ def _other_value(relation: Relation, words: str) -> tuple[float, ...]:
     old, new = _values_of(relation), values_in(words)
     like = [(n, o) for o in old for n in new if _may_replace(n, o)]
     of_kind = any(n.kind == o.kind for n in new for o in old)
-    shapes = any(_shape(n.text) == _shape(o.text) for n, o in like)
+    shapes = any(shape(n.text) == shape(o.text) for n, o in like)
     apart = min((_apart(n.text, o.text) for n, o in like), default=9.0)
     kind = _KINDS.index(old[0].kind) if old else -1.0
     first = bool(old) and any(o == old[0] for _, o in like)
@@ -105,7 +105,7 @@ def _values_of(relation: Relation) -> list[Value]:
     return list(values_in(relation.object)) or list(values_in(relation.subject))
 
 
-def _shape(text: str) -> str:
+def shape(text: str) -> str:
     return re.sub(r"\d", "9", re.sub(r"[A-Za-z]", "a", text))
 
 

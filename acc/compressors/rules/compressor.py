@@ -19,8 +19,9 @@ of cues decide. Each slot has one function below.
     contrary.py       what speaks against a lifting; objects.py
     goals.py          what is to be achieved, and when it is done; goal_cues.py
     topics.py         what the talk is about
-    entities.py       things and people
+    entities.py       things and people; succession.py, which of them are gone
     values.py         amounts, dates, numbers, and what they are the value of
+    relations.py      which facts are new
     facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
     revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
     replies.py        what agents offer, and what they only tell of
@@ -41,7 +42,6 @@ from acc.compressors.rules.budget import keep_within
 from acc.compressors.rules.constraints import constrain
 from acc.compressors.rules.domain import fill_slots
 from acc.compressors.rules.entities import entities_in
-from acc.compressors.rules.facts import Fact, canonical, facts_in, is_bare
 from acc.compressors.rules.goals import (
     LONGEST_GOAL,
     done_by,
@@ -52,10 +52,9 @@ from acc.compressors.rules.goals import (
     reached,
 )
 from acc.compressors.rules.lifting import clearest
-from acc.compressors.rules.needed import Told, needed
 from acc.compressors.rules.reading import Reading, Said, read
+from acc.compressors.rules.relations import relate, ruling
 from acc.compressors.rules.replies import REFUSED
-from acc.compressors.rules.revisions import revised
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import fit, tidy
 from acc.compressors.rules.shortening import shortened_goal
@@ -65,16 +64,15 @@ from acc.compressors.rules.standing import (
     rules_in,
     with_name,
 )
+from acc.compressors.rules.succession import gone
 from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import Line, coming, gaps, recalled, told, worth_opening
-from acc.items import Item, Relation
+from acc.items import Entity, Item
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.tokens import TokenCounter, utf8_quarter
 from acc.turn import Evidence, Turn
-from acc.wording import is_assent, marks, stems
-
-_GENERIC = frozenset(CompressedCognitiveState.slots())
+from acc.wording import is_assent, stems
 
 
 class RuleCompressor:
@@ -110,7 +108,7 @@ class RuleCompressor:
         revise_topic(reading, ruled, room)
         fill_slots(reading, room)
         _trace(reading, step, room)
-        _relations(reading, ruled, room)
+        relate(reading, ruled, room)
         _entities(reading, room)
         _what_next(reading, ruled, step, room)
         keep_within(room, self.max_tokens, self.counter)
@@ -167,65 +165,12 @@ def _trace(reading: Reading, step: Line | None, room: Room) -> None:
         room.add("retrieved_artifacts", [reference.ref], label=reference.text)
 
 
-def _relations(reading: Reading, ruled: Ruled, room: Room) -> None:
-    for relation in list(revised(reading, _facts(room))):
-        room.retire(relation)
-    held = _facts(room)
-    found: list[Fact] = []
-    for fact in facts_in(reading, _ruling(ruled)):
-        fact = canonical(fact, held)
-        if not (is_bare(fact) or _is_told(fact, room) or any(_covers(f, fact) for f in found)):
-            found.append(fact)
-    for fact in sorted(found, key=lambda fact: -needed(_told_by(fact)))[:MOST_FACTS]:
-        says = {name: getattr(fact, name) for name in Relation.wire_fields()}
-        room.add("relational_map", fact.cites, **says)
-
-
-MOST_FACTS = 12
-"""Facts of one turn for which a place is looked for; half of them find one."""
-
-
-def _told_by(fact: Fact) -> Told:
-    return Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
-
-
-TOLD = 2 / 3
-"""Share of a fact's words that an item of a domain has to have to say it already."""
-
-
-def _is_told(fact: Fact, room: Room) -> bool:
-    """Whether an item of a domain's slot says it already, from the same words."""
-    said = f"{fact.subject} {fact.object}"
-    for item in room.new():
-        if item.slot not in _GENERIC and fact.cites[0] in item.cites:
-            there = " ".join(str(value) for value in item.fields.values())
-            shared = len(stems(said) & stems(there))
-            if marks(said) <= marks(there) and shared >= TOLD * len(stems(said)):
-                return True
-    return False
-
-
-def _facts(room: Room) -> list[Relation]:
-    return [item for item in room.held("relational_map") if isinstance(item, Relation)]
-
-
-def _ruling(ruled: Ruled) -> set[Said]:
-    return {said for said, rules in ruled.items() if rules}
-
-
-def _covers(one: Fact, other: Fact) -> bool:
-    """Whether the same words gave both: the same value, or the same said of one subject."""
-    if one.cites[0] != other.cites[0]:
-        return False
-    within = one.subject == other.subject and one.object in other.object
-    figures = marks(f"{other.subject} {other.object}")
-    known = bool(figures) and figures <= marks(f"{one.subject} {one.object}")
-    return one.object == other.object or within or known
-
-
 def _entities(reading: Reading, room: Room) -> None:
     known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
+    entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
+    for entity in gone((*reading.user, *told_by_agent), entities):
+        room.retire(entity)
     for named, ref in entities_in((*reading.user, *told_by_agent)):
         if named.name.casefold() not in known:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
@@ -235,7 +180,7 @@ def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) ->
     """The announced next step, and what is open; gaps that were settled go."""
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
-    new = list(gaps(reading, _ruling(ruled)))
+    new = list(gaps(reading, ruling(ruled)))
     open_texts = {gap.text for gap in new}
     telling = [
         stems(s.words)
