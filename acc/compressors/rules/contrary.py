@@ -53,13 +53,14 @@ _DOUBT = any_of(
 
 _REPORT = any_of(
     r"\b" + one_of(
-        """reads?(?=:| [\"'“„]), quotes?, quoted, quoting, is what, that's what, claim\\w*, pretend\\w*, reported,
+        """reads?(?=:| [\"'“„]), quotes?, quoted, quoting, is what, that's what, pretend\\w*, reported,
         stating, states, the words, the wording, rumou?r\\w*"""
     ),
     r"\b" + one_of(
         """e-?mails?, messages?, notes?, letters?, posts?, tickets?, docs?, wiki, runbook, logs?,
         memo, banner, chat, subject, headline, comment, answer, reply"""
     ) + r"[^:,]{0,30}: ",
+    r"\bclaim(?:ed|ing|s)?(?=,? (?:that|to|the|it|it's|we|they|he|she|you|there|all|no|nobody)\b)",
 )  # fmt: skip
 _QUOTATION = re.compile(r"\"[^\"]{3,}\"?|[“”„«][^“”«»]{3,}[”“»]?|(?<![\w'])'[^\"]{3,}?'(?!\w)")
 

@@ -13,7 +13,7 @@ from acc.compressors.rules.words import any_of, one_of
 _SAYING = one_of(
     """says?, said, saying, stated, claimed, insists?, insisted, writes, wrote, tells?, told,
     thinks?, thought, reckons?, suggests?, suggested, argues?, argued, demanded, wants?, wanted,
-    wishes, asked, mentioned, recommends?, recommended, warns?, warned, announced, joked, joking,
+    wishes, asked(?! for (?:it|this|that|them)\\b\\W*$), mentioned, recommends?, recommended, warns?, warned, announced, joked, joking,
     believes?, hinted, complains?, complained, proposes, proposed, keeps
     (?:saying|asking|telling), would (?:like|love), lobbies, lobbying, is asking, are asking, is
     pushing, are pushing, requires us, expects us"""
@@ -52,6 +52,7 @@ PAST = any_of(
         release, sprint"""
     ),
     r"\byesterday\b(?!'s)|\b(?:years?|months?|weeks?|days?|ages) ago\b|\bused to\b",
+    r"(?<!\bis )(?<!\bare )(?<!'s )(?<!'re )(?<!'m )(?<!\bbe )(?<!\bgo )(?<!\bput )"
     r"\bback (?:then|in the|when|at)\b|\bwhen I (?:was|worked|started|joined)\b",
     r"\b" + one_of("in the past, previously, formerly, historically, those days, at the time"),
     r"\b(?:my|our|the|her|his|their) (?:last|old|previous|former) " + one_of(

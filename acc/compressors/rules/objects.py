@@ -28,10 +28,12 @@ _EMBEDS = re.compile(
 )
 """Before a permission: the clause only speaks of it."""
 _ASIDE = re.compile(
-    r"\b(?:like (?:any|all|every|the)|as (?:much|often|many|you (?:need|like|wish|want|please))|whenever)\b.*",
+    r"\b(?:like (?:any|all|every|the|an?|with|for|in|on|at|to)|"
+    r"as (?:much|often|many|before|usual|you (?:need|like|wish|want|please)|(?:with|for|in|on|at|to) )|"
+    r"whenever|wherever|however)\b.*|\b\w{3,}ly\b",
     re.I,
 )
-"""After what is permitted: a comparison."""
+"""After what is permitted: a comparison, or how."""
 _ANY = ("", "leave", "keep", "stay", "touch", "avoid", "let")
 """Verbs of rules against whatever is done to a thing."""
 _BEGINS = re.compile(r"(?:start|begin|resume|continue|keep|be|proceed)\b", re.I)
