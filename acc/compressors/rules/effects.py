@@ -131,7 +131,8 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
         return False
-    if is_limited(words, text) or not concerns(words, text, cue, sure=sure):
+    limited = is_limited(words, text) and not (sure and row["near figure"])  # a new bound
+    if limited or not concerns(words, text, cue, sure=sure):
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not row["near figure"]

@@ -44,7 +44,7 @@ _FILLER = stems(
     """again now freely directly yourself yourselves like please wish want whenever whatever way
     rule ban freeze limit fine ok okay go ahead together back anytime time thing all after normal
     usual just too also here everything service really go without asking any other
-    before as today immediately straight away whole first ourselves themselves people anybody
+    before as today work job immediately straight away whole first ourselves themselves people anybody
     anyone everybody everyone somebody someone"""
 )
 _RULE_NAMES = one_of(
@@ -125,7 +125,7 @@ def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     other_verb = not stems(first) <= own and not _BEGINS.match(first)
     if other_verb and stems(verb_of(rule)) & named:
         return False  # "you can refuse to restart it"
-    return named <= own
+    return {stem for stem in named if not stem.isdigit()} <= own  # its number was compared before
 
 
 def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -> bool:
