@@ -13,8 +13,8 @@ from acc.compressors.rules.words import any_of, one_of
 _SAYING = one_of(
     """says?, said, saying, stated, claimed, insists?, insisted, writes, wrote, tells?, told,
     thinks?, thought, reckons?, suggests?, suggested, argues?, argued, demanded, wants?, wanted,
-    wishes, asked(?! for (?:it|this|that|them)\\b\\W*$), mentioned, recommends?, recommended, warns?, warned, announced, joked, joking,
-    believes?, hinted, complains?, complained, proposes, proposed, keeps
+    wishes, asked(?! for (?:it|this|that|them)\\b\\W*$), mentioned, recommends?, recommended,
+    warns?, warned, announced, joked, joking, believes?, hinted, complains?, complained, proposes, proposed, keeps
     (?:saying|asking|telling), would (?:like|love), lobbies, lobbying, is asking, are asking, is
     pushing, are pushing, requires us, expects us"""
 )

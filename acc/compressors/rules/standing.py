@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.acts import acts
-from acc.compressors.rules.entities import PROPER, named_in
+from acc.compressors.rules.entities import PROPER, Named, named_in
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
 from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, JOKE, is_hearsay, is_question
@@ -24,7 +24,10 @@ _FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
 _WISH = re.compile(r"\b(?:rather|prefer\w*|like|love|hate|nicer|favou?rite|please)\b", re.I)
 _PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
-_PERSON = re.compile(r"\b(?:him|his|her|he|she|them|they)\b", re.I)
+OPENING, SUBJECT = 8, 12
+"""Words of a rule among which a pronoun for what was named before it stands; or "they", which is its subject."""
+_PERSON = re.compile(r"\b(?:him|his|her|he|she)\b", re.I)
+_SEVERAL = re.compile(rf"\bthey\b|^(?:\S+ ){{0,{OPENING - 1}}}them\b", re.I)
 
 
 _THERE = re.compile(
@@ -149,15 +152,32 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
 
 def with_name(text: str, said: Said) -> str:
     """``text`` with the name that its pronoun or "there" stands for, where the sentence before has one."""
-    opening = " ".join(text.split()[:8])
-    somewhere = _THERE.search(opening) is not None
-    if not (somewhere or _PERSON.search(opening)) or named_in(f"so {text}"):
+    opening = " ".join(text.split()[:OPENING])
+    own = {named.name for named in _surely_named(text)}
+    somewhere, several = _THERE.search(opening), _SEVERAL.search(" ".join(text.split()[:SUBJECT]))
+    if not (somewhere or several or (_PERSON.search(opening) and not own)):
         return text
-    proper = (n for n in named_in(f"so {said.before}") if n.type in PROPER)
     names = {
-        n.name for n in proper if somewhere or not _PLACE.search(said.before[: max(0, n.start - 3)])
+        named.name
+        for named in _surely_named(said.before)
+        if somewhere or not _PLACE.search(f"so {said.before}"[: named.start])
     }
-    return f"{names.pop()}: {text}" if len(names) == 1 else text
+    return f"{names.pop()}: {text}" if len(names) == 1 and not names & own else text
+
+
+def _surely_named(text: str) -> list[Named]:
+    """The names in a text, as they stand behind "so ": one word that opens it has to do something."""
+    named = (n for n in named_in(f"so {text}") if n.type in PROPER)
+    return [
+        n for n in named if " " in n.name or n.start > len("so ") or _DOES.match(text, n.end - 3)
+    ]
+
+
+_DOES = re.compile(
+    r"(?:'s|(?: [a-z]+ly)? "
+    + one_of("is, are, was, has, have, had, will, can, say, want, [a-z]+s")
+    + ")"
+)
 
 
 def is_same(text: str, item: Item) -> bool:
