@@ -51,19 +51,28 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     cued = _cued(heard, moving, rules)
     if cued is not None:
         return [cued]
-    if moving < LEAST_MOVING or _is_barred(words):
+    if moving < UNLIKELY or _is_barred(words):
         return []
+    least = max(least, RATHER) if moving < LEAST_MOVING else least
     op: Op = "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
     rows = list(figures_of(heard, rules))
     sure = _model().odds(np.array([list(row.values()) for row in rows]))
+    if odds["lift"] >= SURELY:
+        least = min(least, _lonely(sure.tolist()))
     found = [
         Effect(rule, op, float(p))
         for rule, row, p in zip(rules, rows, sure, strict=True)
         if p >= least
-        and (p >= BOLD or _is_tied(words, text_of(rule), row))
+        and (p >= BOLD or _is_tied(words, text_of(rule), row, float(p)))
         and not _is_elsewhere(words, _in_full(rule), row, sure=bool(p >= BOLD))
     ]
     return sorted(found, key=lambda effect: -effect.odds)
+
+
+def _lonely(sure: Sequence[float]) -> float:
+    """The highest of the odds, if no other comes near it; else 1."""
+    best, *others = sorted(sure, reverse=True)
+    return best if best >= ALONE and best >= AHEAD * max(others, default=0.0) else 1.0
 
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
@@ -138,8 +147,10 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
     return bool(own and named) and not own & named and not row["near figure"]
 
 
-def _is_tied(words: str, text: str, row: Mapping[str, float]) -> bool:
+def _is_tied(words: str, text: str, row: Mapping[str, float], sure: float) -> bool:
     """Whether anything but the sound of the clause speaks for this very rule."""
+    if row["near figure"] and sure >= NEARLY:
+        return True
     shared = content(words) & content(text)
     if shared and all(stem.isdigit() for stem in shared):
         return False  # the number of another thing
@@ -168,14 +179,24 @@ MOVING = 0.6
 PLAINLY = 0.75
 """The same where a clause shares nothing but a name with the rule."""
 
-LEAST_MOVING = 0.3
-"""Probability of a lifting or a change under which no rule is looked for."""
+LEAST_MOVING, RATHER = 0.3, 0.65
+"""Probability of a lifting or a change under which the odds of the rule have to be these."""
+
+UNLIKELY = 0.2
+"""The same under which no rule is looked for."""
 
 LIFTS = 2.0
 """How much likelier a lifting has to be than a change: a rule in new bounds still binds."""
 
 BOLD = 0.85
 """Odds from which a clause need share nothing with the rule."""
+
+NEARLY = 0.6
+"""The same where it sets a figure like the rule's own."""
+
+SURELY, ALONE, AHEAD = 0.9, 0.15, 3.0
+"""A clause that lifts something with these odds lifts what it most likely speaks of: a rule of odds
+of its own from the second on, that are so many times the next one's."""
 
 LEAST_SHARE = 0.12
 LEAST_AROUND = 0.25

@@ -92,7 +92,7 @@ TIED = re.compile(
 
 GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
-    say get go make use tell please thing want also here let idea may"""
+    say get go make use tell please thing want also here let idea may one"""
 )
 """Stems that say nothing on which rule is meant."""
 
@@ -131,7 +131,7 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     cue = CHANGED.search(words)
     if cue is not None and is_doubted(words, cue):
         return None
-    new = figures(_INSTEAD.sub("", words)) if cue else []
+    new = _new_figures(words) if cue else []
     found = clearest(around, _with_figure(new, items, times=10), least=1)
     if found is not None:
         return found
@@ -140,6 +140,13 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     if len(near) == 1:
         return near[0]
     return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+
+
+def _new_figures(words: str) -> list[Figure]:
+    """The figures that a clause sets; one that is told with its unit has it everywhere."""
+    found = figures(_INSTEAD.sub("", words))
+    measured = {figure.value for figure in found if figure.unit}
+    return [figure for figure in found if figure.unit or figure.value not in measured]
 
 
 _INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)

@@ -78,7 +78,7 @@ _NEXT = re.compile(r"^,\s+(?:then\b|(?:[\w'’-]+(?: [\w'’-]+)?|and [\w'’-]+
 def _only_opens(part: str) -> bool:
     """Whether a part says when or for whom, and not what: "When you write to Ireland"."""
     words = part.strip(" ,;-–—()")
-    if _SUBORDINATE.match(words):
+    if _SUBORDINATE.match(words) or (_EACH.match(words) and not quantities(words)):
         return True
     opens = _CONDITION.match(words) is not None and not quantities(words)
     return opens and (len(words.split()) <= PHRASE or not _is_rule(words))
@@ -95,6 +95,11 @@ _SUBORDINATE = re.compile(
     ) + r"\b(?=(?: [\w'’-]+){2})|^(?:(?:and|but) )?only then$",
     re.I,
 )  # fmt: skip
+
+
+_EACH = re.compile(
+    r"^(?:and |or |but )?(?:with|in|at|on|to|from) (?:any|every|each)\b(?=(?: [\w'’-]+){2})", re.I
+)
 
 
 def _stands_alone(part: str, before: str) -> bool:

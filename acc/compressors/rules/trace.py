@@ -193,7 +193,7 @@ def _level(words: str) -> Level:
 def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
     """References to the evidence that was used, then to this turn's long tool output."""
     for piece in used:
-        yield Line(_label(piece.name or piece.channel.value, piece.text), piece.ref)
+        yield Line(fit(piece.name or piece.channel.value, 100) or "evidence", piece.ref)
     for tool in reading.tools:
         if len(tool.text) >= LONG_OUTPUT or tool.left_out:
             yield Line(_label(tool.name or "tool", tool.text), tool.ref)
