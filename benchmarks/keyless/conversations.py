@@ -1,7 +1,7 @@
 """The labelled conversations: what each clause does, how each rule ends, which line says each fact.
 
 They are the scenarios of ``scenarios/open`` that have a file of their name in ``labels``; those of
-``scenarios/held`` that have one are never trained on:
+``scenarios/plain``, which were read, and of ``scenarios/held``, which were not, are never trained on:
 
     {"writer": the user's voice in a line,
      "parts": {turn: [[clause, act], ...]},
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 OPEN = Path(__file__).parent / "scenarios" / "open"
-HELD = OPEN.with_name("held")
+PLAIN, HELD = OPEN.with_name("plain"), OPEN.with_name("held")
 LABELS = Path(__file__).parent / "labels"
 
 

@@ -1,4 +1,4 @@
-"""What the classifiers of acts make of the held conversations, which none of them has seen.
+"""What the classifiers of acts make of clauses that none of them has seen, of three kinds.
 
     python benchmarks/keyless/held_acts.py [--teacher FILE]
 
@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from conversations import HELD
-from train_acts import WEIGHTS, of_conversations, recall_at
+from conversations import HELD, PLAIN
+from liftings import UNSEEN
+from train_acts import WEIGHTS, Example, of_conversations, of_messages, recall_at
 
 from acc.compressors.rules.acts import features, mixed
 from acc.compressors.rules.convolution import Convolution
@@ -28,7 +30,20 @@ def main() -> None:
     )
     parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
     file = parser.parse_args().teacher
-    found = list(of_conversations(HELD))
+    held = list(of_conversations(HELD))
+    oblique = [e for e in held if e.source in OBLIQUE]
+    plain = [e for e in held if e.source not in OBLIQUE]
+    compare("held conversations, oblique", oblique, file)
+    compare("conversations, plain", [*plain, *of_conversations(PLAIN)], file)
+    compare("messages, plain", list(of_messages(UNSEEN)), file)
+
+
+OBLIQUE = ("catalogue", "dairy", "hiring", "patching", "portfolio", "relocation")
+"""The held conversations whose users speak in hints; those of the others speak plainly."""
+
+
+def compare(kind: str, found: Sequence[Example], file: Path | None) -> None:
+    """Print what each classifier makes of the clauses."""
     spoken, acts = [e.spoken for e in found], np.array([e.act for e in found])
     ngrams = [Linear.read(WEIGHTS.name).odds(features(one)) for one in spoken]
     network = [Convolution.read().odds(one) for one in spoken]
@@ -38,12 +53,13 @@ def main() -> None:
         from train_convolution import teacher_of
 
         rows["the teacher, 91 MB"] = teacher_of([], file).odds(spoken).tolist()
-    print(f"{len(found)} clauses\n\n| | right | rules at a precision of {PRECISION} |")
+    print(f"{kind}: {len(found)} clauses\n\n| | right | rules at a precision of {PRECISION} |")
     print("| --- | --- | --- |")
     for name, said in rows.items():
         odds = np.array(said)
         right = (odds.argmax(axis=1) == acts).mean()
         print(f"| {name} | {right:.3f} | {recall_at(PRECISION, odds[:, 0], acts == 0):.2f} |")
+    print()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The messages of ``sentences/*.lifts.jsonl``: each beside the rules that stand, and what it does to them.
 
+Those of ``sentences/held`` no classifier was trained on.
+
 {"trade", "held": [rule, ...], "reply": what the agent had said, "message",
  "effects": [{"rule": its place in held, "op": "lift" or "change", "quote": words of the message}]}
 """
@@ -16,11 +18,12 @@ from acc.compressors.rules.sentences import clauses, plain, sentences
 from acc.compressors.rules.spoken import Spoken
 
 SENTENCES = Path(__file__).parent / "sentences"
+UNSEEN = SENTENCES / "held"
 
 
-def lifting_files() -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The messages of each file, with the name of its writer."""
-    for path in sorted(SENTENCES.glob("*.lifts.jsonl")):
+def lifting_files(folder: Path = SENTENCES) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The messages of each file of ``folder``, with the name of its writer."""
+    for path in sorted(folder.glob("*.lifts.jsonl")):
         lines = path.read_text(encoding="utf-8").splitlines()
         yield path.name.partition(".")[0], [json.loads(line) for line in lines]
 

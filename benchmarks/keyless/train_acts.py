@@ -46,11 +46,16 @@ def examples() -> Iterator[Example]:
 
 def in_messages() -> Iterator[Example]:
     """The labelled sentences, each with its neighbours in the message."""
-    for path in sorted(SENTENCES.glob("*.messages.jsonl")):
+    yield from of_messages(SENTENCES)
+    yield from of_conversations(OPEN)
+
+
+def of_messages(folder: Path) -> Iterator[Example]:
+    """The clauses of the labelled messages in ``folder``."""
+    for path in sorted(folder.glob("*.messages.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
             parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
             yield from _of_message(path.name.partition(".")[0], parts)
-    yield from of_conversations(OPEN)
 
 
 def of_liftings() -> Iterator[Example]:

@@ -141,6 +141,62 @@ def test_a_reason_or_a_comparison_bars_no_lifting(rule: str, sentence: str) -> N
     assert retired(sentence, state)[0] == [item.text for item in state.constraints]
 
 
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("Keep off the Lindgren folder until the estate is settled.",
+         "The estate is settled, so you can file in the Lindgren folder as in the others."),
+        ("No prices to Tallow Marine while the tender is open.",
+         "Tallow Marine have signed, you can discuss prices with them like with a partner."),
+        ("Not a word to the tenants about the lift until the surveyor has been.",
+         "The surveyor has been. You may talk about it openly with the tenants from here on."),
+        ("The tank in hall 3 stays out of the plan for the time being.",
+         "You may put the tank in hall 3 wherever you like from here on."),
+    ],
+)  # fmt: skip
+def test_how_something_is_permitted_bars_no_lifting(rule: str, sentence: str) -> None:
+    state = after(turn(rule))
+    assert retired(sentence, state)[0] == [item.text for item in state.constraints]
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [
+        ("Never email the auditors.", "You can email the suppliers openly, as with the printers."),
+        ("Don't open the cold store.", "You may open the paint store wherever you like now."),
+        ("No calls to Mrs Adair.", "You can call Mr Pryce again, like everybody else."),
+    ],
+)
+def test_how_another_thing_is_permitted_lifts_nothing(rule: str, sentence: str) -> None:
+    state = after(turn(rule))
+    assert len(state.constraints) == 1
+    assert retired(sentence, state)[0] == []
+
+
+def test_a_later_hour_is_a_new_bound_and_no_time_of_a_permission() -> None:
+    state = after(turn("Texts to the patients go out by 7 in the evening at the latest."))
+    texts, proposal = retired("The texts may go out until 9 in the evening from now on.", state)
+    assert texts == [item.text for item in state.constraints]
+    assert [i.fields["text"] for i in proposal.items if i.slot == "constraints"]
+
+
+def test_an_amount_is_no_number_of_people() -> None:
+    state = after(turn("Sixty people read that list, so no surnames in there."))
+    said = "Up to 150 dollars they just pay it, above 150 it needs Marit's ok first."
+    assert len(state.constraints) == 1
+    assert retired(said, state)[0] == []
+
+
+def test_a_claim_is_a_thing_and_nobodys_words() -> None:
+    state = after(turn("You may pay up to $4,000 a claim, not more."))
+    assert len(retired("It's $7,500 a claim from today.", state)[0]) == 1
+
+
+def test_what_is_back_is_not_past() -> None:
+    state = after(turn("Leave truck 14 out of the rota until the workshop has answered."))
+    assert len(retired("Truck 14 is back in the rota as of now.", state)[0]) == 1
+
+
 def test_what_is_permitted_in_new_bounds_still_binds() -> None:
     state = after(
         turn("The weekly report stays under forty pages."),

@@ -14,6 +14,7 @@ WHOLE = [
     "Should the crane ever stand still, I hear of it within the hour",
     "For anything above 900 grams, weigh it twice",
     "If it thunders, and only then, pull the plugs",
+    "With each offer you open, put down the page it rests on",
     "Who opens the safe, signs the book",
     "Spell the surnames as they stand in the parish register",
     "The pump stays at half load as long as it freezes",

@@ -212,6 +212,29 @@ def test_a_pronoun_gets_the_name_from_the_sentence_before() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (
+            "There's an inquiry hanging over Hollin Press. "
+            "As long as Runa isn't through with it, they're to be kept out of every comparison.",
+            "Hollin Press: As long as Runa isn't through with it, they're to be kept out of every comparison",
+        ),
+        (
+            "Quay Street's a mess, nobody can tell yet. Hold every permit there until the engineer has been.",
+            "Quay Street: Hold every permit there until the engineer has been",
+        ),
+    ],
+)
+def test_a_rule_with_a_name_of_its_own_still_tells_who_they_are(said: str, text: str) -> None:
+    assert [i.fields["text"] for i in rules(said)] == [text]
+
+
+def test_the_first_word_of_a_sentence_is_no_name_unless_it_does_something() -> None:
+    (rule,) = rules("Correct, the bins. Never lend them to the neighbours.")
+    assert rule.fields["text"] == "Never lend them to the neighbours"
+
+
 def test_a_rule_that_stands_is_not_proposed_again() -> None:
     state = after(turn("Never deploy on Fridays."))
     assert (

@@ -50,7 +50,8 @@ def test_evidence_that_bears_on_the_question_is_traced_with_its_ref() -> None:
         ("u3",),
     )
     assert len(lines) == 2
-    assert [i.cites for i in proposed("retrieved_artifacts", at, evidence=evidence)] == [("u3",)]
+    (reference,) = proposed("retrieved_artifacts", at, evidence=evidence)
+    assert (reference.fields["label"], reference.cites) == ("user", ("u3",))  # told once
 
 
 def test_long_tool_output_is_referred_to() -> None:

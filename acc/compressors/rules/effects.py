@@ -20,7 +20,7 @@ from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, 
 from acc.compressors.rules.contrary import is_barred, is_limited, is_of_others, is_told
 from acc.compressors.rules.lifting import ENDED, LIFTED, NAME, changed_by, lifted_by
 from acc.compressors.rules.lookalikes import DISCLAIMER, concluded
-from acc.compressors.rules.objects import concerns
+from acc.compressors.rules.objects import concerns, permits_same_of_another
 from acc.compressors.rules.trees import Trees
 from acc.compressors.rules.words import one_of
 from acc.items import Item
@@ -139,12 +139,15 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
     words = end if LIFTED.search(end) or ENDED.search(end) else words
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
-        return False
-    limited = is_limited(words, text) and not (sure and row["near figure"])  # a new bound
+        return permits_same_of_another(words, text)
+    bounds = row["near figure"] or (
+        sure and row["act change"] >= MOVING
+    )  # anew, and not for a time
+    limited = is_limited(words, text) and not bounds
     if limited or not concerns(words, text, cue, sure=sure):
         return True
     own, named = marks(text), marks(words)
-    return bool(own and named) and not own & named and not row["near figure"]
+    return bool(own and named) and not own & named and not bounds
 
 
 def _is_tied(words: str, text: str, row: Mapping[str, float], sure: float) -> bool:

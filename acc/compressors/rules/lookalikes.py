@@ -155,7 +155,8 @@ _TAG = re.compile(
 )
 _POLITE = re.compile(
     r"^\W*(?:can|could|would|will) you\b.*\b(?:always|never|from now on|in future|going forward|"
-    r"each time|every time|whenever|from today)\b",
+    r"each time|every time|whenever|when you (?:give|write|quote|mention|show|list|name|report|refer)|"
+    r"from today)\b",
     re.I,
 )
 

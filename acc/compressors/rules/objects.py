@@ -128,6 +128,16 @@ def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     return {stem for stem in named if not stem.isdigit()} <= own  # its number was compared before
 
 
+def permits_same_of_another(words: str, rule: str) -> bool:
+    """Whether ``words`` permit with another thing what ``rule`` forbids with its own: "email the suppliers"."""
+    verb = stems(verb_of(rule))
+    for permission in _PERMISSION.finditer(words):
+        named = stems(_ASIDE.sub(" ", permission["rest"]))
+        if verb and verb <= named and named - verb - _FILLER and not (named - verb) & stems(rule):
+            return True
+    return False
+
+
 def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -> bool:
     """Whether the thing that ``cue`` ends ("the freeze is over") is a rule, or in the rule."""
     if not _ENDING.match(cue.group()):
