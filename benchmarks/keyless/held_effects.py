@@ -15,12 +15,14 @@ from liftings import UNSEEN, heard, lifting_files
 
 from acc.compressors.rules.constraints import LEAST
 from acc.compressors.rules.effects import effects
-from acc.items import Constraint
+from acc.items import Constraint, Item
 
 
 def ended(case: Mapping[str, Any]) -> set[int]:
     """The places of the rules that a message ends, by the compressor."""
-    rules = [Constraint(id=f"c{at}", text=text, quote=text) for at, text in enumerate(case["held"])]
+    rules: list[Item] = [
+        Constraint(id=f"c{at}", text=text, quote=text) for at, text in enumerate(case["held"])
+    ]
     found = (next(iter(effects(one, rules, LEAST)), None) for one in heard(case))
     return {rules.index(effect.item) for effect in found if effect is not None}
 
