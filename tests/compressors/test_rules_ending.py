@@ -134,16 +134,6 @@ def test_two_tiers_stand_side_by_side() -> None:
          "The council announced the Brack site last week, so that its name may be used again."),
         ("Nothing goes to Olmec before Ruth has read it.",
          "Piet reads the Olmec letters from now on."),
-    ],
-)  # fmt: skip
-def test_a_reason_or_a_comparison_bars_no_lifting(rule: str, sentence: str) -> None:
-    state = after(turn(rule))
-    assert retired(sentence, state)[0] == [item.text for item in state.constraints]
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
         ("Keep off the Lindgren folder until the estate is settled.",
          "The estate is settled, so you can file in the Lindgren folder as in the others."),
         ("No prices to Tallow Marine while the tender is open.",
@@ -154,7 +144,9 @@ def test_a_reason_or_a_comparison_bars_no_lifting(rule: str, sentence: str) -> N
          "You may put the tank in hall 3 wherever you like from here on."),
     ],
 )  # fmt: skip
-def test_how_something_is_permitted_bars_no_lifting(rule: str, sentence: str) -> None:
+def test_a_reason_a_comparison_or_how_it_is_permitted_bars_no_lifting(
+    rule: str, sentence: str
+) -> None:
     state = after(turn(rule))
     assert retired(sentence, state)[0] == [item.text for item in state.constraints]
 
@@ -164,6 +156,7 @@ def test_how_something_is_permitted_bars_no_lifting(rule: str, sentence: str) ->
     [
         ("Never email the auditors.", "You can email the suppliers openly, as with the printers."),
         ("Don't open the cold store.", "You may open the paint store wherever you like now."),
+        ("Never call the client.", "You can call the family now."),
         ("No calls to Mrs Adair.", "You can call Mr Pryce again, like everybody else."),
     ],
 )

@@ -140,9 +140,8 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
         return permits_same_of_another(words, text)
-    bounds = row["near figure"] or (
-        sure and row["act change"] >= MOVING
-    )  # anew, and not for a time
+    # A time or figure that changes the rule's own is no other thing's, and ends no permission.
+    bounds = row["near figure"] or (sure and row["act change"] >= MOVING)
     limited = is_limited(words, text) and not bounds
     if limited or not concerns(words, text, cue, sure=sure):
         return True

@@ -30,9 +30,12 @@ _EMBEDS = re.compile(
 _ASIDE = re.compile(
     r"\b(?:like (?:any|all|every|the|an?|with|for|in|on|at|to)|"
     r"as (?:much|often|many|before|usual|you (?:need|like|wish|want|please)|(?:with|for|in|on|at|to) )|"
-    r"whenever|wherever|however)\b.*|\b\w{3,}ly\b",
+    r"whenever|wherever|however)\b.*|\b" + one_of(
+        """openly, freely, directly, normally, fully, publicly, officially, safely, entirely,
+        completely, regularly, properly, ordinarily, independently"""
+    ),
     re.I,
-)
+)  # fmt: skip
 """After what is permitted: a comparison, or how."""
 _ANY = ("", "leave", "keep", "stay", "touch", "avoid", "let")
 """Verbs of rules against whatever is done to a thing."""

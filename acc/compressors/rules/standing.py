@@ -160,17 +160,20 @@ def with_name(text: str, said: Said) -> str:
     names = {
         named.name
         for named in _surely_named(said.before)
-        if somewhere or not _PLACE.search(f"so {said.before}"[: named.start])
+        if somewhere or not _PLACE.search(f"{_SO}{said.before}"[: named.start])
     }
     return f"{names.pop()}: {text}" if len(names) == 1 and not names & own else text
 
 
 def _surely_named(text: str) -> list[Named]:
-    """The names in a text, as they stand behind "so ": one word that opens it has to do something."""
-    named = (n for n in named_in(f"so {text}") if n.type in PROPER)
-    return [
-        n for n in named if " " in n.name or n.start > len("so ") or _DOES.match(text, n.end - 3)
-    ]
+    """The names in a text, as they stand in ``_SO`` and it: one word that opens it has to do something."""
+    within = f"{_SO}{text}"
+    named = (n for n in named_in(within) if n.type in PROPER)
+    return [n for n in named if " " in n.name or n.start > len(_SO) or _DOES.match(within, n.end)]
+
+
+_SO = "so "
+"""Before a text, so that its first word can be a name."""
 
 
 _DOES = re.compile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from acc.compressors.rules.comparing import shape
 from acc.compressors.rules.entities import PROPER, Named, named_in
@@ -59,14 +59,15 @@ def gone(said: Sequence[Said], held: Sequence[Entity]) -> list[Entity]:
 
 
 def _gone(said: Said, held: Sequence[Entity]) -> Iterator[Entity]:
+    known = {entity.name.casefold() for entity in held}
     named = [n for n in named_in(said.text) if n.type not in PROPER]
     told = {n.name.casefold() for n in named}
-    new = [n for n in named if _is_from_now(n, said.text)]
-    for entity in held:
+    new = {n.name for n in named if n.name.casefold() not in known and _is_from_now(n, said.text)}
+    for entity in held if named else ():
         if entity.name.casefold() in told:
             if _is_dropped(entity.name, said.text):
                 yield entity
-        elif _is_followed(entity, new, held):
+        elif new and _is_followed(entity, new, held):
             yield entity
 
 
@@ -79,16 +80,10 @@ def _is_dropped(name: str, text: str) -> bool:
     return bool(_IS_GONE.match(text, at + len(name)) or _INSTEAD_OF.search(text[:at]))
 
 
-def _is_followed(entity: Entity, named: Sequence[Named], held: Sequence[Entity]) -> bool:
-    known = {e.name.casefold() for e in held}
-    alike = [e for e in held if _are_kindred(e.name, entity.name)]
-    new = {
-        n.name
-        for n in named
-        if n.name.casefold() not in known and _are_kindred(n.name, entity.name)
-    }
-    return len(alike) == len(new) == 1
+def _is_followed(entity: Entity, new: Set[str], held: Sequence[Entity]) -> bool:
+    alike = [other for other in held if _are_kindred(other.name, entity.name)]
+    return len(alike) == 1 and sum(_are_kindred(name, entity.name) for name in new) == 1
 
 
 def _are_kindred(one: str, other: str) -> bool:
-    return shape(one) == shape(other) and one[:_KINDRED] == other[:_KINDRED]
+    return one[:_KINDRED] == other[:_KINDRED] and shape(one) == shape(other)
