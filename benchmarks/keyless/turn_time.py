@@ -4,17 +4,18 @@
 
 FILE is whatever ``acc replay`` reads. To each turn a log of 20 KB is added, made of lines that the
 conversation's own tools printed. Shown are the median and the slowest turn but the first, which also
-reads the weights; and the median without the log. Each is measured in a process of its own, because
-what was read once is known.
+reads the weights; the median without the log; and that with the log where every processor has such a
+process to run. Each is measured in a process of its own, because what was read once is known.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import cycle
+from itertools import chain, cycle
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -58,22 +59,29 @@ def measured(path: Path, *, with_log: bool) -> list[float]:
     return times(longer if with_log else turns)
 
 
+def in_processes(count: int, path: Path, *, with_log: bool) -> list[list[float]]:
+    """The same in so many processes at once."""
+    with ProcessPoolExecutor(count, get_context("spawn"), max_tasks_per_child=1) as alone:
+        runs = [alone.submit(measured, path, with_log=with_log) for _ in range(count)]
+        return [run.result() for run in runs]
+
+
 def main() -> None:
     """Print a row for each conversation."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("files", nargs="+", type=Path)
-    print("| conversation | turns | median | slowest | median without the log |")
-    print("|---|---|---|---|---|")
-    with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as alone:
-        for path in parser.parse_args().files:
-            some = alone.submit(measured, path, with_log=True).result()
-            own = alone.submit(measured, path, with_log=False).result()
-            print(
-                f"| {path.stem} | {len(some) + 1} | {statistics.median(some):.1f} "
-                f"| {max(some):.1f} | {statistics.median(own):.1f} |"
-            )
+    print("| conversation | turns | median | slowest | median without the log | median when busy |")
+    print("|---|---|---|---|---|---|")
+    for path in parser.parse_args().files:
+        (some,) = in_processes(1, path, with_log=True)
+        (own,) = in_processes(1, path, with_log=False)
+        busy = in_processes(os.cpu_count() or 1, path, with_log=True)
+        print(
+            f"| {path.stem} | {len(some) + 1} | {statistics.median(some):.1f} | {max(some):.1f} "
+            f"| {statistics.median(own):.1f} | {statistics.median(chain(*busy)):.1f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ not get wrong (who speaks, doubt, negation, another thing's number) and where va
 of cues decide. Each slot has one function below.
 
     reading.py        a turn taken apart by channel; language.py
+    one_thread.py     small products are not shared among processors
     sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
     acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
                       convolution.py, over pieces.py, convolution.npz
@@ -52,6 +53,7 @@ from acc.compressors.rules.goals import (
     reached,
 )
 from acc.compressors.rules.lifting import clearest
+from acc.compressors.rules.one_thread import one_thread
 from acc.compressors.rules.reading import Reading, Said, read
 from acc.compressors.rules.relations import relate, ruling
 from acc.compressors.rules.replies import REFUSED
@@ -99,6 +101,12 @@ class RuleCompressor:
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
         """Read the turn and propose a revision of ``state``. Never raises on any text."""
+        with one_thread():
+            return self._read(turn, state, evidence)
+
+    def _read(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
         reading = read(turn, state, evidence)
         ruled = {said: rules_in(said) for said in reading.user}
         room, step = Room(state), coming(reading)
