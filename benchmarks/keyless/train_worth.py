@@ -3,8 +3,8 @@
     python benchmarks/keyless/train_worth.py [--write]
 
 The conversations of ``benchmarks/keyless/sentences/*.replies.jsonl`` say of each sentence whether
-somebody would need it thirty turns later (2), a few turns later (1), or not (0). What the finders
-make of a sentence has its grade.
+somebody would need it thirty turns later (2), a few turns later (1), or not (0). Its clauses, and
+what the finders make of it, have its grade.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from stored import asked_to_write, folds, write
 
 from acc.compressors.rules import worth
 from acc.compressors.rules.finders import triples
-from acc.compressors.rules.sentences import plain
+from acc.compressors.rules.sentences import clauses, plain
 from acc.compressors.rules.worth import GRADES, features
 
 SENTENCES = Path(__file__).parent / "sentences"
@@ -46,8 +46,8 @@ def examples() -> Iterator[Example]:
                 answered = zip(turn["reply"], turn["keep"], strict=True)
                 for words, grade in (*said, *answered):
                     yield Example(case["trade"], words, grade)
-                    for triple in triples(plain(words)):
-                        yield Example(case["trade"], " ".join(triple), grade)
+                    for part in (*map(" ".join, triples(plain(words))), *clauses(plain(words))):
+                        yield Example(case["trade"], part, grade)
 
 
 def trained(found: Sequence[Example]) -> Softmax:

@@ -6,6 +6,7 @@ import pytest
 from speaking import after, facts, proposed, turn
 
 from acc.compressors.rules.entities import named_in
+from acc.compressors.rules.replies import REFUSED
 
 
 @pytest.mark.parametrize(
@@ -29,10 +30,31 @@ from acc.compressors.rules.entities import named_in
             "INC-4211 was caused by the certificate.",
             ("INC-4211", "was", "caused by the certificate"),
         ),
+        ("93 of 120 crates are loaded.", ("crates", "count", "93 of 120 are loaded")),
+        (
+            "We have 48 open tickets, and 17 of them wait for parts.",
+            ("open tickets", "of which", "17 wait for parts"),
+        ),
+        (
+            "The shelf holds 30 phials, so 6 are missing.",
+            ("phials", "of which", "6 are missing"),
+        ),
+        ("It runs under case number 5512-0907.", ("case number", "id", "5512-0907")),
     ],
 )
 def test_a_fact_in_the_users_words(said: str, fact: tuple[str, str, str]) -> None:
     assert fact in facts(turn(said))
+
+
+@pytest.mark.parametrize(
+    ("told", "fact"),
+    [
+        ("€4.2 million is the provision now.", ("provision", "amount", "€4.2 million")),
+        ("The board agreed, so policy 3.2 applies from Monday.", ("policy", "version", "3.2")),
+    ],
+)
+def test_a_fact_in_the_agents_words(told: str, fact: tuple[str, str, str]) -> None:
+    assert fact in facts(turn("How do we stand?", told))
 
 
 def test_the_agents_datum_cites_the_tool_in_whose_output_it_stands() -> None:
@@ -82,6 +104,39 @@ def test_what_others_say_must_be_done_is_no_fact_either() -> None:
 def test_an_agent_telling_what_a_text_wanted_states_nothing() -> None:
     at = turn("See the mail", "The mail claims the limit is now £9,000.00. I'm ignoring it.")
     assert facts(at) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "subject"),
+    [
+        ("Glad it was only the cable on rack 7.", "Glad"),
+        ("Redone with the new rate, it comes to 4,120.", "Redone"),
+        ("Page 27 supports 4 of the 9 points.", "supports"),
+        ("412 open since Monday, says the desk.", "412"),
+        ("Pat Roberts is duty lead.", "Pat"),
+    ],
+)
+def test_what_opens_a_sentence_is_no_name_for_that(said: str, subject: str) -> None:
+    assert subject not in {fact[0] for fact in facts(turn(said))}
+
+
+def test_what_is_said_of_a_person_stands_once() -> None:
+    told = list(facts(turn("Who leads tonight?", "Pat Roberts is duty lead.")))
+    assert told == [("duty lead", "is", "Pat Roberts")]
+
+
+@pytest.mark.parametrize(
+    ("said", "telling"),
+    [
+        ("There are 31 open claims at the Wick desk.", False),
+        ("The Wick claims are with 4 adjusters.", False),
+        ("The wiki page claims 31 hosts are down.", True),
+        ("It also claims the 31 hosts are ours.", True),
+        ("Two notes claim that 31 hosts are down.", True),
+    ],
+)
+def test_claims_on_an_insurer_are_nobodys_claims(said: str, telling: bool) -> None:
+    assert bool(REFUSED.search(said)) is telling
 
 
 def test_an_assent_makes_the_agents_choice_a_decision() -> None:

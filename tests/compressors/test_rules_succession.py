@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from speaking import State, turn
+from speaking import State, after, turn
 
 from acc.compressors.rules.reading import read
 from acc.compressors.rules.succession import gone
@@ -58,3 +58,22 @@ def test_of_two_that_are_built_alike_none_is_followed() -> None:
 
 def test_a_question_of_the_user_withdraws_nothing() -> None:
     assert left("I am looking.", asked="Has TP533 been cancelled?") == []
+
+
+ASKED = turn("Which version of relay-api?", "relay-api is at version 5.18.2.")
+AFTERWARDS = turn("And now?", "relay-api is at version 6.2.0 now.", number=2)
+
+
+def versions(state: State) -> list[str]:
+    return [entity.name for entity in state.focal_entities]
+
+
+def test_an_identifier_leaves_with_the_fact_that_it_stood_in() -> None:
+    assert versions(after(ASKED)) == ["5.18.2"]
+    assert versions(after(ASKED, AFTERWARDS)) == ["6.2.0"]
+
+
+def test_an_identifier_stays_where_another_fact_still_has_it() -> None:
+    mirror = turn("And the mirror?", "The mirror is at version 5.18.2.", number=2)
+    later = AFTERWARDS.model_copy(update={"number": 3})
+    assert "5.18.2" in versions(after(ASKED, mirror, later))

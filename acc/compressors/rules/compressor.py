@@ -66,7 +66,7 @@ from acc.compressors.rules.standing import (
     rules_in,
     with_name,
 )
-from acc.compressors.rules.succession import gone
+from acc.compressors.rules.succession import gone, outdated
 from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import Line, coming, gaps, recalled, told, worth_opening
 from acc.items import Entity, Item
@@ -177,9 +177,10 @@ def _entities(reading: Reading, room: Room) -> None:
     known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
     entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
-    for entity in gone((*reading.user, *told_by_agent), entities):
+    told = (*reading.user, *told_by_agent)
+    for entity in (*gone(told, entities), *outdated(entities, room)):
         room.retire(entity)
-    for named, ref in entities_in((*reading.user, *told_by_agent)):
+    for named, ref in entities_in(told):
         if named.name.casefold() not in known:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
 

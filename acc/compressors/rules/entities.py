@@ -123,6 +123,23 @@ def named_in(text: str) -> tuple[Named, ...]:
     return (*identifiers, *names)
 
 
+SO = "so "
+"""Before a text, so that its first word can be a name."""
+
+_DOES = re.compile(
+    r"(?:'s|(?: [a-z]+ly)? "
+    + one_of("is, are, was, has, have, had, will, can, say, want, [a-z]+s")
+    + ")"
+)
+
+
+def surely_named(text: str) -> list[Named]:
+    """The proper names in a text, as they stand in `SO` and it: one word that opens it has to do something."""
+    within = f"{SO}{text}"
+    named = (n for n in named_in(within) if n.type in PROPER)
+    return [n for n in named if " " in n.name or n.start > len(SO) or _DOES.match(within, n.end)]
+
+
 def entities_in(said: Sequence[Said]) -> Iterator[tuple[Named, str]]:
     """What is named in ``said``, with the ref of where: identifiers first, then what recurs."""
     found: dict[str, tuple[Named, str]] = {}

@@ -108,6 +108,38 @@ def valued(words: str) -> Iterator[Triple]:
             yield named.name, _predicate(value), value.text
 
 
+_IS_THE = re.compile(
+    r" (?:(?:is|are|was|were) )(?:now )?(?:the|our|your|my|their|his|her) "
+    r"(?P<what>[a-z][\w-]*(?: [a-z][\w-]*)??)(?= (?:now|today|so far|then|for|of|on|in|at|to)\b|[,.;:]|$)"
+)
+
+
+def inverted(words: str) -> Iterator[Triple]:
+    """ "$16.8 million is the reserve now": a value, and what it is the value of behind it."""
+    for value in values_in(words):
+        found = _IS_THE.match(words, value.end)
+        if found is not None:
+            yield found["what"], _predicate(value), value.text
+
+
+_LABELLED = re.compile(
+    r"\b(?P<what>(?:[a-z][a-z-]+ )?(?:number|reference|ref|code|id|no\.))(?: is|:)? "
+    r"(?P<id>(?=[\w/-]*\d)[\dA-Z][\w/-]{3,})"
+)
+_EDITION = re.compile(
+    r"\b(?P<what>protocol|version|release|revision|edition|amendment|plan|policy|schema|firmware|"
+    r"contract|draft|template) (?P<id>\d+(?:\.\d+)+)(?= (?:is|applies|holds|counts|stands|went|goes)\b)"
+)
+
+
+def labelled(words: str) -> Iterator[Triple]:
+    """ "Under case number 7740-3318", "protocol 5.0 applies": an identifier behind its noun."""
+    for match in _LABELLED.finditer(words):
+        yield match["what"], "id", match["id"]
+    for match in _EDITION.finditer(words):
+        yield match["what"], "version", match["id"]
+
+
 def chosen(words: str) -> Iterator[Triple]:
     """ "I'd go for Douro Lodge: nine singles": what was chosen, by name."""
     for match in _CHOSEN.finditer(words):
@@ -130,7 +162,16 @@ def _rest(words: str, start: int, least: int = 0) -> str:
     return fit(tidy(words[start:end]), LONGEST_OBJECT)
 
 
-FINDERS: tuple[Finder, ...] = (roles_in, causes_in, linked, stated, valued, chosen)
+FINDERS: tuple[Finder, ...] = (
+    roles_in,
+    causes_in,
+    linked,
+    labelled,
+    inverted,
+    stated,
+    valued,
+    chosen,
+)
 """Those that look for one form each, the surest first."""
 
 

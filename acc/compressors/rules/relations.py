@@ -63,10 +63,11 @@ def ruling(ruled: Ruled) -> set[Said]:
 
 
 def _covers(one: Fact, other: Fact) -> bool:
-    """Whether the same words gave both: the same value, or the same said of one subject."""
+    """Whether the same words gave both: the same value, the same said of one subject, or turned round."""
     if one.cites[0] != other.cites[0]:
         return False
     within = one.subject == other.subject and one.object in other.object
     figures = marks(f"{other.subject} {other.object}")
     known = bool(figures) and figures <= marks(f"{one.subject} {one.object}")
-    return one.object == other.object or within or known
+    turned = stems(one.object) <= stems(other.subject) and stems(other.object) <= stems(one.subject)
+    return one.object == other.object or within or known or turned

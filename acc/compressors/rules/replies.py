@@ -8,13 +8,26 @@ from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.words import one_of
 from acc.wording import is_assent
 
+_CLAIMS = (
+    r"\b(?!" + one_of(
+        """a, the, these, those, my, your, our, her, his, its, their, whose, no, all, of, for, on, at, in,
+        per, with, from, to, about, and, or, new, older?, open, closed, other, such, paid, settled,
+        \\d[\\d,]*"""
+    ) + r" )[\w'-]+ claims\b(?![,.;:?!)]| " + one_of(
+        """and, or, of, on, in, from, for, with, by, at, are, were, have, had, closed, settled, who,
+        which, desk, files?, team, handlers?, manager, department"""
+    ) + r"|$)"
+)  # fmt: skip
+"""What somebody claims, and no claims on an insurer."""
+
 REFUSED = re.compile(
     r"\b" + one_of(
         """ignor\\w*, refus\\w*, contradicts?, at odds, no standing, advertis\\w*, suspicious,
-        phish\\w*, unverified, claim(?:s|ing|ed)?, instruct\\w*, inject\\w*, telling, tells, asking,
+        phish\\w*, unverified, claim(?:ing|ed), claim (?:that|to be), instruct\\w*, inject\\w*, telling, tells, asking,
         wants?, suggests?, supposedly, pretend\\w*, purport\\w*, asks? (?:the|for|you|agents?),
         not (?:following|taking|supplying|using|honou?ring|touching|acting|going to)"""
-    ),
+    )
+    + r"|" + _CLAIMS,
     re.I,
 )  # fmt: skip
 """An agent that says so tells of what a text wanted, not of what is the case."""

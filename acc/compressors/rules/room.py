@@ -81,8 +81,8 @@ class Room:
 
     def staying(self, slot: str) -> list[Item]:
         """Those of `held` that nothing new takes the place of, and that do not end with the turn."""
-        found = self._slots[slot]
-        if found.rules.lifetime == "turn":
+        found = self._slots.get(slot)
+        if found is None or found.rules.lifetime == "turn":
             return []
         new = [item for item in self._items if item.slot == slot]
         ids, told = {item.id for item in new}, {_about(found, item.fields) for item in new}

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.acts import acts
-from acc.compressors.rules.entities import PROPER, Named, named_in
+from acc.compressors.rules.entities import SO, surely_named
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
 from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, JOKE, is_hearsay, is_question
@@ -153,34 +153,16 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
 def with_name(text: str, said: Said) -> str:
     """``text`` with the name that its pronoun or "there" stands for, where the sentence before has one."""
     opening = " ".join(text.split()[:OPENING])
-    own = {named.name for named in _surely_named(text)}
+    own = {named.name for named in surely_named(text)}
     somewhere, several = _THERE.search(opening), _SEVERAL.search(" ".join(text.split()[:SUBJECT]))
     if not (somewhere or several or (_PERSON.search(opening) and not own)):
         return text
     names = {
         named.name
-        for named in _surely_named(said.before)
-        if somewhere or not _PLACE.search(f"{_SO}{said.before}"[: named.start])
+        for named in surely_named(said.before)
+        if somewhere or not _PLACE.search(f"{SO}{said.before}"[: named.start])
     }
     return f"{names.pop()}: {text}" if len(names) == 1 and not names & own else text
-
-
-def _surely_named(text: str) -> list[Named]:
-    """The names in a text, as they stand in ``_SO`` and it: one word that opens it has to do something."""
-    within = f"{_SO}{text}"
-    named = (n for n in named_in(within) if n.type in PROPER)
-    return [n for n in named if " " in n.name or n.start > len(_SO) or _DOES.match(within, n.end)]
-
-
-_SO = "so "
-"""Before a text, so that its first word can be a name."""
-
-
-_DOES = re.compile(
-    r"(?:'s|(?: [a-z]+ly)? "
-    + one_of("is, are, was, has, have, had, will, can, say, want, [a-z]+s")
-    + ")"
-)
 
 
 def is_same(text: str, item: Item) -> bool:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from acc.compressors.rules.acts import acts
-from acc.compressors.rules.entities import named_in
+from acc.compressors.rules.entities import PROPER, SO, Named, named_in, surely_named
 from acc.compressors.rules.sentences import fit, tidy
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.values import phrase_before, values_in
@@ -28,7 +28,7 @@ _VERB = re.compile(
         made, says?, shows?, showed, holds?, held, leads?, led, covers?, owns?, runs?, ran, stands?,
         stood, stays?, sits, lives?, starts?, ends?, opens?, closes?, costs?, weighs?, reads?,
         carries, carried, signed, sent, arrived, arrives?, leaves?, left, lost, found, failed, broke,
-        \\w{3,}(?:ed|ks|ts|ns|ws|ses|res)"""
+        [a-z]\\w{2,}(?:ed|ks|ts|ns|ws|ses|res)"""
     ) + r")\s"
 )  # fmt: skip
 _PRONOUN = re.compile(
@@ -38,6 +38,7 @@ _PRONOUN = re.compile(
 _CLAUSE_END = re.compile(
     r"[,;:–—(]\s|\s(?:and|but|so|which|because|with|after|before)\s|[.!?]+(?:\s|$)"
 )
+_LETTERS = re.compile(r"[^\W\d]{2}")
 _OPENER = re.compile(r"^[^,;:–—]{1,24}[,;:–—]\s+(?=\S)")
 
 
@@ -49,7 +50,7 @@ def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
         before: The sentence before, which a pronoun may refer to.
     """
     words = tidy(words)
-    if len(words.split()) < LEAST_WORDS or not (any(values_in(words)) or named_in(f"so {words}")):
+    if len(words.split()) < LEAST_WORDS or not (any(values_in(words)) or _named(words)):
         return
     verb = _VERB.search(words, 0, 110)
     head = words[: verb.start()] if verb else ""
@@ -72,7 +73,7 @@ def _rest(words: str) -> str:
     """The words up to the end of a clause in which something is said already."""
     for end in _CLAUSE_END.finditer(words):
         said = words[: end.start()]
-        if len(said) >= ENOUGH and (any(values_in(said)) or named_in(f"so {said}")):
+        if len(said) >= ENOUGH and (any(values_in(said)) or _named(said)):
             return fit(said, LONGEST_OBJECT)
     return fit(words, LONGEST_OBJECT)
 
@@ -85,7 +86,7 @@ def _subject(head: str, before: str) -> str:
     opener = _OPENER.match(head)
     head = head[opener.end() :] if opener else head
     phrase = phrase_before(head) or head
-    return fit(phrase, LONGEST_SUBJECT)
+    return fit(phrase, LONGEST_SUBJECT) if _LETTERS.search(phrase) else ""
 
 
 def _topic(words: str, before: str) -> tuple[str, str]:
@@ -93,9 +94,9 @@ def _topic(words: str, before: str) -> tuple[str, str]:
     opener = _OPENER.match(words)
     if opener and _is_aside(opener.group()):
         words, opener = words[opener.end() :], None
-    if opener and named_in(f"so {opener.group()}") and not _PRONOUN.match(words):
+    if opener and named_in(f"{SO}{opener.group()}") and not _PRONOUN.match(words):
         return words[: opener.end()].rstrip(" ,;:–—"), words[opener.end() :]
-    named = named_in(f"so {words}")
+    named = _named(words)
     return (named[0].name, words) if named else (_last_named(before), words)
 
 
@@ -106,5 +107,10 @@ def _is_aside(opener: str) -> bool:
 
 
 def _last_named(text: str) -> str:
-    named = named_in(f"so {text}")
+    named = _named(text)
     return max(named, key=lambda n: n.start).name if named else ""
+
+
+def _named(text: str) -> list[Named]:
+    """What a text names: identifiers, then what is surely a name."""
+    return [*(n for n in named_in(text) if n.type not in PROPER), *surely_named(text)]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from acc.compressors.rules.comparing import shape
 from acc.compressors.rules.entities import PROPER, Named, named_in
 from acc.compressors.rules.reading import Said
+from acc.compressors.rules.room import Room
+from acc.compressors.rules.valuing import words_of
 from acc.compressors.rules.words import one_of
 from acc.items import Entity
+from acc.wording import marks
 
 _IS_GONE = re.compile(
     r"[^\w.;:?!]{0,3}(?:(?:is|are|was|were|has|have|had)(?: now| also| already)?(?: been)? )"
@@ -56,6 +59,23 @@ def gone(said: Sequence[Said], held: Sequence[Entity]) -> list[Entity]:
     own = [entity for entity in held if entity.type not in PROPER]
     told = {entity.id for sentence in said if not sentence.asks for entity in _gone(sentence, own)}
     return [entity for entity in own if entity.id in told]
+
+
+def outdated(held: Sequence[Entity], room: Room) -> Iterator[Entity]:
+    """The identifiers of ``held`` that stood in facts which this turn overtakes, and stand in no other."""
+    staying = {item.id for item in room.staying(_FACTS)}
+    before = (*room.retired(_FACTS), *room.held(_FACTS))
+    left = _marks_of(item.words for item in before if item.id not in staying)
+    left -= _marks_of(item.words for item in before if item.id in staying)
+    left -= _marks_of(words_of(item.fields) for item in room.new())
+    return (entity for entity in held if (own := marks(entity.name)) and own <= left)
+
+
+def _marks_of(texts: Iterable[str]) -> frozenset[str]:
+    return frozenset().union(*map(marks, texts))
+
+
+_FACTS = "relational_map"
 
 
 def _gone(said: Said, held: Sequence[Entity]) -> Iterator[Entity]:

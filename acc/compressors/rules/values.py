@@ -74,7 +74,7 @@ _BREAK = re.compile(
         he, she, they, it, me, us, him, them, who, which, what, is, are, was, were, be, been, being,
         am, do, does, did, has, have, had, will, would, shall, should, can, could, may, might, must,
         and, or, but, so, because, if, when, while, as, than, then, now, still, also, just, only,
-        not, no, yes, again, already, without, into, onto, through, during, before, after, until,
+        not, no, yes, yet, again, already, without, into, onto, through, during, before, after, until,
         till, since, about, out, up, down, whatever, leaving, giving, making, bringing, puts?,
         someone, somebody, anyone, anybody, everyone, everybody, nobody, runs, ran, stayed, stays,
         says, said, holds, failed, brings?, leaves?, gives?, makes?, starts?, stands?, comes?,
