@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
 
 import pytest
 from speaking import State, turn
@@ -14,7 +16,7 @@ from acc.compressors.rules.one_thread import one_thread
 FOUND = 2
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def two_threads() -> Iterator[None]:
     """As on a machine with two processors."""
     with ThreadpoolController().limit(limits=FOUND, user_api="blas"):
@@ -25,28 +27,44 @@ def threads() -> set[int]:
     return {found["num_threads"] for found in ThreadpoolController().select(user_api="blas").info()}
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_one_thread_within_and_what_was_before_behind() -> None:
     with one_thread():
         assert threads() == {1}
     assert threads() == {FOUND}
 
 
+@pytest.mark.usefixtures("two_threads")
 def test_an_error_within_restores_it_too() -> None:
     with pytest.raises(ZeroDivisionError), one_thread():
         raise ZeroDivisionError
     assert threads() == {FOUND}
 
 
-def test_the_last_to_leave_restores_what_the_first_found() -> None:
-    first, second = one_thread(), one_thread()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert threads() == {1}
-    second.__exit__(None, None, None)
+@pytest.mark.usefixtures("two_threads")
+def test_one_within_another_ends_with_the_outer_one() -> None:
+    with one_thread():
+        with one_thread():
+            pass
+        assert threads() == {1}
     assert threads() == {FOUND}
 
 
+def test_threads_that_begin_at_once_leave_what_the_first_found() -> None:
+    found, together = threads(), Barrier(8)
+
+    def within() -> set[int]:
+        together.wait()
+        with one_thread():
+            return threads()
+
+    with ThreadPoolExecutor(8) as workers:
+        seen = [worker.result() for worker in [workers.submit(within) for _ in range(8)]]
+    assert seen == [{1}] * 8
+    assert threads() == found
+
+
+@pytest.mark.usefixtures("two_threads")
 def test_a_turn_is_read_on_one_thread() -> None:
     seen: list[set[int]] = []
 

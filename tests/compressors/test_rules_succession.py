@@ -77,3 +77,9 @@ def test_an_identifier_stays_where_another_fact_still_has_it() -> None:
     mirror = turn("And the mirror?", "The mirror is at version 5.18.2.", number=2)
     later = AFTERWARDS.model_copy(update={"number": 3})
     assert "5.18.2" in versions(after(ASKED, mirror, later))
+
+
+def test_an_identifier_that_the_turn_still_names_stays() -> None:
+    question = "Was 5.18.2 the one with the leak?"
+    again = turn(question, "Yes. relay-api is at version 6.2.0 now.", number=2)
+    assert "5.18.2" in versions(after(ASKED, again))

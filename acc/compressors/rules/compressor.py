@@ -178,7 +178,7 @@ def _entities(reading: Reading, room: Room) -> None:
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
     entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
     told = (*reading.user, *told_by_agent)
-    for entity in (*gone(told, entities), *outdated(entities, room)):
+    for entity in (*gone(told, entities), *outdated(told, entities, room)):
         room.retire(entity)
     for named, ref in entities_in(told):
         if named.name.casefold() not in known:

@@ -43,6 +43,21 @@ _CHOSEN = re.compile(
     ) + r"\s",
     re.I,
 )  # fmt: skip
+_IS_THE = re.compile(
+    r" (?:is|are|was|were) (?:now )?(?:the|our|your|my|their|his|her) "
+    r"(?P<what>[a-z][\w-]*(?: [a-z][\w-]*)??)(?= (?:now|today|so far|then|for|of|on|in|at|to)\b|[,.;:]|$)"
+)
+"""After a value: what it is the value of."""
+_LABELLED = re.compile(
+    r"\b(?P<what>(?:[a-z][a-z-]+ )?(?:number|reference|ref|code|id|no\.))(?: is|:)? "
+    r"(?P<id>(?=[\w/-]*\d)[\dA-Z][\w/-]{3,})"
+)
+"""An identifier behind the noun that says so."""
+_EDITION = re.compile(
+    r"\b(?P<what>protocol|version|release|revision|edition|amendment|plan|policy|schema|firmware|"
+    r"contract|draft|template) (?P<id>\d+(?:\.\d+)+)(?= (?:is|applies|holds|counts|stands|went|goes)\b)"
+)
+"""Which one is in force."""
 
 
 def linked(words: str) -> Iterator[Triple]:
@@ -108,28 +123,12 @@ def valued(words: str) -> Iterator[Triple]:
             yield named.name, _predicate(value), value.text
 
 
-_IS_THE = re.compile(
-    r" (?:(?:is|are|was|were) )(?:now )?(?:the|our|your|my|their|his|her) "
-    r"(?P<what>[a-z][\w-]*(?: [a-z][\w-]*)??)(?= (?:now|today|so far|then|for|of|on|in|at|to)\b|[,.;:]|$)"
-)
-
-
 def inverted(words: str) -> Iterator[Triple]:
     """ "$16.8 million is the reserve now": a value, and what it is the value of behind it."""
     for value in values_in(words):
         found = _IS_THE.match(words, value.end)
         if found is not None:
             yield found["what"], _predicate(value), value.text
-
-
-_LABELLED = re.compile(
-    r"\b(?P<what>(?:[a-z][a-z-]+ )?(?:number|reference|ref|code|id|no\.))(?: is|:)? "
-    r"(?P<id>(?=[\w/-]*\d)[\dA-Z][\w/-]{3,})"
-)
-_EDITION = re.compile(
-    r"\b(?P<what>protocol|version|release|revision|edition|amendment|plan|policy|schema|firmware|"
-    r"contract|draft|template) (?P<id>\d+(?:\.\d+)+)(?= (?:is|applies|holds|counts|stands|went|goes)\b)"
-)
 
 
 def labelled(words: str) -> Iterator[Triple]:

@@ -61,13 +61,17 @@ def gone(said: Sequence[Said], held: Sequence[Entity]) -> list[Entity]:
     return [entity for entity in own if entity.id in told]
 
 
-def outdated(held: Sequence[Entity], room: Room) -> Iterator[Entity]:
-    """The identifiers of ``held`` that stood in facts which this turn overtakes, and stand in no other."""
+def outdated(said: Sequence[Said], held: Sequence[Entity], room: Room) -> Iterator[Entity]:
+    """The identifiers of ``held`` that stood in facts which this turn overtakes, and stand in no other.
+
+    Rule: what was said in the turn names them no more either.
+    """
     staying = {item.id for item in room.staying(_FACTS)}
     before = (*room.retired(_FACTS), *room.held(_FACTS))
     left = _marks_of(item.words for item in before if item.id not in staying)
     left -= _marks_of(item.words for item in before if item.id in staying)
     left -= _marks_of(words_of(item.fields) for item in room.new())
+    left -= _marks_of(sentence.text for sentence in said)
     return (entity for entity in held if (own := marks(entity.name)) and own <= left)
 
 
