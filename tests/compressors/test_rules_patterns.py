@@ -38,6 +38,8 @@ UNITS = (
         "we need a ",
         "a, and ",
         "n't ",
+        ", please",
+        " ;)",
     ),
 )
 
@@ -49,6 +51,13 @@ def patterns() -> Iterator[tuple[str, re.Pattern[str]]]:
         for name, value in vars(module).items():
             if isinstance(value, re.Pattern):
                 yield f"{found.name}.{name}", value
+
+
+def test_no_pattern_repeats_possessively() -> None:
+    """Python before 3.11.5 matches ``(...)++`` and ``(?>...)`` wrongly where a group backtracks."""
+    for name, pattern in patterns():
+        bare = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "_", pattern.pattern, flags=re.S)
+        assert not re.search(r"[+*?}]\+|\(\?>", bare), name
 
 
 @pytest.mark.parametrize("unit", UNITS)

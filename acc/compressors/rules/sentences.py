@@ -38,8 +38,8 @@ _OPENERS = re.compile(
     re.I,
 )
 _CLOSERS = re.compile(
-    r"(?:,? ?\b(?:please|pls)\b|(?<![\w)] )\b(?:thanks|thank you)\b|, (?:ok|okay)\b| [:;]-?[)(DP]|"
-    r"[ .!?…,;])++\Z",
+    r"(?:\b(?:please|pls)\b|(?<![\w)] )\b(?:thanks|thank you)\b|(?<=, )(?:ok|okay)\b| [:;]-?[)(DP]|"
+    r"[ .!?…,;])+\Z",
     re.I,
 )
 _JOINTS = re.compile(
