@@ -4,8 +4,9 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+LOWEST := $(VENV)-lowest
 
-.PHONY: demo test test-all test-thorough lint types bench clean
+.PHONY: demo test test-all test-thorough test-lowest lint types bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/acc replay examples/incident.jsonl
@@ -19,6 +20,14 @@ test-all: $(VENV)/.dev
 # Five times the examples, other ones each time: to look for breaches, not to decide whether a change lands.
 test-thorough: $(VENV)/.dev
 	ACC_HYPOTHESIS=thorough $(BIN)/python -m pytest -n 2
+
+# The oldest versions that pyproject.toml allows, in an environment of their own: its bounds are no guesses.
+test-lowest:
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet uv
+	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python \
+	  --resolution lowest-direct --editable . --group dev
+	$(LOWEST)/bin/python -m pytest -n 2 -m "not slow"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -43,4 +52,4 @@ $(VENV)/.dev: $(VENV)/.installed
 	@touch $@
 
 clean:
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -25,7 +25,7 @@ SCANNED = 200_000
 
 
 def excerpt(text: str, about: frozenset[str], limit: int) -> str:
-    """The lines of ``text`` that share most stems with ``about``, in their order.
+    """The lines of ``text`` that share most stems with ``about``, in their order, not indented.
 
     Its first and last line are kept for bearings where there is room. Ties go to the earlier
     line. A token is never cut: one longer than a line is left out.
