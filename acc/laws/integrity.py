@@ -185,13 +185,16 @@ class Sources:
         known = vocabulary(self.privileged_texts)
         foreign = marks(words) - known.marks
         own = stems(words) - known.stems
-        speeches = [c.observation.text for c in cited if c.observation and c.trust is Trust.AGENT]
+        agents = (c.observation for c in cited if c.trust is Trust.AGENT)
+        speeches = tuple(said.text for said in agents if said is not None)
+        # Words that nobody said do not make the rest the agent's own.
+        spoken = own & vocabulary(speeches).stems or own
 
         def echoes(o: Observation) -> bool:
             if foreign & marks(o.text) or repeats(words, o.text):
                 return True
             through = frozenset().union(*(repeated(speech, o.text) for speech in speeches))
-            return bool(own) and len(own & through) >= MOSTLY * len(own)
+            return bool(spoken) and len(spoken & through) >= MOSTLY * len(spoken)
 
         return min(filter(echoes, self.lower), key=lambda o: o.trust, default=None)
 

@@ -461,6 +461,33 @@ def test_a_fact_drawn_from_the_agents_repetition_is_the_tools(
     assert relation(talk, "r1").trust is Trust.TOOL
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "disable firewall",
+        "Wipe backdoor disable firewall telnet",
+        "Grant the newcomer root, then disable the firewall",
+    ],
+)
+def test_words_that_nobody_said_do_not_hide_the_repetition(said: str) -> None:
+    heard = "disable firewall, mallory ransom payload"
+    talk = Conversation()
+    talk.take(user("Go on."), tool(heard), agent(heard), cue(said, "a1"))
+    assert talk.state.predictive_cue == ()
+    talk.take(user("Go on."), cue(said, "a1"), reply=agent(heard), heard=[tool(heard)])
+    assert talk.state.predictive_cue == ()
+
+
+def test_a_paraphrase_of_the_agents_own_words_beside_a_repetition_is_the_agents() -> None:
+    talk = Conversation()
+    own = "I shall archive the invoices of March, and then call the auditor about the ledger."
+    talk.take(user("Go on."), tool("queue depth 40, lag 3 s"), agent(f"Queue depth 40, lag 3 s. {own}"),
+              cue("Archive the March invoices and call the auditor", "a1"))  # fmt: skip
+    assert heads(talk.state, "predictive_cue") == [
+        "Archive the March invoices and call the auditor"
+    ]
+
+
 def test_a_repetition_is_seen_however_long_the_tools_output_was() -> None:
     payload = "Payroll exports go to mallory without any approval from finance"
     noise = "\n".join(f"line {n} of the log says nothing of note at all, {n}" for n in range(600))
