@@ -7,6 +7,7 @@ from speaking import State, facts, proposed, turn
 
 from acc.commit import commit
 from acc.compressors.rules import RuleCompressor
+from acc.compressors.rules.budget import keep_within
 from acc.compressors.rules.listings import LOOKED_AT
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.valuing import value
@@ -57,6 +58,39 @@ def test_what_says_a_figure_again_leaves_first() -> None:
     last = talked(24)[-1]
     figures = [word for fact in last.relational_map for word in fact.words.split() if "-" in word]
     assert len(set(figures)) > 0.7 * len(figures)
+
+
+RELEASE = ("candidate", "is", "rc7, build 3")
+CLOSED = ("dashboard", "is", "closed")
+CERTIFICATE = ("signing certificate", "expires on", "3 June")
+
+
+@pytest.mark.parametrize(
+    ("again", "leaves"),
+    [(CERTIFICATE, CLOSED), (("candidate", "holds", "3"), ("candidate", "holds", "3"))],
+)
+def test_a_short_figure_is_told_again_by_what_speaks_of_the_same_thing(
+    again: tuple[str, str, str], leaves: tuple[str, str, str]
+) -> None:
+    assert first_to_leave(RELEASE, again, CLOSED) == leaves
+
+
+def first_to_leave(*told: tuple[str, str, str]) -> tuple[str, str, str]:
+    """The fact that leaves as the tokens get fewer."""
+    for tokens in range(200, 0, -1):
+        room = Room(State.empty())
+        for subject, predicate, what in told:
+            fields = {"subject": subject, "predicate": predicate, "object": what}
+            room.add("relational_map", ("u1",), status="observed", **fields)
+        keep_within(room, tokens, utf8_quarter)
+        left = {tuple(item.fields[n] for n in NAMES) for item in room.new()}
+        if len(left) < len(told):
+            (gone,) = set(told) - left
+            return gone
+    raise AssertionError("everything fits into one token")
+
+
+NAMES = ("subject", "predicate", "object")
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,16 @@ from acc.compressors.rules.room import Room, said_by
 from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
-from acc.wording import marks
+from acc.wording import marks, stems
 
 SPARE = 0.02
 """Share that stays free, for what commit adds: marks of low trust, the rules that came back."""
 
-AGAIN = 0.2
+AGAIN = 0.1
 """What is left of an item's worth where its figures and identifiers stand in others already."""
+
+TELLING = 4
+"""Characters from which a figure or identifier is the same thing wherever it stands: "3" is not."""
 
 _ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
 _WORDS = "gateway listens port 8443, port 8444 observed " * 16
@@ -72,17 +75,33 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
 
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
     """By what a token of each brings; what brings no new figure or identifier is worth little."""
-    told: set[str] = set()
+    told: dict[str, list[frozenset[str]]] = {}
     queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
     heapify(queue)
     while queue:
         rank, place, is_again = heappop(queue)
-        says = marks(words_of(found[place].fields))
-        if says and says <= told and not is_again:
+        fields = found[place].fields
+        says = marks(words_of(fields))
+        about = _about(fields) - says
+        if says and not is_again and all(_is_told(mark, about, told) for mark in says):
             heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
-        told |= says
+        for mark in says:
+            told.setdefault(mark, []).append(about)
         yield found[place]
+
+
+def _about(fields: Mapping[str, Any]) -> frozenset[str]:
+    """What ``fields`` speak of: how sure it is, they all say."""
+    return stems(words_of({name: text for name, text in fields.items() if name != "status"}))
+
+
+def _is_told(
+    mark: str, about: frozenset[str], told: Mapping[str, Sequence[frozenset[str]]]
+) -> bool:
+    """Whether what stays gives ``mark`` already; a short one only where both speak of one thing."""
+    others = told.get(mark, ())
+    return any(len(mark) >= TELLING or about & other for other in others)
 
 
 def _rendered(room: Room, counter: TokenCounter) -> float:
