@@ -199,14 +199,28 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     where = f"{path}, line {number}" if number else str(path)
     try:
         entry = json.loads(line)
-    except ValueError as error:
+        written = canonical_json(entry).encode("utf-8", "surrogatepass")
+    except (ValueError, RecursionError) as error:
         raise AuditError(
             "a record is not JSON", where=where, mend="restore the log from a backup"
         ) from error
-    written = canonical_json(entry).encode("utf-8", "surrogatepass")
-    if not isinstance(entry, dict) or line not in (written, written + b"\n"):
+    if line not in (written, written + b"\n") or not _is_record(entry):
         raise changed(where)
-    return entry
+    return dict(entry)
+
+
+def _is_record(entry: Any) -> bool:
+    """Whether it tells what every reader of a log asks for: the thread, the state, the digest."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("digest"), str):
+        return False
+    thread, state = entry.get("thread"), entry.get("state")
+    return (
+        isinstance(thread, dict)
+        and {"thread"} <= thread.keys() <= Thread.model_fields.keys()
+        and all(isinstance(name, str) for name in thread.values())
+        and isinstance(state, dict)
+        and {"hash", "branch"} <= state.keys()
+    )
 
 
 def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
@@ -248,7 +262,7 @@ def _is_whole(line: bytes) -> bool:
         return True
     try:
         json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -104,7 +104,10 @@ class MemoryController(Memory):
 
 
 class AsyncMemoryController(Memory):
-    """`MemoryController` for asynchronous agents: I/O happens off the event loop."""
+    """`MemoryController` for asynchronous agents: `step`, `record`, `feedback` and closing work off the event loop.
+
+    `open`, `last_state`, `open_evidence` and `history` are plain: give them to ``asyncio.to_thread``.
+    """
 
     async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
         """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""

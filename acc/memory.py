@@ -17,6 +17,7 @@ from acc.compress import Compressor
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError, InputError
 from acc.fallback import check_fallback
+from acc.folders import expanded
 from acc.gate import as_gate
 from acc.history import Wanted, Window, read_window
 from acc.loading import set_aside_today
@@ -52,7 +53,7 @@ class Memory:
             )
         self.artifacts = store
         self.compressor = compressor
-        self.settings = settings or settings_with(changed)
+        self.settings = settings_with(changed, settings)
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
         self._threads = open_threads(store)
@@ -71,7 +72,7 @@ class Memory:
         Args:
             path: The folder; made if absent. One process at a time.
             changed: ``compressor``, or the ``model`` that one is to ask
-                (`acc.compressors.choosing.as_compressor`); ``settings``, or any field of `Settings`; the
+                (`acc.compressors.choosing.as_compressor`); ``settings``, and any field of `Settings`; the
                 audit logs are kept beside the store unless ``audit=None`` says otherwise.
 
         Raises:
@@ -82,12 +83,19 @@ class Memory:
         """
         from acc.stores.chroma import ChromaArtifactStore
 
+        # One folder for both, also where the process goes elsewhere in between.
+        folder = expanded(path).absolute()
         compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
-        settings = changed.pop("settings", None) or settings_with(changed)
+        settings = settings_with(changed, changed.pop("settings", None))
         if settings.audit is None and "audit" not in changed:
-            settings = replace(settings, audit=Path(path) / "audit")
-        memory = cls(ChromaArtifactStore.embedded(path), compressor, settings)
-        memory.resumed = resumed(memory)
+            settings = replace(settings, audit=folder / "audit")
+        store = ChromaArtifactStore.embedded(folder)
+        try:
+            memory = cls(store, compressor, settings)
+            memory.resumed = resumed(memory)
+        except BaseException:
+            store.close()
+            raise
         return memory
 
     def forget(self) -> None:

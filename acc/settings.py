@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,11 +42,12 @@ class Settings:
     clock: Clock = field(default_factory=SystemClock)
 
 
-def settings_with(changed: Mapping[str, Any]) -> Settings:
-    """The settings with what is ``changed`` by name.
+def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> Settings:
+    """``base``, or the default settings, with what is ``changed`` by name.
 
     Raises:
         ConfigurationError: No such setting.
     """
     mend = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
-    return settings_of(Settings, changed, mend)
+    named = settings_of(Settings, changed, mend)
+    return named if base is None else replace(base, **changed)

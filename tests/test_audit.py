@@ -437,6 +437,25 @@ class TestFullDisks:
             with pytest.raises(AuditError, match="To mend"):
                 memory.step(None, Turn.said("x"), thread="t")
 
+    @pytest.mark.parametrize(
+        "line", ["{}", "[]", "null", '{"thread":5}', "[" * 90_000 + "]" * 90_000]
+    )
+    def test_a_last_line_that_tells_nothing_hides_no_thread(
+        self, tmp_path: Path, line: str
+    ) -> None:
+        log, _ = run(tmp_path)
+        with log.path.open("a") as file:
+            file.write(f"{line}\n")
+        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        for use in (
+            log.last,
+            lambda: list(log.records()),
+            lambda: verify(log, POLICIES),
+            lambda: memory.last_state("t"),
+        ):
+            with pytest.raises(AuditError, match="restore the log"):
+                use()
+
     def test_a_log_that_is_a_folder_is_an_audit_error(self, tmp_path: Path) -> None:
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.mkdir()

@@ -10,6 +10,7 @@ from typing import Self
 from acc.background.entrance import Entrance, OnError
 from acc.background.entries import Entry
 from acc.controller import MemoryController, Stored
+from acc.errors import ConfigurationError
 from acc.memory import whose
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -46,8 +47,12 @@ class BackgroundMemory:
                 thread that made it. Without it the next entry tells.
 
         Raises:
-            ConfigurationError: No place for a single turn.
+            ConfigurationError: No place for a single turn, or no thread.
         """
+        if threads < 1:
+            raise ConfigurationError(
+                "commits need a thread to be made in", where="threads", mend="give 1 or more"
+            )
         self._memory = memory
         self._entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acc-background")

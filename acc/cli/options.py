@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from acc.folders import expanded
+
 if TYPE_CHECKING:
     from acc.price import Price
     from acc.state import CompressedCognitiveState
@@ -28,8 +30,14 @@ class CompressorMode(StrEnum):
     REWRITE = "rewrite"
 
 
+def _expanded(path: Path | None) -> Path | None:
+    """A shell expands ``~`` in ``--memory ~/x``, and leaves it in ``--memory=~/x``."""
+    return expanded(path) if path is not None else None
+
+
 MemoryOption = Annotated[
-    Path, typer.Option("--memory", metavar="DIR", help="Folder of the memory.")
+    Path,
+    typer.Option("--memory", metavar="DIR", help="Folder of the memory.", callback=_expanded),
 ]
 ThreadOption = Annotated[
     str | None,
@@ -80,6 +88,7 @@ KeepOption = Annotated[
         "--memory",
         metavar="DIR",
         help="Keep the memory in this folder, and go on where it stopped. [default: temporary]",
+        callback=_expanded,
     ),
 ]
 NameOption = Annotated[

@@ -59,7 +59,7 @@ def load_locomo(path: Path) -> list[LocomoConversation]:
     for number, sample in enumerate(samples, 1):
         try:
             found.append(_conversation(sample))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             what = f"conversation {number}: {type(error).__name__}: {error}"
             raise _malformed(path, what) from error
     if not any(conversation.questions for conversation in found):

@@ -181,9 +181,14 @@ def _script(
 ) -> tuple[ScriptedTurn, ...]:
     if "turns" not in raw:
         return _transcribed(raw, conversation, file)
+    turns = raw["turns"]
+    if not (isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns)):
+        raise InputError(
+            "turns are no list of objects", where=str(file), mend="give each a user's message"
+        )
     try:
         script = tuple(
-            ScriptedTurn.model_validate({"t": n, **turn}) for n, turn in enumerate(raw["turns"], 1)
+            ScriptedTurn.model_validate({"t": n, **turn}) for n, turn in enumerate(turns, 1)
         )
     except ValidationError as error:
         raise _malformed(error, raw, file) from error

@@ -71,22 +71,37 @@ def _decoded(data: bytes, path: Path) -> str:
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
+_FENCED_LINE = re.compile(r"^\s*```+[^`]+```+")
+"""Code that opens and closes on one line fences nothing behind it."""
+
+Above = list[tuple[int, str]]
+"""The headings that a line stands under, each with its level, 1 to 6."""
+
+
+def _under(above: Above, level: int, title: str) -> Above:
+    """The headings that what follows a new one stands under: its own, and those of lower levels."""
+    return [*(each for each in above if each[0] < level), (level, title)]
+
+
+def _path_of(above: Above) -> str:
+    return " > ".join(title for _, title in above)
 
 
 def _markdown(data: bytes, path: Path) -> list[Section]:
     found: list[Section] = []
-    above: list[str] = []
+    above: Above = []
     lines: list[str] = []
     fenced = False
     for line in _decoded(data, path).splitlines(keepends=True):
-        fenced ^= bool(_FENCE.match(line))
+        if _FENCE.match(line) and (fenced or not _FENCED_LINE.match(line)):
+            fenced = not fenced
         heading = None if fenced else _HEADING.match(line.rstrip("\r\n"))
         if heading:
-            found.append(Section("".join(lines), " > ".join(above)))
+            found.append(Section("".join(lines), _path_of(above)))
             lines = []
-            above = [*above[: len(heading[1]) - 1], heading[2]]
+            above = _under(above, len(heading[1]), heading[2])
         lines.append(line)
-    found.append(Section("".join(lines), " > ".join(above)))
+    found.append(Section("".join(lines), _path_of(above)))
     return found
 
 
@@ -105,7 +120,7 @@ class _Text(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.sections: list[Section] = []
-        self._above: list[str] = []
+        self._above: Above = []
         self._text: list[str] = []
         self._hidden = 0
         self._heading = 0
@@ -124,7 +139,7 @@ class _Text(HTMLParser):
             self._hidden = max(0, self._hidden - 1)
         if self._heading and tag == f"h{self._heading}":
             title = " ".join("".join(self._text).split())
-            self._above = [*self._above[: self._heading - 1], title]
+            self._above = _under(self._above, self._heading, title)
             self._heading = 0
         if tag in self._BLOCKS:
             self._text.append("\n")
@@ -138,14 +153,19 @@ class _Text(HTMLParser):
         lines = (" ".join(line.split()) for line in "".join(self._text).split("\n"))
         text = "\n".join(line for line in lines if line)
         if text:
-            self.sections.append(Section(text, " > ".join(self._above)))
+            self.sections.append(Section(text, _path_of(self._above)))
         self._text = []
 
 
 def _html(data: bytes, path: Path) -> list[Section]:
-    parser = _Text()
-    parser.feed(_decoded(data, path))
-    parser.close()
+    parser, page = _Text(), _decoded(data, path)
+    try:
+        parser.feed(page)
+        parser.close()
+    except AssertionError as error:  # what html.parser says of declarations it cannot read
+        raise InputError(
+            f"a page that cannot be read: {error}", where=str(path), mend="save it anew as HTML"
+        ) from error
     parser.end()
     return parser.sections
 

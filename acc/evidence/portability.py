@@ -65,9 +65,11 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
                 file.write(line)
             file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
         half.replace(out)
-    except OSError as error:
-        with suppress(OSError):
+    except BaseException as error:
+        with suppress(OSError):  # it holds the user's evidence, whatever went wrong
             half.unlink(missing_ok=True)
+        if not isinstance(error, OSError):
+            raise
         raise InputError(
             f"cannot be written: {error.strerror or error}",
             where=str(out),

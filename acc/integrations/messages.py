@@ -43,10 +43,11 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
     """
     try:
         converted = convert_to_messages(list(messages))
-    except (ValueError, NotImplementedError) as error:
+    except (ValueError, NotImplementedError, LookupError, TypeError, AttributeError) as error:
+        told = next(iter(str(error).splitlines()), type(error).__name__)
         raise InputError(
-            f"a message that LangChain cannot read: {str(error).splitlines()[0]}",
-            where=f"{len(messages)} messages",
+            f"a message that LangChain cannot read: {told}",
+            where="messages",
             mend='pass LangChain messages, or dicts with "role" and "content"',
         ) from error
     return [m if m.id else _identified(m, place) for place, m in enumerate(converted)]

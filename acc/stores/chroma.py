@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from acc.folders import expanded
 from acc.store import Artifact
 from acc.stores.chroma_batches import BATCH, READ
 from acc.stores.chroma_client import (
@@ -73,7 +74,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             StoreMismatchError: It was written under another schema or embedder.
             StoreError: The path cannot be read or written, or its files are damaged.
         """
-        directory = Path(path).expanduser().absolute()
+        directory = expanded(path).absolute()
         connection = EmbeddedConnection(directory)
         store = cls(connection.client, shared=False, where=str(directory))
         store._connection = connection

@@ -57,6 +57,28 @@ def test_markdown_is_cut_at_headings_and_a_fence_is_no_heading(tmp_path: Path) -
     assert "".join(s.text for s in found) == page.read_text()
 
 
+def test_a_heading_stands_beside_those_of_its_level_whatever_is_above(tmp_path: Path) -> None:
+    page = tmp_path / "p.md"
+    page.write_text("## X\na\n## Y\nb\n# A\nc\n### C\nd\n### D\ne\n")
+    assert [s.place for s in sections(page)] == ["X", "Y", "A", "A > C", "A > D"]
+    page = tmp_path / "p.html"
+    page.write_text("<h2>X</h2>a<h2>Y</h2>b<h3>Z</h3>c<h2>W</h2>d")
+    assert [s.place for s in sections(page)] == ["X", "Y", "Y > Z", "W"]
+
+
+def test_code_on_one_line_fences_nothing_behind_it(tmp_path: Path) -> None:
+    page = tmp_path / "p.md"
+    page.write_text("# One\n```make```\n# Two\nText.\n")
+    assert [s.place for s in sections(page)] == ["One", "Two"]
+
+
+def test_a_page_with_a_declaration_that_is_none_is_refused(tmp_path: Path) -> None:
+    page = tmp_path / "p.html"
+    page.write_text("<p>a</p><![foo[bar]]><p>b</p>")
+    with pytest.raises(InputError, match="cannot be read"):
+        sections(page)
+
+
 def test_html_gives_what_is_seen(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text(

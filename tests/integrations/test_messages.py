@@ -46,6 +46,21 @@ def result(call_id: str, text: str = "60 of 60", **fields: Any) -> ToolMessage:
     return ToolMessage(text, tool_call_id=call_id, id=f"r{call_id}", **fields)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [{"role": "tool", "content": "x"}],
+        [{"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]}],
+        [{"role": "assistant", "content": "x", "tool_calls": 5}],
+        5,
+        None,
+    ],
+)
+def test_what_langchain_cannot_read_is_bad_input(wrong: Any) -> None:
+    with pytest.raises(InputError, match="To mend"):
+        as_messages(wrong)
+
+
 def test_observations_are_those_of_the_openai_transcript() -> None:
     messages = [ASK, calling("c1", "c2"), result("c1"), result("c2"), AIMessage("The pool.")]
     plain = Turn.from_messages(convert_to_openai_messages(messages))

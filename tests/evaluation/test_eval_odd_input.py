@@ -1,0 +1,28 @@
+"""Ground truth and LoCoMo files that are not what they should be are refused, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from acc.errors import InputError
+from acc.evaluation.locomo import load_locomo
+from acc.evaluation.scenarios import read_scenario
+
+
+@pytest.mark.parametrize("turns", ["5", "[3]", '"ab"', "null"])
+def test_a_truth_whose_turns_are_none_is_refused(turns: str, tmp_path: Path) -> None:
+    talk, truth = tmp_path / "talk.json", tmp_path / "truth.json"
+    talk.write_text('[{"role": "user", "content": "Hello."}]')
+    truth.write_text(f'{{"facts": [], "turns": {turns}}}')
+    with pytest.raises(InputError, match="turns"):
+        read_scenario(f"{talk}:{truth}")
+
+
+def test_a_turn_of_locomo_without_a_place_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "locomo.json"
+    said = '{"speaker": "A", "dia_id": "5", "text": "Hi."}'
+    file.write_text(f'[{{"conversation": {{"session_1": [{said}]}}, "qa": []}}]')
+    with pytest.raises(InputError, match="LoCoMo"):
+        load_locomo(file)
