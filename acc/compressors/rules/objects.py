@@ -57,7 +57,7 @@ _RULE_NAMES = one_of(
     matter, issue, dispute, what I (?:said|told|wrote), it, that, this, they, those, these, all,
     everything, which, and, there"""
 )
-_IS_RULE = re.compile(rf"(?:.*\b)?(?:{_RULE_NAMES})\W*\Z", re.I | re.S)
+_IS_RULE = re.compile(rf"\b(?:{_RULE_NAMES})\W*\Z", re.I)
 _SUBJECT_ENDS = re.compile(
     r"\b(?:with|of|for|on|about|in|at|from|to|against|by|around|over|under|until|till)\b", re.I
 )
@@ -110,7 +110,7 @@ def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -
     if dismissed and dismissed.start() <= cue.start() < dismissed.end():
         head = _SUBJECT_ENDS.split(dismissed["rest"].removeprefix("about "))[0].strip()
         named = sure and stems(dismissed["rest"]) <= own
-        return named or bool(_WHAT_I.match(dismissed["rest"]) or _IS_RULE.match(head))
+        return named or bool(_WHAT_I.match(dismissed["rest"]) or _IS_RULE.search(head))
     return _ends_own(words, cue, own, sure)
 
 
@@ -148,9 +148,9 @@ def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -
     before = re.split(r"[,;:.!–—]\s", words[: cue.start()])[-1]
     head = _SUBJECT_ENDS.split(before)[0].strip()
     if _REMOVED.search(cue.group()):
-        return bool(_IS_RULE.match(head))
+        return bool(_IS_RULE.search(head))
     last = head.split()[-1] if head.split() else ""
-    return sure or not stems(last) or bool(stems(last) & own) or bool(_IS_RULE.match(head))
+    return sure or not stems(last) or bool(stems(last) & own) or bool(_IS_RULE.search(head))
 
 
 _NUMBERED = re.compile(
