@@ -23,7 +23,8 @@ from acc.evidence.tombstones import refuse_erased
 from acc.laws.reasons import SetAside
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
-from acc.turn import Channel, Observation, Turn
+from acc.turn import Channel, Observation, Trust, Turn
+from acc.wording import repeats
 
 
 class ThreadLog:
@@ -152,12 +153,13 @@ class ThreadLog:
         stored = [*branch.own(number, "observation"), *branch.own(number, "tombstone")]
         refs = _refs(turn.observations, keys, {a.identity: a.ref for a in stored}, number)
         known = {(a.identity, a.part) for a in stored}
-        new = [
+        made = [
             artifact
             for observation, key, ref in zip(turn.observations, keys, refs, strict=True)
             for artifact in self._artifacts(branch, observation, key, ref, number)
-            if (artifact.identity, artifact.part) not in known
         ]
+        lower = _lower([*stored, *made])
+        new = [_weighed(a, lower) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
             enrol(self.store, self.thread, self._now())
         # In a shared store the claim was written first; else it goes with the evidence, once.
@@ -200,6 +202,19 @@ def is_reply(artifact: Artifact) -> bool:
     """Whether it is the beginning of what the agent said to the user."""
     spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
     return spoken and not artifact.call_id and artifact.part == 0
+
+
+def _lower(artifacts: Sequence[Artifact]) -> list[Artifact]:
+    return [a for a in artifacts if a.kind == "observation" and a.channel.trust < Trust.AGENT]
+
+
+def _weighed(artifact: Artifact, lower: Sequence[Artifact]) -> Artifact:
+    """The record of what the agent said takes the trust of whose words of the turn it repeats."""
+    if artifact.channel is not Channel.AGENT or artifact.call_id or artifact.name:
+        return artifact
+    theirs = (a.channel.trust for a in lower if repeats(artifact.text, a.text))
+    least = min(theirs, default=None)
+    return artifact if least is None else artifact.model_copy(update={"trust": least})
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:

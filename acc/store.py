@@ -74,7 +74,8 @@ class Artifact(BaseModel):
         ref: What citations call it, such as ``t7.1``; the parts of one text share it.
         part: Index of this part of the text, from 0, of ``parts``.
         channel: Where it came from; decides its trust.
-        trust: Trust of a set-aside item; None where the channel decides.
+        trust: Trust of a set-aside item, or of a tool's or document's words that the agent
+            repeated in the turn; None where the channel decides.
         name: Tool's or document's name, or the slot of a set-aside item.
         call_id: Tool-call id.
         text: The words, at most `RECORD_BYTES` of UTF-8.

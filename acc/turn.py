@@ -210,7 +210,8 @@ class Evidence(Observation):
 
     Attributes:
         turn: Turn it comes from.
-        standing: Trust of an item set aside earlier; None where the channel decides.
+        standing: Trust of an item set aside earlier, or of a tool's or document's words that
+            the agent repeated; None where the channel decides.
     """
 
     turn: int = 0

@@ -12,6 +12,7 @@ from acc.compressors.rules.reading import Said
 from acc.compressors.rules.values import VALUES, Value, values_in
 from acc.compressors.rules.words import one_of
 from acc.items import Relation
+from acc.turn import Trust
 from acc.wording import stems
 
 REVISED = re.compile(
@@ -47,6 +48,11 @@ class Telling(NamedTuple):
     asked: frozenset[str]
     is_user: bool
     revises: bool
+
+    @property
+    def trust(self) -> Trust:
+        """Of whoever says it."""
+        return Trust.USER if self.is_user else Trust.AGENT
 
 
 def compared(

@@ -70,10 +70,11 @@ from acc.compressors.rules.succession import gone, outdated
 from acc.compressors.rules.topics import Ruled, revise_topic
 from acc.compressors.rules.trace import Line, coming, gaps, recalled, told, worth_opening
 from acc.items import Entity, Item
+from acc.laws.integrity import may_replace
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.tokens import TokenCounter, utf8_quarter
-from acc.turn import Evidence, Turn
+from acc.turn import Evidence, Trust, Turn
 from acc.wording import is_assent, stems
 
 
@@ -178,7 +179,9 @@ def _entities(reading: Reading, room: Room) -> None:
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
     entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
     told = (*reading.user, *told_by_agent)
-    for entity in (*gone(told, entities), *outdated(told, entities, room)):
+    below = [entity for entity in entities if may_replace(Trust.AGENT, entity.trust)]
+    withdrawn = (*gone(reading.user, entities), *gone(told_by_agent, below))
+    for entity in (*withdrawn, *outdated(told, entities, room)):
         room.retire(entity)
     for named, ref in entities_in(told):
         if named.name.casefold() not in known:
@@ -191,14 +194,13 @@ def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) ->
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
     new = list(gaps(reading, ruling(ruled)))
     open_texts = {gap.text for gap in new}
-    telling = [
-        stems(s.words)
-        for s in (*reading.user, *reading.agent)
-        if not s.asks and tidy(s.text) not in open_texts
-    ]
+    telling = [s for s in (*reading.user, *reading.agent) if not s.asks]
+    told = [(s, stems(s.words)) for s in telling if tidy(s.text) not in open_texts]
     for item in room.held("uncertainty_signal"):
         about = stems(str(getattr(item, "gap", "")))
-        if any(len(about & words) >= max(2, len(about) / 2) for words in telling):
+        # What a tool says against the user, the user settles: the agent may only repeat the tool.
+        heard = [words for s, words in told if item.trust >= Trust.AGENT or s in reading.user]
+        if any(len(about & words) >= max(2, len(about) / 2) for words in heard):
             room.retire(item)
     for gap in new:
         room.add("uncertainty_signal", [gap.ref], level=gap.level, gap=gap.text)

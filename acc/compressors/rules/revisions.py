@@ -14,6 +14,7 @@ from acc.compressors.rules.comparing import REVISED, Telling, compared
 from acc.compressors.rules.reading import Reading
 from acc.compressors.rules.trees import Trees
 from acc.items import Relation
+from acc.laws.integrity import may_replace
 from acc.wording import stems
 
 SURE = 0.2
@@ -42,13 +43,16 @@ def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
     Rule: a sentence speaks of the same, by the words that it shares with the fact, and gives a
     value of its kind, or a person, but not the fact's own; how sure that is, boosted trees say
     over the figures of the pair, and over how it stands among the others of its sentence and turn
-    (``python benchmarks/keyless/train_revisions.py``).
+    (``python benchmarks/keyless/train_revisions.py``). What the agent says overtakes nothing that
+    the user stated (law 6): it stands beside.
     """
     found = paired(reading, held)
     if not found:
         return
     odds = _trees().odds(rows_of(found))
-    yield from (pair.relation for pair, sure in zip(found, odds, strict=True) if sure >= SURE)
+    for pair, sure in zip(found, odds, strict=True):
+        if sure >= SURE and may_replace(pair.telling.trust, pair.relation.trust):
+            yield pair.relation
 
 
 def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
