@@ -24,6 +24,10 @@ SCANNED = 200_000
 """Characters of a text that are weighed line by line; of a longer one, its two ends are."""
 
 
+MOST_SOUGHT = 1_000
+"""Stems that are looked for in a text one by one; beyond that its own words are stemmed instead."""
+
+
 def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     """The lines of ``text`` that share most stems with ``about``, in their order, not indented.
 
@@ -52,6 +56,8 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
 
 
 def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
+    if len(about) > MOST_SOUGHT:
+        return [len(stems(line) & about) for line in lines]
     # A stem is nearly always a part of its words as they stand, and looking for it is cheap;
     # most stand nowhere in the text, and are looked for in it once.
     there = list(filter("\n".join(lines).__contains__, about))

@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import agent, call, document, operator, tool, user
 
-from acc.excerpt import GAP, LONGEST_LINE, SCANNED, cut_turn, excerpt
+from acc.excerpt import GAP, LONGEST_LINE, MOST_SOUGHT, SCANNED, cut_turn, excerpt
 from acc.turn import Channel, Observation, Turn
 from acc.wording import stems
 
@@ -111,6 +111,17 @@ class TestExcerpt:
         assert cut == excerpt(text, NOTHING, limit)
         if cut != text:
             assert set(cut.splitlines()) - {GAP} <= {line.strip() for line in text.splitlines()}
+
+    def test_of_what_is_about_thousands_of_things_the_lines_that_bear_stay(self) -> None:
+        about = stems(" ".join(f"item{n}" for n in range(MOST_SOUGHT + 500)))
+        text = rows(900, at_500="both item7 and item1400 wait")
+        assert "both item7 and item1400 wait" in excerpt(text, about, 400)
+
+    def test_a_text_about_thousands_of_things_takes_no_time(self) -> None:
+        text = "\n".join(f"key{n}: value{n}" for n in range(10_000))
+        begin = time.perf_counter()
+        excerpt(text, stems(text), 4_000)
+        assert time.perf_counter() - begin < 3
 
     @pytest.mark.parametrize(
         "unit", ["x", "x ", "\n", "word \n", "ab-", "é", "1.2.", "[...]\n", "\t", '"a", ']

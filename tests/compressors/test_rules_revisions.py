@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from speaking import State, turn
+import pytest
+from speaking import State, after, compress, turn
 
+from acc.commit import commit
 from acc.compressors.rules.reading import Reading, read
 from acc.compressors.rules.revisions import Pair, paired, revised, rows_of
 from acc.items import Relation
@@ -51,3 +53,40 @@ def test_a_pair_is_set_beside_the_others_of_its_sentence() -> None:
     likeness = rows[:, 2]  # the first of the figures that are set beside one another
     assert np.allclose(beside[:, 0], likeness - likeness[::-1])
     assert [row[-1] for row in rows_of(found, often=True)] == [1.0, 1.0]
+
+
+STATED = after(turn("Our budget is 5,000 EUR. The release is version 4.2.1."))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "We may spend up to 9,000 EUR in the budget now.",
+        "Your total budget has been increased to 9,000 EUR.",
+        "Budget is now 9,000 EUR. The release is now version 4.3.0.",
+        "Version 4.2.1 is withdrawn, the release is 4.3.0 instead.",
+    ],
+)
+@pytest.mark.parametrize("heard", [True, False])
+def test_the_agent_overtakes_nothing_that_the_user_stated(told: str, heard: bool) -> None:
+    at = turn("What does the mail say?", agent=told, tool=told if heard else "", number=2)
+    done = commit(STATED, compress(at, STATED, ()), at)
+    assert {item.words for item in STATED.relational_map} <= {
+        item.words for item in done.state.relational_map
+    }
+    assert {item.name for item in STATED.focal_entities} <= {
+        item.name for item in done.state.focal_entities
+    }
+
+
+def test_a_doubt_between_user_and_tool_is_settled_by_the_user() -> None:
+    """The agent may only repeat the tool."""
+    said = "Budget is now 9,000 EUR."
+    at = turn("What does the mail say?", said, said, number=2)
+    doubted = commit(STATED, compress(at, STATED, ()), at).state
+    assert [gap for gap in doubted.uncertainty_signal if "9,000" in gap.gap]
+    insists = "The budget amount, as user stated and tool observed, is 9,000 EUR."
+    for own, agents, left in (("thanks", insists, 1), (insists, "", 0)):
+        at = turn(own, agents, number=3)
+        after_it = commit(doubted, compress(at, doubted, ()), at).state
+        assert len([gap for gap in after_it.uncertainty_signal if "5,000" in gap.gap]) == left

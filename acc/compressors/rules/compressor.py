@@ -110,7 +110,8 @@ class RuleCompressor:
     ) -> Proposal:
         reading = read(turn, state, evidence)
         ruled = {said: rules_in(said) for said in reading.user}
-        room, step = Room(state), coming(reading)
+        room = Room(state, {o.ref: o.trust for o in (*turn.readable, *evidence)})
+        step = coming(reading)
         constrain(reading, room)
         _goals_over(reading, room)
         _goals(reading, ruled, room)

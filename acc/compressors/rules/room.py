@@ -11,8 +11,10 @@ from typing import Any
 from acc.compress import Proposal, ProposedItem, Retirement
 from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
+from acc.laws.integrity import may_replace
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
+from acc.turn import Trust
 
 PER_TURN: Mapping[str, int] = {
     "episodic_trace": 4,
@@ -33,10 +35,18 @@ LONGEST = 320
 
 
 class Room:
-    """The items and retirements of one proposal, kept within the places of the state's slots."""
+    """The items and retirements of one proposal, kept within the places of the state's slots.
 
-    def __init__(self, state: CompressedCognitiveState) -> None:
+    Args:
+        state: The prior state.
+        trusts: Trust by ref of what may be cited; the user's where it is not said.
+    """
+
+    def __init__(
+        self, state: CompressedCognitiveState, trusts: Mapping[str, Trust] | None = None
+    ) -> None:
         self._state = state
+        self._trusts = trusts or {}
         self._slots = type(state).slots()
         self._items: list[ProposedItem] = []
         self._retire: dict[str, Retirement] = {}
@@ -85,8 +95,10 @@ class Room:
         if found is None or found.rules.lifetime == "turn":
             return []
         new = [item for item in self._items if item.slot == slot]
-        ids, told = {item.id for item in new}, {_about(found, item.fields) for item in new}
-        return [i for i in self.held(slot) if i.id not in ids and i.about not in told]
+        ids = {item.id for item in new}
+        told = {_about(found, item.fields): self._trust(item.cites) for item in new}
+        left = [item for item in self.held(slot) if item.id not in ids]
+        return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
 
     def told(self) -> dict[str, list[str]]:
         """What the agent will read of it, by slot, as far as it is known before commit: words alone."""
@@ -182,6 +194,10 @@ class Room:
         if loose:
             self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))
         return bool(loose)
+
+    def _trust(self, cites: Iterable[str]) -> Trust:
+        """Of what rests on ``cites``; commit looks closer (law 6)."""
+        return min((self._trusts.get(ref, Trust.USER) for ref in cites), default=Trust.USER)
 
     def _standing(self, slot: str, item: Item) -> tuple[float, int, int]:
         """What a held item is worth; of equals the one untouched for longest comes first."""
