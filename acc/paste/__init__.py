@@ -1,0 +1,78 @@
+"""Telling a user's own words from what they pasted.
+
+Rule (law 6): fences, tagged passages, forwarded and answered mail, quoted lines, runs of log
+lines, chats and quotations of more than eight words are documents; shorter quotations are the
+user's own wording. Where a passage may have been closed from within, it is taken to reach
+further. Time is linear in the text.
+
+What nothing marks as pasted is the user's: who knows better gives it as an observation of
+`acc.turn.Channel.DOCUMENT`.
+
+    blocks.py       fences, tagged passages, what stands between BEGIN and END
+    mails.py        from the head of a mail to the end
+    runs.py         quoted lines, log lines, lines of a chat
+    quotations.py   what stands in quotation marks
+    lines.py        lines, however they end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from acc.paste.blocks import enclosed, fenced, tagged
+from acc.paste.lines import Span, plain
+from acc.paste.mails import mailed
+from acc.paste.quotations import quotations
+from acc.paste.runs import chatted, logged, quoted_lines
+
+MARK = "[pasted]"
+"""Stands in the user's words where a pasted passage was taken out."""
+
+
+class Passages(NamedTuple):
+    """A message split in two: what the user said, and what they brought along."""
+
+    own: str
+    pasted: tuple[str, ...]
+
+
+def split_pasted(text: str) -> Passages:
+    """Take pasted passages out of a user's message.
+
+    Args:
+        text: The message as the user sent it.
+
+    Returns:
+        The user's own words, with `MARK` where something was taken out, and the
+        passages in the order of their kinds. Joined they hold every word of ``text``.
+    """
+    pasted: list[str] = []
+    for passages in _KINDS:
+        text = _taken(text, passages, pasted)
+    return Passages("\n".join(_tidy(text)), tuple(pasted))
+
+
+_KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
+    fenced, tagged, enclosed, mailed, quoted_lines, logged, chatted, quotations,
+)  # fmt: skip
+
+
+def _taken(text: str, passages: Callable[[str], Iterator[Span]], pasted: list[str]) -> str:
+    kept = []
+    position = 0
+    for start, end in passages(plain(text)):
+        passage = text[start:end].strip()
+        if passage:
+            pasted.append(passage)
+            kept.append(f"{text[position:start]} {MARK} ")
+        else:
+            kept.append(text[position:start])
+        position = end
+    return "".join((*kept, text[position:]))
+
+
+def _tidy(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if line := " ".join(line.split()):
+            yield line
