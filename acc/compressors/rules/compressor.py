@@ -10,7 +10,7 @@ of cues decide. Each slot has one function below.
     sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
     acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
                       convolution.py, over pieces.py, convolution.npz
-    lookalikes.py     hearsay, the past, fancy, jokes, questions
+    lookalikes.py     hearsay, the past, fancy, jokes, questions; handed.py, texts handed over
     words.py          words that the tables share
     standing.py       the rules in a sentence; shortening.py, without reasons and asides
     constraints.py    new rules, and what of the prior ones ends

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
 from acc.compressors.rules.figures import figures
+from acc.compressors.rules.handed import is_handed, is_text_of_others
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import RESERVED, fit, plain, tidy
@@ -34,7 +36,7 @@ def constrain(reading: Reading, room: Room) -> None:
     reply = " ".join(said.words for said in reading.reply)
     pasted = frozenset().union(*(stems(text) for text in reading.documents))
     standing = room.open("constraints")
-    for said in reading.user:
+    for said in _own(reading):
         message = " ".join(s.words for s in reading.user if s.ref == said.ref)
         for spoken in spoken_in(said):
             if _is_of(spoken.words, pasted) or _goes_on(spoken.words, message, said.ref, room):
@@ -42,6 +44,16 @@ def constrain(reading: Reading, room: Room) -> None:
             # Rules that the message ended already are weighed too: its clauses are often about one.
             found = effects(Heard(spoken.plain, message, reply), standing, LEAST)
             _constrain(next(iter(found), None), spoken, said, room)
+
+
+def _own(reading: Reading) -> Iterator[Said]:
+    """What the user says themselves: up to a text that they hand over to be read."""
+    handed = set()
+    for said in reading.user:
+        if said.ref not in handed and not is_handed(said):
+            yield said
+        if is_text_of_others(said.words):
+            handed.add(said.ref)
 
 
 PASTED = 0.5

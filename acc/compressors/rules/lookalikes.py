@@ -36,6 +36,7 @@ HEARSAY = any_of(
     r"\b(?:according to|apparently|supposedly|allegedly|reportedly|rumou?rs?|(?:the )?word is)\b",
     r"\bI(?:'ve| have)? (?:heard|hear|read|was told|been told|got told|keep hearing)\b",
     r"\b(?:he|she|they)'(?:d|s) (?:like|love|prefer|rather|asking)\b",
+    r"\b(?:put|puts|typed|posted|added|scribbled|left|noted) (?=[\"'“])",
 )
 """Somebody else's words. They govern what follows them."""
 

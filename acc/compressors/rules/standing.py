@@ -85,6 +85,10 @@ MOVING, CHANGES = 0.65, 0.35
 although it is not clear which one it changes: "the call is at 23:30 now"."""
 
 
+_BARE = stems("never ever always only just nope nothing none yes sure exactly please")
+"""Words that alone lay nothing down: "No, never!"."""
+
+
 def rules_in(said: Said) -> list[Rule]:
     """The standing rules in a sentence, clause by clause; none where it only looks like one."""
     return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
@@ -112,7 +116,7 @@ def rule_of(spoken: Spoken) -> Rule | None:
     if _EVER.match(plain(spoken.after)):
         least = min(least, AGAIN)
     changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
-    if sure < least and not changes:
+    if (sure < least and not changes) or not stems(words) - _BARE:
         return None
     if is_question(words, words.rstrip().endswith("?")) or FEELING.search(words):
         return None
