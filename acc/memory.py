@@ -28,7 +28,7 @@ from acc.settings import settings_with
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
-from acc.turn import Observation, Turn
+from acc.turn import Observation, Turn, as_observations
 
 
 class Memory:
@@ -172,9 +172,9 @@ class Memory:
         thread: str | Thread,
     ) -> None:
         """What stands behind ``record``."""
-        prior = self.load(state)
+        prior, done = self.load(state), as_observations(decision)
         with self.lock:
-            self.log_of(whose(thread)).record(prior, decision)
+            self.log_of(whose(thread)).record(prior, done)
 
     def told(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """What stands behind ``feedback``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, get_args
 
 from acc.errors import ConfigurationError
 from acc.render import Style, render
@@ -28,7 +28,7 @@ class Policy:
         style: Notation that the agent reads, and that is counted.
 
     Raises:
-        ConfigurationError: A bound that nothing could meet.
+        ConfigurationError: A bound that nothing could meet, or a value that is none.
     """
 
     schema: type[CompressedCognitiveState] = CompressedCognitiveState
@@ -37,6 +37,7 @@ class Policy:
     style: Style = "toon"
 
     def __post_init__(self) -> None:
+        self._check()
         if self.max_tokens == 0:
             object.__setattr__(self, "max_tokens", self.schema.max_tokens)
         if self.max_tokens < 64:
@@ -45,6 +46,24 @@ class Policy:
                 where="Policy",
                 mend="give the state 64 tokens or more",
             )
+
+    def _check(self) -> None:
+        styles = get_args(Style)
+        fits = {
+            "schema": (isinstance(self.schema, type), "a subclass of CompressedCognitiveState"),
+            "max_tokens": (isinstance(self.max_tokens, int), "a number of tokens"),
+            "counter": (
+                isinstance(self.counter, TokenCounter),
+                "a function of a text, with a name",
+            ),
+            "style": (self.style in styles, f"one of {', '.join(styles)}"),
+        }
+        for name, (is_fit, mend) in fits.items():
+            if not is_fit:
+                value = getattr(self, name)
+                raise ConfigurationError(
+                    f"{name} is {value!r}", where="Policy", mend=f"give {mend}"
+                )
 
     @property
     def pending_tokens(self) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from acc.clock import Clock, SystemClock
+from acc.errors import ConfigurationError
 from acc.fallback import Fallback
 from acc.gate import GateLike
 from acc.gates import default_gate
@@ -30,6 +32,9 @@ class Settings:
         audit: Folder of the audit logs; None keeps none.
         input_chars: Characters of a turn that a compressor reads.
         clock: Tells the time.
+
+    Raises:
+        ConfigurationError: A value that is none for its setting.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -41,12 +46,38 @@ class Settings:
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
 
+    def __post_init__(self) -> None:
+        for name, (fits, mend) in _FITS.items():
+            value = getattr(self, name)
+            if not fits(value):
+                raise ConfigurationError(f"{name} is {value!r}", where="Settings", mend=mend)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _tells_time(value: Any) -> bool:
+    return all(callable(getattr(value, name, None)) for name in ("now", "seconds"))
+
+
+_FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "policy": (lambda value: isinstance(value, Policy), "give a Policy(max_tokens=...)"),
+    "recall": (callable, "give a Recall(most=...)"),
+    "gate": (callable, "give a gate of acc.gates, or a function of candidate and context"),
+    "floor": (_is_count, "give a number of candidates, 0 for none"),
+    "audit": (lambda value: value is None or isinstance(value, str | PathLike), "give a folder"),
+    "input_chars": (lambda value: _is_count(value) and value > 0, "give a number of characters"),
+    "clock": (_tells_time, "give something with now() and seconds(), such as SystemClock()"),
+}
+"""What each setting has to be, and what to give; of the fallback its user says that."""
+
 
 def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> Settings:
     """``base``, or the default settings, with what is ``changed`` by name.
 
     Raises:
-        ConfigurationError: No such setting.
+        ConfigurationError: No such setting, or no value for one.
     """
     mend = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
     named = settings_of(Settings, changed, mend)

@@ -10,14 +10,35 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
 from acc.turn import Channel, Observation, Turn, user_observations
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
 
+def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
+    """``channels`` by tool name, each a `Channel` or its word.
+
+    Raises:
+        ConfigurationError: No such channel.
+    """
+    try:
+        return {name: Channel(channel) for name, channel in (channels or {}).items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConfigurationError(
+            f"no channel by tool name: {error}", where="channels",
+            mend='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
+        ) from error  # fmt: skip
+
+
 def current_turn(messages: Sequence[Any], *, channels: Mapping[str, Channel]) -> Turn:
     """The turn that `Turn.from_messages` documents."""
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        raise InputError(
+            f"messages are {type(messages).__name__}, not a list of messages",
+            where="messages",
+            mend='pass [{"role": ..., "content": ...}, ...]',
+        )
     exchanges = list(read_exchanges(messages, channels=channels))
     if not exchanges:
         raise InputError(
@@ -159,7 +180,7 @@ def _calls(message: Mapping[str, Any], index: int) -> Iterator[tuple[str, str, s
             raise InputError("a tool call without a function", where=f"message {index + 1}")
         arguments = function.get("arguments", function.get("args", function.get("input", "")))
         if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False)
+            arguments = json.dumps(arguments, ensure_ascii=False, default=str)
         yield str(call.get("id") or ""), str(function.get("name") or ""), arguments
 
 

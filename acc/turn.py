@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from acc.errors import InputError
 from acc.paste import split_pasted
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -143,10 +144,11 @@ class Turn(BaseModel):
 
         Raises:
             InputError: No user message, or a message that cannot be read.
+            ConfigurationError: A tool's channel is none.
         """
-        from acc.transcript import current_turn
+        from acc.transcript import current_turn, named_channels
 
-        turn = current_turn(messages, channels=channels or {})
+        turn = current_turn(messages, channels=named_channels(channels))
         return cls(**dict(turn))
 
     @classmethod
@@ -203,6 +205,22 @@ def user_observations(text: str) -> tuple[Observation, ...]:
     own, pasted = split_pasted(text)
     documents = (Observation(channel=Channel.DOCUMENT, text=p, name="pasted") for p in pasted)
     return (*documents, Observation(channel=Channel.USER, text=own))
+
+
+def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
+    """What was ``given`` as observations.
+
+    Raises:
+        InputError: It is something else.
+    """
+    seen = tuple(given) if isinstance(given, Iterable) else (given,)
+    if odd := [o for o in seen if not isinstance(o, Observation)]:
+        raise InputError(
+            f"observations expected, and there is {type(odd[0]).__name__}",
+            where="the decision to record",
+            mend="pass observations, such as Turn.from_messages(messages).observations",
+        )
+    return seen
 
 
 class Evidence(Observation):

@@ -913,3 +913,9 @@ class TestSettings:
         done = memory.step(state, Turn.said("Which port?"), thread="t")
         assert [v.admitted for v in done.verdicts] == [False]
         assert "ZeroDivisionError" in done.verdicts[0].reason
+
+
+@pytest.mark.parametrize("decision", [[{"role": "assistant", "content": "Done."}], "Done.", 5])
+def test_a_decision_that_is_none_is_told(decision: Any) -> None:
+    with MemoryController(MemoryArtifactStore()) as memory, pytest.raises(InputError):
+        memory.record(decision, state=None, thread="t")

@@ -9,6 +9,7 @@ import pytest
 
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
+from acc.policy import Policy
 from acc.settings import Settings
 from acc.turn import Turn
 
@@ -21,6 +22,35 @@ def test_a_setting_that_cannot_work_leaves_the_folder_free(
     with pytest.raises(ConfigurationError):
         kind.open(tmp_path, **wrong)
     MemoryController.open(tmp_path).close()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"audit": 5},
+        {"policy": 5},
+        {"clock": 5},
+        {"recall": 5},
+        {"gate": "none"},
+        {"floor": "a"},
+        {"floor": -1},
+        {"floor": True},
+        {"input_chars": -1},
+        {"input_chars": 0},
+    ],
+)
+def test_a_value_that_is_none_for_its_setting_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        Settings(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"style": "x"}, {"max_tokens": "800"}, {"counter": len}, {"schema": 5}, {"max_tokens": -1}],
+)
+def test_a_policy_of_values_that_are_none_is_told(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError, match=next(iter(wrong))):
+        Policy(**wrong)
 
 
 def test_settings_and_a_setting_by_name_go_together(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from strategies import agent, call, document, hostile_texts, observations, operator, tool, user
 
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
 
 U, A, T, D = Channel.USER, Channel.AGENT, Channel.TOOL, Channel.DOCUMENT
@@ -266,3 +267,23 @@ def test_what_cannot_be_read_is_an_input_error_of_one_line(messages: list[Any]) 
     with pytest.raises(InputError) as raised:
         Turn.from_messages(messages)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("messages", [None, 5, "Hello.", iter([])])
+def test_what_is_no_list_of_messages_is_an_input_error(messages: Any) -> None:
+    with pytest.raises(InputError, match="messages"):
+        Turn.from_messages(messages)
+
+
+def test_a_channel_that_is_none_is_told_and_its_word_will_do() -> None:
+    asked = [said("user", "Look it up."), calls("web"), result("web")]
+    with pytest.raises(ConfigurationError, match="pages"):
+        Turn.from_messages(asked, channels={"web": "pages"})  # type: ignore[dict-item]
+    turn = Turn.from_messages(asked, channels={"web": "document"})  # type: ignore[dict-item]
+    assert turn.observations[-1].channel is Channel.DOCUMENT
+
+
+def test_arguments_of_any_kind_are_read() -> None:
+    call = {"id": "1", "function": {"name": "f", "arguments": {"at": datetime(2026, 1, 1)}}}
+    messages = [said("user", "Go."), {"role": "assistant", "tool_calls": [call]}]
+    assert "2026" in Turn.from_messages(messages).observations[-1].text

@@ -77,7 +77,7 @@ def export_schema(names: Sequence[str], form: str, out: Path | None) -> None:
     """Write a schema as JSON Schema, or several as a reference page, to ``out`` or stdout.
 
     Raises:
-        InputError: Several where one fits.
+        InputError: Several where one fits, or the file cannot be written.
     """
     schemas = [schema_named(name) for name in names]
     if len(schemas) > 1 and form != "page":
@@ -88,7 +88,18 @@ def export_schema(names: Sequence[str], form: str, out: Path | None) -> None:
     if out is None:
         print(text, end="")
     else:
+        _write(out, text)
+
+
+def _write(out: Path, text: str) -> None:
+    try:
         out.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise InputError(
+            f"cannot be written: {error.strerror or error}",
+            where=str(out),
+            mend="name another file",
+        ) from error
 
 
 def check_schema(file: str, *, schema: Schema | None = None, as_json: bool = False) -> None:

@@ -141,12 +141,20 @@ def shipped_scenarios() -> dict[str, Path]:
     return {file.stem: file for file in sorted(folder.glob("*.json"))}
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # no name that a file can have
+        return False
+
+
 def _files(given: str) -> tuple[Path, Path]:
     whole = Path(given)
-    if not whole.exists() and given in (shipped := shipped_scenarios()):
+    there = _is_there(whole)
+    if not there and given in (shipped := shipped_scenarios()):
         return shipped[given], shipped[given]
     first, colon, second = given.rpartition(":")
-    if whole.exists() or not colon or not Path(second).is_file():
+    if there or not colon or not _is_there(Path(second)):
         return whole, whole
     return Path(first), Path(second)
 

@@ -44,16 +44,16 @@ def read(path: Path) -> Any:
     Raises:
         StoreError: The mark cannot be read.
     """
-    wipe(half_of(path))
-    if not path.exists():
-        return None
     try:
+        wipe(half_of(path))
+        if not path.exists():
+            return None
         return json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
     except (OSError, ValueError) as error:
         raise StoreError(
             "the mark of what was under way cannot be read",
             where=str(path),
-            mend="remove this file, and do the same again",
+            mend="remove what stands there, and do the same again",
         ) from error
 
 

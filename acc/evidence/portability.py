@@ -116,7 +116,8 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
     logs = {audit / name: text for name, text in found.logs.items()} if audit is not None else {}
     new = {path: text for path, text in logs.items() if not path.exists()}
     for path, text in logs.items():
-        if path not in new and path.read_bytes() != text.encode("utf-8", "surrogatepass"):
+        same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
+        if path not in new and not same:
             raise InputError(
                 "another audit log is there",
                 where=str(path),

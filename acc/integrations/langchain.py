@@ -30,6 +30,7 @@ from acc.integrations.run_notes import WRITTEN, Look, RunNotes
 from acc.integrations.stepping import Controller, Prior, astepped, stepped
 from acc.run import Step
 from acc.store import Thread
+from acc.transcript import named_channels
 from acc.turn import Channel, Observation, Trust
 
 try:
@@ -99,7 +100,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         super().__init__()
         self.controller = controller
         self.identity = identity or Identity()
-        named = {WRITTEN: Channel.DOCUMENT, **(channels or {})}
+        named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
         self.folding = Folding(
             channels=named, over=fold_over, counter=controller.settings.policy.counter
         )

@@ -29,6 +29,7 @@ from acc.integrations.users_message import brought_back, by_evidence, is_missing
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
+from acc.transcript import named_channels
 from acc.turn import Channel, Trust
 
 
@@ -111,7 +112,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.turn_key = turn_key
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
-        self.folding = Folding(channels or {}, fold_over, counter, reply_chars)
+        self.folding = Folding(named_channels(channels), fold_over, counter, reply_chars)
         self.held = HeldStates(controller.settings.policy, adopt)
         self._check()
         keys = (input_messages_key, output_messages_key)

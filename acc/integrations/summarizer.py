@@ -32,6 +32,7 @@ from acc.integrations.stepping import Controller, astepped, stepped
 from acc.run import Step
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Thread
+from acc.transcript import named_channels
 from acc.turn import Channel, Observation, Turn
 
 SUMMARY = "summary"
@@ -71,7 +72,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             )
         self.controller = controller
         self.identity = identity or Identity()
-        self.channels = dict(channels or {})
+        self.channels = named_channels(channels)
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any

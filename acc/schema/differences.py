@@ -48,7 +48,7 @@ def document_named(name: str) -> Document:
     except OSError as error:
         what = error.strerror or str(error)
         raise InputError(what, where=name, mend="name a schema or its JSON") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _no_document(name) from error
     if not complete:
         raise _no_document(name)

@@ -172,6 +172,8 @@ def test_arguments_that_make_no_sense(told: Any) -> None:
     code, _, error = told("schema", "show", "nothing")
     assert code == 1
     assert "there are cybersecurity, finance, generic" in error
+    code, _, error = told("schema", "export", "finance", "--out", ".")
+    assert (code, error.count("\n"), "name another file" in error) == (1, 1, True)
     code, out, _ = told("schema")
     assert (code, "acc schema [OPTIONS] COMMAND" in out) == (0, True)
 

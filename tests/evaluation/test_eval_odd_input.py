@@ -20,6 +20,13 @@ def test_a_truth_whose_turns_are_none_is_refused(turns: str, tmp_path: Path) -> 
         read_scenario(f"{talk}:{truth}")
 
 
+def test_a_name_that_no_file_can_have_is_refused() -> None:
+    with pytest.raises(InputError):
+        read_scenario("a" * 5_000)
+    with pytest.raises(InputError):
+        read_scenario(f"{'a' * 5_000}:{'b' * 5_000}")
+
+
 def test_a_turn_of_locomo_without_a_place_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "locomo.json"
     said = '{"speaker": "A", "dia_id": "5", "text": "Hi."}'

@@ -12,7 +12,8 @@ from test_erasure import erased, standing, talk
 
 from acc import MemoryController
 from acc.cli import run
-from acc.errors import InputError
+from acc.errors import InputError, StoreError
+from acc.evidence import marks
 from acc.evidence.erasure_plan import Target
 from acc.evidence.keeping import retention
 from acc.evidence.portability import export, import_from
@@ -116,3 +117,25 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert told("vacuum")["bytes_after"] > 0
     assert told("doctor")["lost"] == []
     told("erase", code=1)
+
+
+def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with MemoryController.open(tmp_path / "one") as memory:
+        talk(memory)
+        moved = export(memory.artifacts, memory.settings.audit, SPACE, out)
+        log = next((tmp_path / "one" / "audit").glob("*.jsonl"))
+    folder = tmp_path / "two" / "audit" / log.name
+    folder.mkdir(parents=True)
+    with MemoryController.open(tmp_path / "two") as memory:
+        with pytest.raises(InputError, match="another audit log"):
+            import_from(memory.artifacts, tmp_path / "two", out)
+        folder.rmdir()
+        assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
+
+
+def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:
+    for name in ("begun", ".begun.half"):
+        (tmp_path / name).mkdir()
+        with pytest.raises(StoreError, match="mark"):
+            marks.read(tmp_path / "begun")
