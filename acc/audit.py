@@ -7,10 +7,9 @@ digest, so that a changed byte anywhere is found; and the last digest can be kep
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
@@ -19,13 +18,10 @@ from typing import Any
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from acc.commit import Commit
-from acc.compress import Proposal
+from acc.audit_record import digested, is_record
 from acc.errors import AuditError
-from acc.policy import Policy
 from acc.state import CompressedCognitiveState, canonical_json
 from acc.store import Thread
-from acc.turn import Evidence, Turn
 
 FORMAT = 1
 
@@ -83,9 +79,7 @@ class AuditLog:
         body = {**record, "format": FORMAT, "previous": self._digest}
         if prior is not None and (not self._head or prior.hash != self._head):
             body["prior_state"] = prior.canonical()
-        written = canonical_json({**body, "digest": _UNDIGESTED})
-        digest = hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()
-        line = written.replace(_DIGEST_FIELD, f'"digest":"{digest}"', 1) + "\n"
+        line, digest = digested(body)
         with self.path.open("ab") as file:
             file.write(line.encode("utf-8", "surrogatepass"))
             file.flush()
@@ -130,71 +124,6 @@ class AuditLog:
         return str(last["digest"]) if last else ""
 
 
-def record(
-    *,
-    thread: Thread,
-    policy: Policy,
-    prior: CompressedCognitiveState,
-    turn: Turn,
-    evidence: Sequence[Evidence],
-    proposal: Proposal | None,
-    done: Commit,
-    **measured: Any,
-) -> dict[str, Any]:
-    """A record of one commit; ``measured`` holds verdicts, milliseconds, failures and such."""
-    return {
-        "thread": thread.model_dump(),
-        "policy": {
-            "fingerprint": policy.fingerprint,
-            "schema": f"{policy.schema.__module__}:{policy.schema.__qualname__}",
-            "max_tokens": policy.max_tokens,
-            "counter": policy.counter.name,
-            "style": policy.style,
-        },
-        "prior": prior.hash,
-        "turn": turn.model_dump(mode="json"),
-        "evidence": [e.model_dump(mode="json") for e in evidence],
-        "proposal": proposal.model_dump(mode="json") if proposal else None,
-        "state": done.canonical(),
-        "notes": [note.model_dump(mode="json") for note in done.notes],
-        "set_aside": [gone.model_dump(mode="json") for gone in done.set_aside],
-        "diff": diff(prior, done.state),
-        "tokens": done.tokens,
-        **measured,
-    }
-
-
-def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[dict[str, Any]]:
-    """Field-level difference of two states: items added, removed, and fields changed."""
-    before = {item.id: (slot.name, item) for slot, item in old.items()}
-    after = {item.id: (slot.name, item) for slot, item in new.items()}
-    changes: list[dict[str, Any]] = []
-    touched = (i for i in before.keys() | after.keys() if before.get(i) != after.get(i))
-    for item_id in sorted(touched, key=_by_number):
-        if item_id not in after:
-            slot, item = before[item_id]
-            changes.append({"change": "removed", "slot": slot, "id": item_id, "said": item.words})
-        elif item_id not in before:
-            slot, item = after[item_id]
-            changes.append({"change": "added", "slot": slot, "id": item_id, "says": item.words})
-        else:
-            slot, item = after[item_id]
-            was, now = (x[1].model_dump(mode="json") for x in (before[item_id], after[item_id]))
-            fields = {k: [was[k], now[k]] for k in now if was.get(k) != now[k]}
-            changes.append({"change": "changed", "slot": slot, "id": item_id, "fields": fields})
-    return changes
-
-
-_UNDIGESTED = "0" * 64
-_DIGEST_FIELD = f'"digest":"{_UNDIGESTED}"'
-
-
-def digest_of(record: Mapping[str, Any]) -> str:
-    """SHA-256 over the record's canonical JSON with 64 zeros in the place of its digest."""
-    body = canonical_json({**record, "digest": _UNDIGESTED})
-    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
     where = f"{path}, line {number}" if number else str(path)
     try:
@@ -204,23 +133,9 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         raise AuditError(
             "a record is not JSON", where=where, mend="restore the log from a backup"
         ) from error
-    if line not in (written, written + b"\n") or not _is_record(entry):
+    if line not in (written, written + b"\n") or not is_record(entry):
         raise changed(where)
     return dict(entry)
-
-
-def _is_record(entry: Any) -> bool:
-    """Whether it tells what every reader of a log asks for: the thread, the state, the digest."""
-    if not isinstance(entry, dict) or not isinstance(entry.get("digest"), str):
-        return False
-    thread, state = entry.get("thread"), entry.get("state")
-    return (
-        isinstance(thread, dict)
-        and {"thread"} <= thread.keys() <= Thread.model_fields.keys()
-        and all(isinstance(name, str) for name in thread.values())
-        and isinstance(state, dict)
-        and {"hash", "branch"} <= state.keys()
-    )
 
 
 def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
@@ -281,8 +196,3 @@ def _readable(path: Path) -> Iterator[None]:
             where=str(path),
             mend="give the folder of a memory's audit logs",
         ) from error
-
-
-def _by_number(item_id: str) -> tuple[int, str]:
-    digits = "".join(c for c in item_id if c.isdigit())
-    return (int(digits or 0), item_id)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
-from acc.audit import record
+from acc.audit_record import record
 from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compressors.outcomes import Account, Outcome

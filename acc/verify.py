@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from acc.audit import AuditLog, changed, digest_of
+from acc.audit import AuditLog, changed
+from acc.audit_record import digest_of
 from acc.commit import commit
 from acc.compress import Proposal
 from acc.errors import AccError, AuditError

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
-from acc.ranking import terms
+from acc.terms import terms
 
 _WORD = re.compile(r"[^\W_]+", re.UNICODE)
 _QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"

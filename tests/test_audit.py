@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import agent, fact, hostile_texts, rule, tool, user
 
-from acc.audit import AuditLog, diff
+from acc.audit import AuditLog
+from acc.audit_record import diff
 from acc.compress import Proposal
 from acc.controller import MemoryController, seed
 from acc.errors import AuditError, CompressionError

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.ranking import HEAD, LONGEST, LexicalIndex, Weights, terms
+from acc.ranking import HEAD, LexicalIndex, Weights
+from acc.terms import LONGEST, terms
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates and NUL included
 WORDS = st.sampled_from(["lisbon", "hotel", "budget", "flight", "INC-4211", "the"])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from acc.audit import diff
+from acc.audit_record import diff
 from acc.cli.opening import policy_of
 from acc.cli.screen import told_json
 from acc.cli.show import state_after

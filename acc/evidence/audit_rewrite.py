@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acc.audit import FORMAT, AuditLog, digest_of
+from acc.audit import FORMAT, AuditLog
+from acc.audit_record import digest_of
 from acc.evidence.redaction import (
     Erased,
     Record,

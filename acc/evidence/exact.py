@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.ranking import Weights, rarity, saturation, terms
+from acc.ranking import Weights, rarity, saturation
 from acc.store import Artifact
+from acc.terms import terms
 
 
 class WordCounts:

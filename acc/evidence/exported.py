@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from acc.audit import AuditLog, digest_of
+from acc.audit import AuditLog
+from acc.audit_record import digest_of
 from acc.errors import InputError
 from acc.evidence.directory import threads_in
 from acc.evidence.shelf import namespace_of

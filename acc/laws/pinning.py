@@ -11,9 +11,9 @@ from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
 from acc.laws.reasons import Reason
-from acc.ranking import terms
 from acc.slots import SlotField
 from acc.state import Lifted
+from acc.terms import terms
 from acc.turn import Trust
 from acc.wording import borne_out, is_assent, marks, same_polarity, split_line, stems
 

@@ -103,7 +103,7 @@ def test_the_log_still_verifies_and_counts_what_was_redacted(tmp_path: Path) -> 
 def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
     tmp_path: Path, field: str, value: str
 ) -> None:
-    from acc.audit import digest_of
+    from acc.audit_record import digest_of
     from acc.evidence.redaction import state_hash
     from acc.state import canonical_json
 
@@ -124,7 +124,7 @@ def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
 
 
 def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:
-    from acc.audit import digest_of
+    from acc.audit_record import digest_of
     from acc.state import canonical_json
 
     with MemoryController.open(tmp_path) as memory:

@@ -24,8 +24,8 @@ from acc.compressors.rules.elements import (
 from acc.compressors.rules.sentences import plain, sentences
 from acc.compressors.rules.wordforms import words_in
 from acc.items import Item
-from acc.ranking import terms
 from acc.slots import Example, SlotField
+from acc.terms import terms
 from acc.turn import Trust
 
 MOST_LEFT_OUT = 3

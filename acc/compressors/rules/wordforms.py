@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.ranking import terms
+from acc.terms import terms
 
 BREAKS = frozenset(",;:–—-(")
 """Marks between the parts of a sentence."""

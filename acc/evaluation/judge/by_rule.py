@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from acc.evaluation.judge.prompts import METRICS
-from acc.ranking import terms
+from acc.terms import terms
 from acc.testing.model_requests import Request
 
 NOTICE = (

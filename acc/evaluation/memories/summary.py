@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.evaluation.memories.transcript import check_limit, messages_of, tail
-from acc.ranking import terms
+from acc.terms import terms
 from acc.tokens import TokenCounter, utf8_quarter
 from acc.turn import Turn
 
