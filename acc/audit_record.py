@@ -104,5 +104,5 @@ def is_record(entry: Any) -> bool:
 
 
 def _by_number(item_id: str) -> tuple[int, str]:
-    digits = "".join(c for c in item_id if c.isdigit())
+    digits = "".join(filter(str.isdigit, item_id))
     return (int(digits or 0), item_id)

@@ -78,6 +78,12 @@ class Item(BaseModel):
 
     @classmethod
     @cache
+    def shown_fields(cls) -> tuple[str, ...]:
+        """Fields that are rendered."""
+        return tuple(name for name in cls.own_fields() if name not in cls.unseen)
+
+    @classmethod
+    @cache
     def wire_fields(cls) -> tuple[str, ...]:
         """Fields that a compressor writes."""
         return tuple(name for name in cls.own_fields() if name not in cls.computed)
@@ -90,7 +96,7 @@ class Item(BaseModel):
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with other fields; what was worked out from the old ones is not copied."""
         copied = super().model_copy(update=update, deep=deep)
-        for name in ("about", "words"):
+        for name in ("about", "words", "row"):
             copied.__dict__.pop(name, None)
         return copied
 
@@ -105,10 +111,17 @@ class Item(BaseModel):
     @cached_property
     def words(self) -> str:
         """All that the item says, on one line."""
-        shown = [(n, getattr(self, n)) for n in self.own_fields() if n not in self.unseen]
+        shown = [(name, getattr(self, name)) for name in self.shown_fields()]
         return " ".join(
             n if value is True else str(value) for n, value in shown if value is not False
         )
+
+    @cached_property
+    def row(self) -> Mapping[str, Any]:
+        """What is rendered of the item, as JSON values by field; not to be changed."""
+        shown = self.shown_fields()
+        dumped = self.model_dump(mode="json", include=set(shown))
+        return {name: dumped[name] for name in shown}
 
     @property
     def is_open(self) -> bool:

@@ -50,10 +50,9 @@ def render_toon(state: CompressedCognitiveState) -> str:
     each; relations say it by their status. Sections ``lifted`` and ``pending`` follow.
     """
     tables: dict[str, Any] = {}
-    dumped = state.model_dump(mode="json", include=set(state.slots()))
     for name, slot in state.slots().items():
         if items := getattr(state, name):
-            tables[name] = _rows(slot, items, dumped[name])
+            tables[name] = _rows(slot, items)
     if state.lifted:
         tables["lifted"] = [
             {"rule": entry.text, "because": entry.because} for entry in state.lifted
@@ -69,15 +68,12 @@ def render_toon(state: CompressedCognitiveState) -> str:
     return str(dumps(tables))
 
 
-def _rows(
-    slot: SlotField, items: Sequence[Item], dumped: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    shown = [f for f in slot.item.own_fields() if f not in slot.item.unseen]
+def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
+    shown = slot.item.shown_fields()
     says_it = "status" in shown or "channel" in shown
-    rows = [{name: row[name] for name in shown} for row in dumped]
     if not says_it and any(_is_low(item) for item in items):
-        return [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
-    return rows
+        return [{**item.row, "by": item.trust.word} for item in items]
+    return [item.row for item in items]
 
 
 def _is_low(item: Item) -> bool:
@@ -124,9 +120,7 @@ def _body(item: Item) -> str:
         return f"level({item.level}) gaps({_terms(item.gap)})"
     if isinstance(item, Gist):
         return _conjunction(item.text)
-    head, *rest = (
-        name for name in item.own_fields() if name not in (*item.unseen, "done", "channel")
-    )
+    head, *rest = (n for n in item.shown_fields() if n not in ("done", "channel"))
     if not rest:
         return _term(str(getattr(item, head)))
     arguments = " ".join(_term(str(getattr(item, name))) for name in rest)

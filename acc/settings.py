@@ -11,6 +11,7 @@ from typing import Any
 from acc.clock import Clock, SystemClock
 from acc.errors import ConfigurationError
 from acc.fallback import Fallback
+from acc.folders import expanded
 from acc.gate import GateLike
 from acc.gates import default_gate
 from acc.named_settings import settings_of
@@ -29,7 +30,7 @@ class Settings:
         floor: Candidates admitted at a lower relevance threshold, if fewer pass.
         fallback: Whom to turn to when the compressor fails: "items" (None too) holds the last good
             items, "rules" asks the keyless rules; or a compressor.
-        audit: Folder of the audit logs; None keeps none.
+        audit: Folder of the audit logs, a path or its text; None keeps none.
         input_chars: Characters of a turn that a compressor reads.
         clock: Tells the time.
 
@@ -51,6 +52,9 @@ class Settings:
             value = getattr(self, name)
             if not fits(value):
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", mend=mend)
+        if self.audit is not None:
+            # One folder, also where the process goes elsewhere in between.
+            self.audit = expanded(self.audit).absolute()
 
 
 def _is_count(value: Any) -> bool:

@@ -192,10 +192,10 @@ def repeated(text: str, other: str) -> frozenset[str]:
 
 
 def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
-    there = stems(other)
-    if size < 3 or sum(word in there for word in terms(text)) < size:
-        return frozenset()
-    return _runs(text, size) & _runs(other, size)
+    # Most texts share no run: their words tell it before the other's runs are made.
+    there = stems(other) if size > 2 else frozenset[str]()
+    likely = frozenset(run for run in _runs(text, size) if there.issuperset(run))
+    return likely & _runs(other, size) if likely else likely
 
 
 @lru_cache(maxsize=512)

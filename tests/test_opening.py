@@ -11,6 +11,7 @@ from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.policy import Policy
 from acc.settings import Settings
+from acc.stores.memory import MemoryArtifactStore
 from acc.turn import Turn
 
 
@@ -58,6 +59,18 @@ def test_settings_and_a_setting_by_name_go_together(tmp_path: Path) -> None:
         assert (memory.settings.floor, memory.settings.input_chars) == (2, 5_000)
     with pytest.raises(ConfigurationError, match="nonsense"):
         MemoryController.open(tmp_path, settings=Settings(), nonsense=3)
+
+
+def test_the_audit_folder_may_be_given_as_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with MemoryController(MemoryArtifactStore(), audit="logs") as memory:
+        monkeypatch.chdir(tmp_path / "elsewhere")
+        memory.step(None, Turn.said("Never restart nginx."), thread="t")
+    assert list((tmp_path / "logs").glob("t-*.jsonl"))
+    assert not list((tmp_path / "elsewhere").iterdir())
 
 
 def test_the_home_folder_holds_store_and_audit_logs(

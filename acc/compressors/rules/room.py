@@ -116,8 +116,7 @@ class Room:
         """The names of what is shown of a slot's items."""
         if slot not in self._slots:
             return "rule,because"
-        item = self._slots[slot].item
-        return ",".join(name for name in item.own_fields() if name not in item.unseen)
+        return ",".join(self._slots[slot].item.shown_fields())
 
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
