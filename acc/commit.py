@@ -76,6 +76,8 @@ def commit(
     turn: Turn,
     evidence: Sequence[Evidence] = (),
     policy: Policy | None = None,
+    *,
+    bound_to: str = "",
 ) -> Commit:
     """Make CCS_t out of CCS_t-1 and a proposal, under the ten laws.
 
@@ -85,6 +87,7 @@ def commit(
         turn: x_t, numbered one above the state's turn; with what is pending in the state.
         evidence: Qualified artifacts.
         policy: Schema and bounds; the defaults of the state's class if None.
+        bound_to: `acc.store.Thread.mark` of the thread it is committed in; as ``state`` if empty.
 
     Returns:
         The commit with the next state, sealed and chained to ``state``.
@@ -95,11 +98,11 @@ def commit(
     """
     policy = policy or Policy(schema=type(state))
     _check(state, turn, policy)
-    draft = _drafted(state, turn, policy)
+    draft = _drafted(state, turn, policy, bound_to)
     if proposal is None:
         hold(draft, policy)
     elif not _applied(draft, proposal, Sources(state, turn, evidence)):
-        draft = _drafted(state, turn, policy)
+        draft = _drafted(state, turn, policy, bound_to)
         draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
         hold(draft, policy)
     tokens = fit(draft, policy)
@@ -114,8 +117,8 @@ def commit(
     return done
 
 
-def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> Draft:
-    draft = Draft(state, turn)
+def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_to: str) -> Draft:
+    draft = Draft(state, turn, bound_to)
     if state.policy and state.policy != policy.fingerprint:
         draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
     return draft

@@ -49,7 +49,8 @@ class MemoryController(Memory):
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds (law 7).
             ConflictError: Another step of this thread is under way.
-            StateError: The state was edited, or is not of this schema.
+            StateError: The state was edited, is not of this schema, or belongs to another thread; one
+                of the same tenant, user and agent may seed a thread that is new.
             StoreError: The evidence cannot be written; nothing was committed.
             ConfigurationError: The compressor's model, key or address cannot work; the evidence
                 is stored, and once that is mended the same step can be made again.

@@ -110,7 +110,9 @@ def _is_items(schema: type[State], key: str, value: Any) -> bool:
 def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
     """What was stored, as plain JSON values."""
     try:
-        if isinstance(raw, BaseModel):
+        if isinstance(raw, CompressedCognitiveState):
+            raw = raw.canonical()
+        elif isinstance(raw, BaseModel):
             raw = raw.model_dump(mode="json")
         if isinstance(raw, str | bytes):
             raw = from_json(raw)
@@ -165,6 +167,7 @@ def _adopted(state: State, trust: Trust) -> State:
         **lowered,
         "pending": pending,
         "lifted": (),
+        "bound_to": "",
         "parent": state.hash,
         "counter": max(state.counter, max(numbers, default=0)),
     }

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 
+from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
 from acc.completing import completed, whole
@@ -63,9 +64,11 @@ class ThreadLog:
 
         Raises:
             ConflictError: Another process is stepping from the same state.
+            StateError: The state belongs to another thread, or still says what was erased.
             StoreError: The store cannot be read or written.
         """
         number = state.turn + 1
+        refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
         refuse_erased(self.branch(state.branch), state)
         for branch in self._candidates(state):
             stored = whole(branch.own(number, "observation"))
@@ -88,6 +91,7 @@ class ThreadLog:
         Where that turn was stepped already, this is another future, on a branch of its own.
         """
         number = state.turn + 1
+        refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
         for branch in self._candidates(state):
             if self.claims.of(branch, number) is None:
                 turn = Turn(observations=tuple(observations))

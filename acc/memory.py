@@ -191,7 +191,7 @@ class Memory:
 
         Raises:
             ConflictError: One is.
-            StateError: ``state`` is edited, or of another schema.
+            StateError: ``state`` is edited, of another schema, or of another thread.
         """
         who = whose(thread)
         if not isinstance(turn, Turn):

@@ -139,6 +139,7 @@ class Run:
                 self._turn,
                 self._evidence,
                 self._settings.policy,
+                bound_to=self._thread.mark,
             )
 
     def keep(self) -> None:

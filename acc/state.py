@@ -45,6 +45,8 @@ class CompressedCognitiveState(BaseModel):
         version: Commits since the first state, operators' acts included.
         turn: Turns folded in.
         branch: Branch of the thread it is on; a fork gets its own.
+        bound_to: `acc.store.Thread.mark` of the thread it was committed in; empty, and then no part
+            of the canonical state, where no controller made it.
         counter: Last item number given out.
         policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
         parent: Hash of the state it replaced; empty for the first.
@@ -63,6 +65,7 @@ class CompressedCognitiveState(BaseModel):
     version: int = 0
     turn: int = 0
     branch: str = ROOT
+    bound_to: str = ""
     counter: int = 0
     policy: str = ""
     parent: str = ""
@@ -201,11 +204,11 @@ class CompressedCognitiveState(BaseModel):
 
     def canonical(self) -> dict[str, Any]:
         """The state as plain JSON values with all its provenance."""
-        return self.model_dump(mode="json")
+        return self._body(set())
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON without `hash`, keys sorted."""
-        return _sha256(self.model_dump(mode="json", exclude={"hash"}))
+        return _sha256(self._body({"hash"}))
 
     def sealed(self) -> Self:
         """The same state with its hash."""
@@ -213,9 +216,14 @@ class CompressedCognitiveState(BaseModel):
 
     def sealed_and_canonical(self) -> tuple[Self, dict[str, Any]]:
         """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
-        body = self.model_dump(mode="json", exclude={"hash"})
+        body = self._body({"hash"})
         digest = _sha256(body)
         return self.model_copy(update={"hash": digest}), {**body, "hash": digest}
+
+    def _body(self, without: set[str]) -> dict[str, Any]:
+        return self.model_dump(
+            mode="json", exclude=without if self.bound_to else without | {"bound_to"}
+        )
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
         """What the agent reads."""

@@ -51,6 +51,11 @@ class Thread(BaseModel):
         """24 hexadecimal digits over all four names: the prefix of the thread's ids."""
         return _key(self.tenant, self.user, self.agent, self.thread)
 
+    @property
+    def mark(self) -> str:
+        """What binds a state to it: the key of its namespace (no thread named), a dot, its own key."""
+        return f"{_key(self.tenant, self.user, self.agent, '')}.{self.key}"
+
 
 @lru_cache(maxsize=1024)
 def _key(*names: str) -> str:

@@ -15,6 +15,7 @@ from acc.errors import AccError, AuditError
 from acc.evidence.tombstone_commits import check_tombstone
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
+from acc.store import Thread
 from acc.turn import Evidence, Turn
 
 _NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
@@ -119,6 +120,14 @@ def _loaded(
         return None
 
 
+def _bound_to(entry: Mapping[str, Any], where: str) -> str:
+    """What the recorded state was bound to: the record's own thread; nothing in old logs."""
+    told = str(entry["state"].get("bound_to", ""))
+    if told not in ("", Thread.model_validate(entry["thread"]).mark):
+        raise AuditError("the state belongs to another thread than the record", where=where)
+    return told
+
+
 def _recomputed(
     entry: Mapping[str, Any],
     policies: Mapping[str, Policy],
@@ -144,6 +153,7 @@ def _recomputed(
             Turn.model_validate(entry["turn"]),
             [Evidence.model_validate(e) for e in entry["evidence"]],
             policy,
+            bound_to=_bound_to(entry, where),
         )
     except (AccError, ValidationError, KeyError, TypeError) as error:
         raise AuditError(f"the commit does not recompute: {error}", where=where) from error

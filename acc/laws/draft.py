@@ -17,9 +17,10 @@ MOST_SOURCES = 8
 class Draft:
     """Mutable during one commit; never leaves it."""
 
-    def __init__(self, state: CompressedCognitiveState, turn: Turn) -> None:
+    def __init__(self, state: CompressedCognitiveState, turn: Turn, bound_to: str = "") -> None:
         self.before = state
         self.turn = turn
+        self.bound_to = bound_to or state.bound_to
         self.slots = state.slots()
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.notes: list[Note] = []
@@ -100,6 +101,7 @@ class Draft:
                 "version": self.before.version + 1,
                 "turn": self.turn.number,
                 "counter": self.counter,
+                "bound_to": self.bound_to,
                 "policy": policy,
                 "parent": self.before.hash,
                 "lifted": tuple(self.lifted),
