@@ -68,7 +68,8 @@ def test_a_new_thread_of_the_same_user_may_begin_with_it_and_begin_again_after_a
     state = of_ana(controller)
     new = ANA.model_copy(update={"thread": "new"})
     first, again = (controller.step(state, Turn.said("Go on."), thread=new).state for _ in range(2))
-    assert first == again and first.bound_to == new.mark
+    assert first == again
+    assert first.bound_to == new.mark
     assert controller.step(first, Turn.said("And on."), thread=new).state.turn == 3
     with pytest.raises(StateError, match="another thread"):
         controller.step(first, Turn.said("And on."), thread=ANA)
@@ -76,9 +77,11 @@ def test_a_new_thread_of_the_same_user_may_begin_with_it_and_begin_again_after_a
 
 def test_what_no_controller_made_is_anybodys_and_bound_by_the_first_commit() -> None:
     alone = update_state(None, Turn.said("Never email Ben.")).state
-    assert alone.bound_to == "" and "bound_to" not in alone.canonical()
+    assert alone.bound_to == ""
+    assert "bound_to" not in alone.canonical()
     bound = memory().step(alone, Turn.said("Go on."), thread=ANA).state
-    assert bound.bound_to == ANA.mark and "ana" not in bound.bound_to
+    assert bound.bound_to == ANA.mark
+    assert "ana" not in bound.bound_to
     assert update_state(bound, Turn.said("And on.")).state.bound_to == ANA.mark
 
 

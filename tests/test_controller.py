@@ -554,7 +554,8 @@ class TestUpdateState:
         for text in ("Never restart nginx.", "Alice owns checkout.", "Bob is on call."):
             state = memory.step(state, Turn.said(text), thread="t").state
             alone = update_state(alone, Turn.said(text)).state
-        assert state is not None and alone is not None
+        assert state is not None
+        assert alone is not None
         assert [*state.items()] == [*alone.items()]
         assert (state.version, state.turn, alone.bound_to) == (alone.version, alone.turn, "")
 
