@@ -92,6 +92,12 @@ class AuditLog:
             line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
         return _parsed(line, self.path, 0) if line is not None else None
 
+    def torn_bytes(self) -> int:
+        """Bytes of a last record that a killed writer, or somebody, cut; the next append drops them."""
+        with _readable(self.path):
+            line = next(_tail_first(self.path), b"")
+        return 0 if _is_whole(line) else len(line)
+
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
         """The newest record of each branch that is among the last ``most`` records."""
         with _readable(self.path):

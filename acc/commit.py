@@ -33,6 +33,7 @@ class Commit(BaseModel):
         notes: Everything done, with its reason.
         set_aside: Items that left the state, for the store.
         tokens: Tokens of the rendered state.
+        failure: Why the compressor failed, where `update_state` asked one and it did.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,6 +42,7 @@ class Commit(BaseModel):
     notes: tuple[Note, ...]
     set_aside: tuple[SetAside, ...]
     tokens: int
+    failure: str = ""
 
     _canonical: dict[str, Any] | None = PrivateAttr(default=None)
 
@@ -67,6 +69,8 @@ class Commit(BaseModel):
         """What changed, what was refused, and why: a line each."""
         quiet = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
         lines = [str(note) for note in self.notes if note.reason not in quiet]
+        if self.failure:
+            lines.insert(0, f"compression failed: {self.failure}")
         return "\n".join(lines) or "nothing changed"
 
 

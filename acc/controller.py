@@ -16,14 +16,14 @@ from acc.compress import Compressor, Proposal, ProposedItem, Retirement
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
-from acc.fallback import Asked, Fallback, compressed
+from acc.fallback import Asked, Fallback, check_compressor, check_fallback, compressed
 from acc.laws.reasons import Reason
 from acc.memory import Memory
 from acc.policy import Policy
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.turn import Channel, Evidence, Observation, Turn, check_turn
 
 Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
@@ -146,7 +146,7 @@ class AsyncMemoryController(Memory):
 
 
 def update_state(
-    state: CompressedCognitiveState | None,
+    state: Stored,
     turn: Turn,
     *,
     compressor: Compressor | None = None,
@@ -159,7 +159,7 @@ def update_state(
     """The state update alone: prior state and turn in, new state out; no store, no framework.
 
     Args:
-        state: CCS_t-1; None for an empty one.
+        state: CCS_t-1, or its canonical JSON; None for an empty one.
         turn: What happened since.
         compressor: Proposes; the keyless rules if None.
         model: In its place, a model to ask (`acc.compressors.choosing.as_compressor`).
@@ -173,17 +173,24 @@ def update_state(
 
     Raises:
         PinnedOverflow: Rules and goals alone exceed the bounds.
-        ConfigurationError: The model, its key or its address cannot work.
+        ConfigurationError: A compressor, fallback or policy that is none; the model, its key or its
+            address cannot work.
+        InputError: The turn is none.
         StateError: The state was edited, or is not of the policy's schema.
     """
     compressor = chosen(compressor, model)
-    policy = policy or Policy(schema=type(state) if state is not None else CompressedCognitiveState)
+    check_compressor(compressor)
+    check_fallback(fallback)
+    check_turn(turn, "update_state")
+    given = type(state) if isinstance(state, CompressedCognitiveState) else None
+    policy = policy or Policy(schema=given or CompressedCognitiveState)
     prior = policy.schema.load(state)
     whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
     about = (*(item.words for _, item in prior.items()), whole.user_words)
     cut = cut_turn(whole, about, input_chars)
     asked = compressed(Asked(compressor, cut, prior, evidence, policy, fallback))
-    return commit(prior, asked.proposal, cut, evidence, policy)
+    done = commit(prior, asked.proposal, cut, evidence, policy)
+    return done.model_copy(update={"failure": asked.failure}) if asked.failure else done
 
 
 def seed(

@@ -97,6 +97,20 @@ async def acompressed(asked: Asked) -> Compressed:
             answer = error
 
 
+def check_compressor(compressor: Any) -> None:
+    """Hold a compressor to what may be one; None is the keyless rules.
+
+    Raises:
+        ConfigurationError: Not callable.
+    """
+    if compressor is not None and not callable(compressor):
+        raise ConfigurationError(
+            f"a compressor is a callable, not {type(compressor).__name__}",
+            where="compressor",
+            mend="pass a function of (turn, state, evidence) that returns a Proposal",
+        )
+
+
 def check_fallback(fallback: Any) -> None:
     """Hold a fallback to what may be one.
 

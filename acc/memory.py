@@ -16,7 +16,7 @@ from acc.clock import stamp
 from acc.compress import Compressor
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError, InputError
-from acc.fallback import check_fallback
+from acc.fallback import check_compressor, check_fallback
 from acc.folders import expanded
 from acc.gate import as_gate
 from acc.history import Wanted, Window, read_window
@@ -28,7 +28,7 @@ from acc.settings import settings_with
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
-from acc.turn import Observation, Turn, as_observations
+from acc.turn import Observation, Turn, as_observations, check_turn
 
 
 class Memory:
@@ -45,12 +45,13 @@ class Memory:
         settings: Settings | None = None,
         **changed: Any,
     ) -> None:
-        if compressor is not None and not callable(compressor):
+        if not isinstance(store, ArtifactStore):
             raise ConfigurationError(
-                f"a compressor is a callable, not {type(compressor).__name__}",
-                where="compressor",
-                mend="pass a function of (turn, state, evidence) that returns a Proposal",
+                f"a store offers add and get, {type(store).__name__} does not",
+                where="store",
+                mend="give an ArtifactStore, or a folder: MemoryController.open(path)",
             )
+        check_compressor(compressor)
         self.artifacts = store
         self.compressor = compressor
         self.settings = settings_with(changed, settings)
@@ -194,12 +195,7 @@ class Memory:
             StateError: ``state`` is edited, of another schema, or of another thread.
         """
         who = whose(thread)
-        if not isinstance(turn, Turn):
-            raise InputError(
-                f"the turn is {type(turn).__name__}",
-                where=f"thread {who.thread!r}",
-                mend="make one: Turn.said(text) or Turn.from_messages(messages)",
-            )
+        check_turn(turn, f"thread {who.thread!r}")
         with self._threads.stepping(who):
             yield Run(self, who, self.load(state), turn)
 
@@ -248,5 +244,8 @@ def whose(thread: str | Thread) -> Thread:
     if isinstance(thread, Thread):
         return thread
     if not (thread and isinstance(thread, str)):
-        raise InputError("a thread without a name", where="thread", mend="name the conversation")
+        what = "a thread without a name" if thread == "" else f"a thread named {thread!r}"
+        raise InputError(
+            what, where="thread", mend="name the conversation by a text, or give a Thread"
+        )
     return Thread(thread=thread)

@@ -207,6 +207,20 @@ def user_observations(text: str) -> tuple[Observation, ...]:
     return (*documents, Observation(channel=Channel.USER, text=own))
 
 
+def check_turn(turn: Any, where: str) -> None:
+    """Hold ``turn`` to being one.
+
+    Raises:
+        InputError: It is something else.
+    """
+    if not isinstance(turn, Turn):
+        raise InputError(
+            f"the turn is {type(turn).__name__}",
+            where=where,
+            mend="make one: Turn.said(text) or Turn.from_messages(messages)",
+        )
+
+
 def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
     """What was ``given`` as observations.
 

@@ -94,7 +94,11 @@ class _Walk:
             )
         if head and head != self._newest.get("hash"):
             end = str(self._newest.get("hash", "none"))[:12]
-            raise AuditError(f"the log ends at state {end}, not {head[:12]}", where=path)
+            raise AuditError(
+                f"the log ends at state {end}, not {head[:12]}",
+                where=path,
+                mend="compare the hash that was kept; if it is right, restore the log from a backup",
+            )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:
         if entry.get("previous") != self._digest:

@@ -548,6 +548,30 @@ class TestUpdateState:
         again = update_state(done.state, Turn.said("Alice owns checkout."))
         assert (again.state.turn, again.state.parent) == (2, done.state.hash)
 
+    def test_what_is_no_part_of_it_is_told(self) -> None:
+        turn = Turn.said("Go on.")
+        odd: Any
+        for odd in ("rules", 5):
+            with pytest.raises(ConfigurationError, match="compressor"):
+                update_state(None, turn, compressor=odd)
+        odd = "hi"
+        with pytest.raises(InputError, match=r"Turn\.said"):
+            update_state(None, odd)
+        with pytest.raises(ConfigurationError, match="fallback"):
+            update_state(None, turn, fallback=odd)
+        with pytest.raises(ConfigurationError, match=r"MemoryController\.open"):
+            MemoryController(odd)
+
+    def test_it_takes_the_canonical_state_and_says_why_a_compressor_failed(self) -> None:
+        def failing(*_: Any) -> Proposal:
+            raise ZeroDivisionError("odd")
+
+        state = update_state(None, Turn.said("Never restart nginx.")).state
+        done = update_state(state.canonical(), Turn.said("Go on."), compressor=failing)
+        assert "ZeroDivisionError" in done.failure
+        assert done.explain().startswith("compression failed: ")
+        assert [c.text for c in done.state.constraints] == ["Never restart nginx"]
+
     def test_it_is_the_loop_without_recall(self) -> None:
         memory = MemoryController(MemoryArtifactStore(), None, clock=FixedClock())
         state = alone = None

@@ -197,7 +197,7 @@ def retire(
     schema: SchemaOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Take rules or goals out of the state."""
+    """Take items out of the state: rules, goals or others."""
     from acc.cli.retire import retire as work
 
     return lambda: work(

@@ -205,14 +205,15 @@ class _Replay:
             log = self._controller.log_of(whose(self._wanted.thread_name))
             self._report.write(self._wanted.report, log.branch(self._state.branch))
         if not (self._wanted.quiet or self._wanted.json == "-"):
-            say(f"\nthe state after turn {count:,}, as the agent reads it:\n")
+            say(f"\nthe state after turn {self._state.turn:,}, as the agent reads it:\n")
             say(self._policy.rendered(self._state))
             say()
             transcript = self._transcript[:count]
             chart = footprint(self._tokens, transcript, width=width(), coloured=coloured())
             if drawable(chart):
                 say(f"{chart}\n")
-        tokens, replayed = self._tokens[-1], self._transcript[count - 1]
+        # An operator's act since the last turn has changed it.
+        tokens, replayed = self._policy.tokens(self._state), self._transcript[count - 1]
         ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""
         failed = f", {self._failed:,} compressions failed" if self._failed else ""
         self._screen.last(

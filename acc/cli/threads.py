@@ -69,6 +69,15 @@ def logged_threads(memory: Path) -> list[LoggedThread]:
         InputError: There is no memory in that folder.
         AuditError: A log cannot be read.
     """
+    return [each for path in log_files(memory) if (each := _logged(path))]
+
+
+def log_files(memory: Path) -> list[Path]:
+    """The audit logs of ``memory``, by name.
+
+    Raises:
+        InputError: There is no memory in that folder.
+    """
     folder = memory / "audit"
     if not folder.is_dir():
         raise InputError(
@@ -76,8 +85,7 @@ def logged_threads(memory: Path) -> list[LoggedThread]:
             where=str(memory),
             mend="make one with acc replay FILE --memory DIR, or name another with --memory",
         )
-    found = (_logged(path) for path in sorted(folder.glob("*.jsonl")))
-    return sorted((each for each in found if each), key=lambda each: each.log.path.name)
+    return sorted(folder.glob("*.jsonl"), key=lambda path: path.name)
 
 
 def logged_thread(memory: Path, name: str | None) -> LoggedThread:

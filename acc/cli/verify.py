@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acc.cli.opening import policy_of
 from acc.cli.screen import told_json
-from acc.cli.threads import LoggedThread, Record, logged_thread, logged_threads
+from acc.cli.threads import LoggedThread, Record, log_files, logged_thread, logged_threads
 from acc.errors import AuditError, InputError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
@@ -35,9 +35,9 @@ def verify_logs(
         as_json: Tell it in JSON.
 
     Raises:
-        AuditError: A record does not hold; says which.
+        AuditError: A record does not hold, and says which; or there is nothing to verify.
     """
-    found = logged_threads(memory) if thread is None else [logged_thread(memory, thread)]
+    found = _all_logged(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:
         mend = "name the thread (--thread NAME)"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), mend=mend)
@@ -45,16 +45,33 @@ def verify_logs(
     if as_json:
         told_json([
             {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
-             "redacted": redacted, "head": each.last["state"]["hash"]}
+             "redacted": redacted, "torn_bytes": each.log.torn_bytes(),
+             "head": each.last["state"]["hash"]}
             for each, (count, redacted) in zip(found, counts, strict=True)
         ])  # fmt: skip
         return
     for each, (count, redacted) in zip(found, counts, strict=True):
         ends = each.last["state"]["hash"]
         gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
+        torn = each.log.torn_bytes()
+        cut = f"a torn last record of {torn:,} bytes passed over; " if torn else ""
         print(
-            f"{each.thread.thread}: {count - redacted:,} commits recomputed, all equal; {gone}head {ends}"
+            f"{each.thread.thread}: {count - redacted:,} commits recomputed, all equal; {gone}{cut}head {ends}"
         )
+
+
+def _all_logged(memory: Path) -> list[LoggedThread]:
+    """Every thread, where each log has a record: one that has none was emptied, or never begun."""
+    found = logged_threads(memory)
+    empty = dict.fromkeys(log_files(memory), "a log without a record")
+    for each in found:
+        del empty[each.log.path]
+    if not found:
+        empty.setdefault(memory / "audit", "no audit log")
+    for path, what in empty.items():
+        mend = "restore the log from a backup, or name another memory with --memory"
+        raise AuditError(what, where=str(path), mend=mend)
+    return found
 
 
 def _recomputed(

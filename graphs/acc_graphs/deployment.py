@@ -87,17 +87,34 @@ def open_checkpoints(where: str) -> Iterator[BaseCheckpointSaver[Any]]:
 
     Args:
         where: ``postgresql://...``, or the file.
+
+    Raises:
+        ConfigurationError: Its extra (``postgres``, ``sqlite``) is not installed.
     """
     if where.startswith(("postgresql://", "postgres://")):
-        from langgraph.checkpoint.postgres import PostgresSaver
+        with _extra("postgres"):
+            from langgraph.checkpoint.postgres import PostgresSaver
 
         with PostgresSaver.from_conn_string(where) as saver:
             yield saver
     else:
-        from langgraph.checkpoint.sqlite import SqliteSaver
+        with _extra("sqlite"):
+            from langgraph.checkpoint.sqlite import SqliteSaver
 
         with SqliteSaver.from_conn_string(where) as file:
             yield file
+
+
+@contextmanager
+def _extra(name: str) -> Iterator[None]:
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigurationError(
+            f"the checkpointer cannot be imported: {error}",
+            where="checkpoints",
+            mend=f"pip install 'agent-cognitive-compressor[{name}]'",
+        ) from error
 
 
 def prepare(where: str) -> None:

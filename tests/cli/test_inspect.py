@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,25 @@ def test_verify_recomputes_and_finds_a_changed_byte(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"{forged}, line 2" in error
+
+
+def test_verify_tells_of_a_torn_record_an_emptied_log_and_none_at_all(
+    memory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut"
+    shutil.copytree(memory, cut)
+    (log,) = (cut / "audit").glob("*.jsonl")
+    log.write_bytes(log.read_bytes()[:-100])
+    assert run(["verify", "--memory", str(cut)]) == 0
+    assert "2 commits recomputed, all equal; a torn last record of" in capsys.readouterr().out
+    assert run(["verify", "--json", "--memory", str(cut)]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["torn_bytes"] > 0
+    log.write_bytes(b"")
+    assert run(["verify", "--memory", str(cut)]) == 1
+    assert f"a log without a record ({log})" in capsys.readouterr().err
+    log.unlink()
+    assert run(["verify", "--memory", str(cut)]) == 1
+    assert "no audit log" in capsys.readouterr().err
 
 
 def test_threads_are_listed_and_must_be_named_where_there_are_several(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,21 @@ def test_an_address_is_a_server_and_one_that_is_not_there_says_so() -> None:
         open_memory(f"http://127.0.0.1:{free_port()}")
     with pytest.raises(InputError, match="no host"):
         open_memory("http://")
+
+
+@pytest.mark.parametrize(
+    ("where", "package", "extra"),
+    [
+        ("file.sqlite", "langgraph.checkpoint.sqlite", "sqlite"),
+        ("postgresql://a@b/c", "langgraph.checkpoint.postgres", "postgres"),
+    ],
+)
+def test_a_checkpointer_without_its_extra_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, where: str, package: str, extra: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigurationError, match=rf"agent-cognitive-compressor\[{extra}\]"):
+        prepare(where)
 
 
 def test_a_model_that_cannot_be_made_is_an_error_that_says_how_to_name_one() -> None:
