@@ -28,16 +28,26 @@ def ended(case: Mapping[str, Any]) -> set[int]:
 
 
 def rows() -> Iterator[str]:
-    """The table."""
-    right = said = true = messages = 0
-    for _, cases in lifting_files(UNSEEN):
-        for case in cases:
-            own, meant = ended(case), {effect["rule"] for effect in case["effects"]}
-            messages, said, true = messages + 1, said + len(own), true + len(meant)
-            right += len(own & meant)
-    yield "| messages | rules they end | found | right | precision | recall |"
-    yield "| --- | --- | --- | --- | --- | --- |"
-    yield f"| {messages} | {true} | {said} | {right} | {right / said:.2f} | {right / true:.2f} |"
+    """The table: messages of people at work, and short ones that use a rule's words for something else."""
+    yield "| messages | | rules they end | found | right | precision | recall |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    told = dict(lifting_files(UNSEEN))
+    alike = told.pop(LOOK_ALIKES)
+    for name, cases in (
+        ("plain", [c for own in told.values() for c in own]),
+        ("look-alikes", alike),
+    ):
+        found = [(ended(case), {effect["rule"] for effect in case["effects"]}) for case in cases]
+        said, true = (sum(len(pair[at]) for pair in found) for at in (0, 1))
+        right = sum(len(own & meant) for own, meant in found)
+        yield (
+            f"| {len(cases)} | {name} | {true} | {said} | {right} "
+            f"| {right / said:.2f} | {right / true:.2f} |"
+        )
+
+
+LOOK_ALIKES = "lapis"
+"""The file of messages three in four of which only sound as if they ended a rule."""
 
 
 if __name__ == "__main__":

@@ -120,3 +120,24 @@ def is_limited(words: str, rule: str) -> bool:
     return any(
         not stems(m.group()) or not stems(m.group()) <= own for m in _LIMITED.finditer(words)
     )
+
+
+def happened_again(words: str) -> bool:
+    """Whether a clause tells that something took place again: "The restart failed again."."""
+    return any(
+        _AGAIN.search(part) and _HAPPENED.search(part) and not _STANDS.search(part)
+        for part in re.split(r"[,;:–—]", words)
+    )
+
+
+_AGAIN = re.compile(r"\bagain\b", re.I)
+_HAPPENED = re.compile(
+    r"\b(?:(?!need|speed|feed)\w{2,}ed|" + one_of(
+        """was, were, had, did, got, went, came, ran, rang, took, broke, sold, sent, made, found,
+        lost, fell, hung, told, said, left, hit, saw, gave, wrote, rose, shut itself, paid, bought,
+        began, drove, flew, forgot, threw, wore"""
+    ) + r")\b",
+    re.I,
+)  # fmt: skip
+_STANDS = re.compile(r"(?:\b(?:is|are|be|gets?|being)|'s|'re) (?:\w+ )?\w+ed\b", re.I)
+"""A participle that says how things stand: "Vendors are paid on Thursdays again"."""

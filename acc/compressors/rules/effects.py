@@ -17,10 +17,20 @@ import numpy as np
 
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.bearing import BACKWARD, Heard, content, figures_of, text_of
-from acc.compressors.rules.contrary import is_barred, is_limited, is_of_others, is_told
+from acc.compressors.rules.contrary import (
+    happened_again,
+    is_barred,
+    is_limited,
+    is_of_others,
+    is_told,
+)
 from acc.compressors.rules.lifting import ENDED, LIFTED, NAME, changed_by, lifted_by
 from acc.compressors.rules.lookalikes import DISCLAIMER, concluded
-from acc.compressors.rules.objects import concerns, permits_same_of_another
+from acc.compressors.rules.objects import (
+    concerns,
+    permits_same_of_another,
+    shares_verb_alone,
+)
 from acc.compressors.rules.trees import Trees
 from acc.compressors.rules.words import one_of
 from acc.items import Item
@@ -64,9 +74,15 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
         for rule, row, p in zip(rules, rows, sure, strict=True)
         if p >= least
         and (p >= BOLD or _is_tied(words, text_of(rule), row, float(p)))
-        and not _is_elsewhere(words, _in_full(rule), row, sure=bool(p >= BOLD))
+        and (p >= BOLD or not _is_innocent(words, text_of(rule), row))
+        and not _is_elsewhere(words, _in_full(rule), row, sure=_is_sure(float(p), row))
     ]
     return sorted(found, key=lambda effect: -effect.odds)
+
+
+def _is_sure(odds: float, row: Mapping[str, float]) -> bool:
+    """Whether a clause is sure to bear on a rule: by the odds alone, or as it surely lifts something."""
+    return odds >= BOLD or (odds >= NEARLY and row["act lift"] >= SURELY)
 
 
 def _lonely(sure: Sequence[float]) -> float:
@@ -147,6 +163,13 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not bounds
+
+
+def _is_innocent(words: str, rule: str, row: Mapping[str, float]) -> bool:
+    """Whether a clause without any permission only has words of the rule, and does nothing to it."""
+    if _permits(words) or row["near figure"]:
+        return False
+    return happened_again(words) or shares_verb_alone(words, rule)
 
 
 def _is_tied(words: str, text: str, row: Mapping[str, float], sure: float) -> bool:

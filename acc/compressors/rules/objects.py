@@ -88,6 +88,22 @@ def verb_of(rule: str) -> str:
     return found["verb"] if found else ""
 
 
+def shares_verb_alone(words: str, rule: str) -> bool:
+    """Whether a clause has nothing of ``rule`` but its verb, and lets nobody do as they like.
+
+    "Restart apache again." has nothing to do with "Never restart nginx during business hours.".
+    """
+    shared = (stems(words) & stems(rule)) - _FILLER
+    return bool(shared) and shared <= stems(verb_of(rule)) and not _FREELY.search(words)
+
+
+_FREELY = re.compile(
+    r"\b(?:whenever|wherever|however|when you (?:want|like|wish|need)|as (?:needed|you)|by all means|"
+    r"from (?:now|here|today|then|\w+day)|any ?more|either way|whatever|permanently)\b",
+    re.I,
+)
+
+
 def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -> bool:
     """Whether what ``words`` permit or end is what ``rule`` is about, and not another thing.
 

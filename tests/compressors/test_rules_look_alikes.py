@@ -1,0 +1,45 @@
+"""Words of a single standing rule that do nothing to it, and some that end it."""
+
+from __future__ import annotations
+
+import pytest
+from speaking import after, turn
+
+RESTART = "Never restart nginx during business hours."
+DEPLOY = "Never deploy on a Friday."
+MAIL = "Never email customers directly."
+DELETE = "Never delete prod data."
+MIGRATE = "Do not run migrations on prod without my approval."
+
+IDLE = [
+    (RESTART, "The restart failed again."),
+    (RESTART, "Restart failed again."),
+    (RESTART, "Restart apache again."),
+    (RESTART, "Restart the pod again."),
+    (RESTART, "Restart again."),
+    (RESTART, "nginx was restarted again last night."),
+    (RESTART, "The cron job ran long again, and nginx hung again."),
+    (DEPLOY, "Deploy failed again."),
+    (DEPLOY, "Deploy again."),
+    (DELETE, "Delete the tmp files again."),
+    (MAIL, "Email bounced again."),
+    (MAIL, "Email Ana again."),
+    (MIGRATE, "Run it again."),
+]
+ENDING = [
+    (RESTART, "You may restart nginx again."),
+    (RESTART, "Restart nginx whenever you like from now on."),
+    (DEPLOY, "Deploys on Friday are fine again."),
+    (MAIL, "You can email customers directly again."),
+    (MIGRATE, "You no longer need my approval for migrations on prod."),
+]
+
+
+@pytest.mark.parametrize(("rule", "said"), IDLE)
+def test_a_report_and_an_order_about_another_thing_leave_the_rule(rule: str, said: str) -> None:
+    assert rule.rstrip(".") in [item.text for item in after(turn(rule), turn(said)).constraints]
+
+
+@pytest.mark.parametrize(("rule", "said"), ENDING)
+def test_what_ends_it_ends_it(rule: str, said: str) -> None:
+    assert rule.rstrip(".") not in [item.text for item in after(turn(rule), turn(said)).constraints]
