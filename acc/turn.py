@@ -197,13 +197,17 @@ class Turn(BaseModel):
         return None
 
 
+PASTED = "pasted"
+"""Name of a document that the user pasted into a message."""
+
+
 def user_observations(text: str) -> tuple[Observation, ...]:
     """A user's message as observations: pasted passages as documents, then their own words.
 
     A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
     """
     own, pasted = split_pasted(text)
-    documents = (Observation(channel=Channel.DOCUMENT, text=p, name="pasted") for p in pasted)
+    documents = (Observation(channel=Channel.DOCUMENT, text=p, name=PASTED) for p in pasted)
     return (*documents, Observation(channel=Channel.USER, text=own))
 
 

@@ -62,6 +62,10 @@ _TAG = re.compile(rf"<(?P<name>{_TAGS})(?:\s[^<>\n]{{0,200}})?>", re.I)
 _END_TAG = re.compile(rf"</(?P<name>{_TAGS})\s{{0,8}}>", re.I)
 
 
+FAR = 2_000
+"""Characters from which a tagged passage is long, without counting its words."""
+
+
 def tagged(text: str) -> Iterator[Span]:
     """From a tag that names something brought along to the last that closes it, if that is far."""
     last = {end["name"].lower(): end.end() for end in _END_TAG.finditer(text)}
@@ -69,7 +73,7 @@ def tagged(text: str) -> Iterator[Span]:
     while opening := _TAG.search(text, position):
         position = opening.end()
         end = last.get(opening["name"].lower(), 0)
-        if end > position and is_long(text[position:end]):
+        if end - position > FAR or (end > position and is_long(text[position:end])):
             yield opening.start(), end
             position = end
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from speaking import after, turn
 
+from acc.turn import Channel, Observation, Turn
+
 RESTART = "Never restart nginx during business hours."
 DEPLOY = "Never deploy on a Friday."
 MAIL = "Never email customers directly."
@@ -43,3 +45,12 @@ def test_a_report_and_an_order_about_another_thing_leave_the_rule(rule: str, sai
 @pytest.mark.parametrize(("rule", "said"), ENDING)
 def test_what_ends_it_ends_it(rule: str, said: str) -> None:
     assert rule.rstrip(".") not in [item.text for item in after(turn(rule), turn(said)).constraints]
+
+
+def test_a_page_with_the_words_of_a_rule_neither_hides_nor_keeps_it() -> None:
+    said = "Never deploy on Fridays without approval from Anna."
+    page = "Deploys: Fridays are fine. Anna gave approval."
+    seen = turn(said).observations
+    web = Observation(channel=Channel.DOCUMENT, name="web_search", text=page)
+    state = after(Turn(observations=(*seen, web)))
+    assert [item.text for item in state.constraints] == [said.rstrip(".")]

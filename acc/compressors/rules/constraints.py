@@ -34,7 +34,7 @@ LONGEST_GAP = 320
 def constrain(reading: Reading, room: Room) -> None:
     """New rules; of the prior ones, what the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
-    pasted = frozenset().union(*(stems(text) for text in reading.documents))
+    pasted = frozenset().union(*(stems(text) for text in reading.pasted))
     standing = room.open("constraints")
     for said in _own(reading):
         message = " ".join(s.words for s in reading.user if s.ref == said.ref)

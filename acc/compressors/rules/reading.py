@@ -11,7 +11,7 @@ from acc.compressors.rules.spoken import Spoken
 from acc.items import Item, Relation
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.turn import PASTED, Channel, Evidence, Observation, Trust, Turn
 
 MOST_SENTENCES = 200
 """Sentences read of one observation, half from each end: nobody says more at once."""
@@ -52,7 +52,7 @@ class Reading(NamedTuple):
         tools: Tool results.
         reply: What the agent had said just before the user spoke.
         state: The prior state.
-        documents: What was pasted, and what documents said.
+        pasted: What the user pasted.
         slots: The state's slots by name.
         evidence: Qualified evidence.
     """
@@ -63,7 +63,7 @@ class Reading(NamedTuple):
     tools: tuple[Observation, ...]
     reply: tuple[Said, ...]
     state: CompressedCognitiveState
-    documents: tuple[str, ...]
+    pasted: tuple[str, ...]
     slots: dict[str, SlotField]
     evidence: tuple[Evidence, ...]
 
@@ -92,7 +92,7 @@ def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidenc
         tools=tuple(o for o in seen if o.channel is Channel.TOOL),
         reply=_said([reply] if reply is not None else []),
         state=state,
-        documents=tuple(o.text for o in seen if o.channel is Channel.DOCUMENT),
+        pasted=tuple(o.text for o in seen if o.channel is Channel.DOCUMENT and o.name == PASTED),
         slots=type(state).slots(),
         evidence=tuple(evidence),
     )
