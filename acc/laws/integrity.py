@@ -96,8 +96,16 @@ class Sources:
     @cached_property
     def lower_texts(self) -> tuple[str, ...]:
         """The texts of `lower`, and of items that rest on tools and documents."""
-        items = (i.words for i in self._items.values() if i.trust < Trust.AGENT)
-        return (*(o.text for o in self.lower), *items)
+        return (*(o.text for o in self.lower), *self.lower_items)
+
+    @cached_property
+    def lower_items(self) -> tuple[str, ...]:
+        """What stands in items that rest on tools and documents."""
+        return tuple(i.words for i in self._items.values() if i.trust < Trust.AGENT)
+
+    def holds_lower(self, words: str) -> bool:
+        """Whether an item that rests on tools or documents has ``words``, or a run of them."""
+        return any(repeats(words, text) for text in self.lower_items)
 
     def texts_below(self, least: Trust) -> tuple[str, ...]:
         """Those of `lower_texts` that rest on less than ``least``."""
@@ -167,6 +175,9 @@ class Sources:
 
     def _all_said(self, words: str, cited: Sequence[Cited], reply: Cited) -> bool:
         """Whether no other than the reply and the user is cited, and the reply says ``words``."""
+        # A tool's words that the state holds stay the tool's, whatever was asked in between.
+        if self.holds_lower(words):
+            return False
         others = [c for c in cited if c.ref != reply.ref and c.trust < Trust.USER]
         said = [reply.observation.text] if reply.observation else []
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)

@@ -140,7 +140,10 @@ def rule(
         refused(Reason.QUOTE_NOT_FOUND, quote[:200])
         return None
     said = _text(proposed, slot.item.head) or quote
-    if any(sources.weigh(words, replies).trust < Trust.AGENT for words in (said, quote) if replies):
+    if replies and any(
+        sources.holds_lower(words) or sources.weigh(words, replies).trust < Trust.AGENT
+        for words in (said, quote)
+    ):
         refused(Reason.ENDORSES_LOWER)
         return None
     text = _worded(draft, slot, said, quoted, replies, sources)
