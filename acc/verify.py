@@ -36,7 +36,9 @@ def verify(
     Args:
         log: The log.
         policies: Policy by fingerprint: those the thread was ever run under.
-        head: Hash of the state that should be the newest; found by the caller elsewhere.
+        head: Digest of the record that should be the newest, which proves every byte of the log;
+            or the hash of the state that it should end with, which proves that state alone.
+            Kept by the caller elsewhere.
         redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
 
     Returns:
@@ -92,12 +94,13 @@ class _Walk:
                 where=path,
                 mend="restore the log from a backup",
             )
-        if head and head != self._newest.get("hash"):
-            end = str(self._newest.get("hash", "none"))[:12]
+        state = str(self._newest.get("hash", ""))
+        if head and head not in (self._digest, state):
+            digest, state = self._digest[:12] or "none", state[:12] or "none"
             raise AuditError(
-                f"the log ends at state {end}, not {head[:12]}",
+                f"the log ends at record {digest} and state {state}, not {head[:12]}",
                 where=path,
-                mend="compare the hash that was kept; if it is right, restore the log from a backup",
+                mend="compare the digest that was kept; if it is right, restore the log from a backup",
             )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:

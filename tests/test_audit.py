@@ -6,8 +6,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from strategies import agent, fact, hostile_texts, rule, tool, user
 
 from acc.audit import AuditLog
-from acc.audit_record import diff
+from acc.audit_record import diff, digested
 from acc.compress import Proposal
 from acc.controller import MemoryController, seed
 from acc.errors import AuditError, CompressionError
@@ -330,6 +331,35 @@ class TestTampering:
         for content, line in ((garbage + honest, 1), (honest + garbage, 4), (garbage, 1)):
             log.path.write_bytes(content)
             assert f"line {line}" in refusal(AuditLog(log.path))
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda r: r.update(diff=[]),
+            lambda r: r.update(verdicts=["all was well"]),
+            lambda r: r.update(tokens=1),
+        ],
+    )
+    def test_only_the_head_tells_what_no_commit_comes_from(
+        self, tmp_path: Path, change: Callable[[dict[str, object]], None]
+    ) -> None:
+        """What a record tells beside its commit binds no state: the newest state's hash still holds."""
+        log, _ = run(tmp_path)
+        records = list(log.records())
+        head, state = records[-1]["digest"], records[-1]["state"]["hash"]
+        assert verify(log, POLICIES, head=head) == len(SAID)
+        change(records[0])
+        log.path.write_text("".join(sealed_anew(records)))
+        assert verify(AuditLog(log.path), POLICIES, head=state) == len(SAID)
+        assert "the log ends at record" in refusal(AuditLog(log.path), head)
+
+
+def sealed_anew(records: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """The lines of ``records``, each chained to the one before as a forger would."""
+    digest = ""
+    for each in records:
+        line, digest = digested({**each, "previous": digest})
+        yield line
 
 
 class TestTornLines:

@@ -166,7 +166,7 @@ def verify(
         str | None, typer.Option("--thread", metavar="NAME", help="By default all threads.")
     ] = None,
     head: Annotated[
-        str, typer.Option("--head", metavar="HASH", help="The newest state's hash, kept elsewhere.")
+        str, typer.Option("--head", metavar="DIGEST", help="The log's head, as kept elsewhere.")
     ] = "",
     schema: SchemasOption = None,
     max_tokens: BoundOption = None,

@@ -28,7 +28,7 @@ def verify_logs(
     Args:
         memory: The folder.
         thread: Its name; None for all.
-        head: Hash of the state that must be the newest.
+        head: Digest of the record that must be the newest, or hash of the state it must end with.
         schemas: Schemas that commits may have been made under, beside the one that each record
             names: those of files, and earlier versions of a class.
         max_tokens: The only bound likewise.
@@ -46,12 +46,12 @@ def verify_logs(
         told_json([
             {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
              "redacted": redacted, "torn_bytes": each.log.torn_bytes(),
-             "head": each.last["state"]["hash"]}
+             "head": each.last["digest"], "state": each.last["state"]["hash"]}
             for each, (count, redacted) in zip(found, counts, strict=True)
         ])  # fmt: skip
         return
     for each, (count, redacted) in zip(found, counts, strict=True):
-        ends = each.last["state"]["hash"]
+        ends = each.last["digest"]
         gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
         torn = each.log.torn_bytes()
         cut = f"a torn last record of {torn:,} bytes passed over; " if torn else ""
