@@ -238,6 +238,30 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     return enough and len(there) < MOST_FOREIGN * len(words)
 
 
+OWN_OF_A_RULE = 1 / 2
+"""Content words of a rule's wording that are its source's at the least: people's own rewordings of
+904 rules have fewer in 6 of 100."""
+
+_NAME = re.compile(r"(?<![.!?:;] )(?<!\A)\b[A-Z][\w-]*")
+
+
+def rewords(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
+    """Whether ``text`` may stand for a rule that ``own`` texts say.
+
+    Rule (law 6): it is `borne_out`, half of its content words are theirs, and so is every
+    capitalised word behind the first: a rule names nobody whom its source does not name.
+    """
+    own = tuple(own)
+    if not borne_out(text, own, foreign):
+        return False
+    words = stems(text)
+    if len(words & vocabulary(own).stems) < OWN_OF_A_RULE * len(words):
+        return False
+    said = {word for each in own for word in _WORD.findall(each.casefold())}
+    named = (part for name in _NAME.findall(text) for part in _WORD.findall(name.casefold()))
+    return said.issuperset(named)
+
+
 def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     """Whether ``text`` takes a mark, or `MOST_FOREIGN` of its words, from ``foreign`` texts alone."""
     mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))

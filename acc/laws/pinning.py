@@ -15,7 +15,7 @@ from acc.slots import SlotField
 from acc.state import Lifted
 from acc.terms import terms
 from acc.turn import Trust
-from acc.wording import borne_out, is_assent, marks, same_polarity, split_line, stems
+from acc.wording import is_assent, marks, rewords, same_polarity, split_line, stems
 
 _LONGEST = 4_000
 
@@ -177,7 +177,7 @@ def _worded(
     sources: Sources,
 ) -> str | None:
     observed = [c.observation.text for c in (quoted.source, *replies) if c.observation]
-    faithful = borne_out(said, [*observed, *sources.privileged_texts], sources.lower_texts)
+    faithful = rewords(said, [*observed, *sources.privileged_texts], sources.lower_texts)
     if faithful and same_polarity(said, quoted.text):
         return said
     if is_assent(quoted.text) and len(stems(quoted.text)) < 2:
