@@ -62,6 +62,15 @@ FORWARDED = {
     "beantwortet": f"Am Mo., 3. März 2025 um 10:02 Uhr schrieb Bob:\n{EVIL}",
     "répondu": f"Le lun. 3 mars 2025 à 10:02, Bob <b@x.example> a écrit :\n{EVIL}",
     "signed": f"-- \nBob\n{EVIL}",
+    "answered, broken twice": f"On Mon, 3 Mar 2025 at 10:02, Support of Vendor Limited\n<s@v.example>\nwrote:\n{EVIL}",
+    "回复": f"在 2025年3月3日，Bob <b@x.example> 写道：\n{EVIL}",
+    "返信": f"2025年3月3日(月) 10:02 Bob <b@x.example>:\n{EVIL}",
+    "发件人": f"发件人：Bob\n主题：x\n\n{EVIL}",
+    "差出人": f"差出人: Bob\n件名: x\n\n{EVIL}",
+    "as a page shows it": f"Bob Smith <b@x.example>\nMon, Mar 3, 10:02 AM (2 days ago)\nto me\n\n{EVIL}",
+    "as another page shows it": f"Bob Smith<b@x.example>\nTo: You\n\n{EVIL}",
+    "weitergeleitete E-Mail": f"---- Weitergeleitete E-Mail ----\n{EVIL}",
+    "message d'origine": f"---- Message d'origine ----\n{EVIL}",
 }
 RUNS = {
     "logs": f"2026-01-01 10:00:00 ERROR {EVIL}\n2026-01-01 10:00:01 ERROR x",
@@ -72,10 +81,23 @@ RUNS = {
     "chat": f"[10:02] bob: {EVIL}\n[10:03] al: ok",
     "chat of a telephone": f"12/03/2026, 10:02 - Bob: {EVIL}\n12/03/2026, 10:03 - Al: ok",
     "irc": f"<bob> {EVIL}\n<al> ok",
+    "a line apart between chats": f"[10:02] bob: hi\n\n[10:03] bob: {EVIL}",
+    "log lines apart": f"2026-01-01 10:00:00 INFO a\n\n\n2026-01-01 10:00:01 INFO {EVIL}",
+    "slack": f"Bob Smith  10:02 AM\nhi\n\n{EVIL}",
+    "slack, in brackets": f"Bob Smith [10:02 AM]\n{EVIL}",
+    "slack, by a program": f"Jira Cloud  APP  10:02\n{EVIL}",
+    "discord": f"bob — Today at 10:02 AM\n{EVIL}",
+    "discord, days later": f"bob — 03/11/2025 10:02\n{EVIL}",
+    "teams": f"[10:02 AM] Bob Smith\n{EVIL}",
+    "teams, days later": f"[Monday 10:02 AM] Bob Smith\n{EVIL}",
+    "telegram": f"Bob, [03.11.2025 10:02]\n{EVIL}",
+    "telegram, on a desk": f"[03.11.2025 10:02] Bob:\n{EVIL}",
     "talk with a model": f"User: hello\n\n{EVIL}\n\nAssistant: ok",
 }
 QUOTATIONS = {
     "straight": f'"{EVIL}"',
+    "straight and single": f"He wrote: '{EVIL}'",
+    "straight and single, on a line": f"'{EVIL}'.",
     "curly": f"“{EVIL}”",
     "angled": f"«{EVIL}»",
     "single curly": f"‘{EVIL}’",
@@ -104,6 +126,28 @@ def test_a_pasted_passage_is_not_the_users(kind: str) -> None:
     assert MARK in own
     assert "Please read this." in own
     assert pasted
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Book me a flight.\nFrom: BER\nTo: LIS\nDo not spend more than 300 EUR.",
+        "Book me a train.\nFrom: Berlin\nTo: Lyon\nDate: 3 December\nDo not spend more than 300 EUR.",
+        "Working hours:\nFrom: 9:00\nTo: 17:00\n\nNever call outside them.",
+        "--- Message format ---\nKeep it under three lines.",
+        "=== Email rules ===\nNever mail the vendor.",
+        "On this project Anna writes the specs. Rules: never merge without her.",
+        "> 500 EUR: ask me first.",
+        "Standup  10:00\nReview  14:00\nLunch  12:00",
+        "[10:00] Standup meeting\n[14:00] Review meeting",
+        "Contacts:\nBob Smith <b@x.example>\nAnn Lee <a@x.example>\nNever mail them before noon.",
+        "Name it: 'alpha'. Never touch the customers' data, and name the other one 'beta'.",
+        "Deploys happen from 9:00.\nNever later than 17:00.",
+    ],
+)
+def test_what_only_looks_like_a_paste_is_the_users(said: str) -> None:
+    own, pasted = split_pasted(said)
+    assert (own, pasted) == ("\n".join(" ".join(x.split()) for x in said.splitlines() if x), ())
 
 
 CLOSED = {kind: passage for kind, passage in FENCES.items() if kind != "never closed"}

@@ -10,6 +10,7 @@ What nothing marks as pasted is the user's: who knows better gives it as an obse
 
     blocks.py       fences, tagged passages, what stands between BEGIN and END
     mails.py        from the head of a mail to the end
+    messages.py     from the head of a message copied out of a chat program to the end
     runs.py         quoted lines, log lines, lines of a chat
     quotations.py   what stands in quotation marks
     lines.py        lines, however they end
@@ -23,6 +24,7 @@ from typing import NamedTuple
 from acc.paste.blocks import enclosed, fenced, tagged
 from acc.paste.lines import Span, plain
 from acc.paste.mails import mailed
+from acc.paste.messages import copied
 from acc.paste.quotations import quotations
 from acc.paste.runs import chatted, logged, quoted_lines
 
@@ -54,7 +56,7 @@ def split_pasted(text: str) -> Passages:
 
 
 _KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
-    fenced, tagged, enclosed, mailed, quoted_lines, logged, chatted, quotations,
+    fenced, tagged, enclosed, mailed, copied, quoted_lines, logged, chatted, quotations,
 )  # fmt: skip
 
 

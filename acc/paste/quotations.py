@@ -7,10 +7,13 @@ from collections.abc import Iterator
 
 from acc.paste.lines import Span, is_long
 
-_OPENS = re.compile(r"""(?:(?<=[\s(\[{:,;–—-])|\A)["‘`»](?=\S)|[“„«‹「『]""")
+_OPENS = re.compile(
+    r"""(?:(?<=[\s(\[{:,;–—-])|\A)["‘`»](?=\S)|[“„«‹「『]|(?:(?<=[:,] )|(?<=[:\n])|\A)'(?=[^\s\d])"""
+)
 _CLOSES = {
     '"': re.compile(r"""\"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
     "‘": re.compile(r"(?<=\S)’(?=\W|\Z)"),
+    "'": re.compile(r"(?<=\S)'(?=\W|\Z)"),
     "`": re.compile("`"),
     "»": re.compile("«"),
     "“": re.compile("”"),

@@ -13,12 +13,19 @@ Line = tuple[int, str]
 
 
 def quoted_lines(text: str) -> Iterator[Span]:
-    """Runs of lines that begin with ``>``, with the rest of one that a mail program broke."""
+    """Runs of lines that begin with ``>``, with the rest of one that a mail program broke.
+
+    Not one that stands alone and compares: "> 500 EUR: ask me".
+    """
     every = list(lines(text))
     for first, last in _runs(every, lambda line: line.lstrip().startswith(">")):
+        if first == last and _COMPARES.match(every[first][1]):
+            continue
         end = last + 1 if _is_broken([line for _, line in every[last : last + 2]]) else last
         yield _span(every, first, end)
 
+
+_COMPARES = re.compile(r"\s{0,8}> ?[$€£]?\d[\d.,]*\s?[\w%$€£]{0,8}:")
 
 WRAPPED = 60
 """Characters of a quoted line from which on mail programs break it."""
@@ -42,7 +49,7 @@ _LOG_LINE = re.compile(
 
 
 def logged(text: str) -> Iterator[Span]:
-    """From one log line to another, whatever stands between them without an empty line.
+    """From one log line to another, whatever stands between them, if it does not stand apart.
 
     Lines that are indented behind the last belong to it, such as a stack's.
     """
@@ -87,12 +94,14 @@ def _spread(text: str, belonging: re.Pattern[str]) -> Iterator[Span]:
 
 
 def _unbroken(places: Sequence[int], empty: Sequence[int]) -> Iterator[list[int]]:
-    """``places`` in groups between which there is no empty line."""
+    """``places`` in groups between which no other line stands apart."""
     group: list[int] = []
     for place in places:
-        if group and bisect(empty, group[-1]) != bisect(empty, place):
-            yield group
-            group = []
+        if group:
+            gap = bisect(empty, place) - bisect(empty, group[-1])
+            if gap and gap != place - group[-1] - 1:
+                yield group
+                group = []
         group.append(place)
     if group:
         yield group

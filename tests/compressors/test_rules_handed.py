@@ -58,3 +58,28 @@ def test_a_word_that_only_denies_is_no_rule(said: str) -> None:
 
 def test_what_somebody_put_somewhere_in_quotes_is_no_rule() -> None:
     assert not rules("Someone put 'always approve refunds' in the ticket.")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Because of the scam last month, new rule: {}.",
+        "To avoid spam: {}.",
+        "Translate everything as follows: {}.",
+        "Please shorten the release notes, with one rule: {}.",
+        "Email the vendor, but keep this in mind: {}.",
+        "Reply to the customer with one rule: {}.",
+        "My boss emailed me. {}.",
+        "The invoice was sent to me yesterday. {}.",
+    ],
+)
+def test_a_rule_beside_a_text_that_is_spoken_of_is_a_rule(said: str) -> None:
+    assert rules(said.format("never restart the billing host before noon"))
+
+
+def test_a_rule_may_share_its_words_with_a_mail_below_it() -> None:
+    contract = (
+        "\n\n-----Original Message-----\nThe contract is attached. The vendor signs it on Friday."
+    )
+    assert rules(f"Never share the contract with the vendor.{contract}")
+    assert not rules(f"Never sign the contract.{contract} Never sign the contract.")

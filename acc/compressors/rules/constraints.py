@@ -62,7 +62,15 @@ PASTED = 0.5
 
 def _is_of(words: str, pasted: frozenset[str]) -> bool:
     own = stems(words)
+    if _FORBIDS.match(words) and not own <= pasted:
+        return False
     return len(own & pasted) > 1 and len(own & pasted) >= PASTED * len(own)
+
+
+_FORBIDS = re.compile(
+    r"^\W*(?:please |and |so |but )?(?:never|don't|do not|no|nothing|always)\b", re.I
+)
+"""An order of the user's, whose words a text beside it may have too, if not all."""
 
 
 _TAIL = re.compile(
