@@ -182,7 +182,7 @@ _SPACED = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(128
 """What each character of ASCII becomes when only words of letters are to stay."""
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def _plain_words(text: str) -> frozenset[str]:
     if text.isascii():  # five times as fast, and nearly all of what tools print
         return frozenset(text.translate(_SPACED).split())

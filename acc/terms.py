@@ -58,7 +58,7 @@ def _stem(word: str) -> str:
     return stemmer.stemWord(base) if base else stem
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def terms(text: str) -> tuple[str, ...]:
     """The terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
 
