@@ -1,10 +1,21 @@
-"""Where a path that a user gives leads: ``~`` is their home, for the store and all beside it."""
+"""Where a path that a user gives leads: ``~`` is their home, and folders of outputs are made."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import IO, Literal
 
 from acc.errors import ConfigurationError
+
+
+def opened_for_text(file: Path, mode: Literal["a", "w"] = "w") -> IO[str]:
+    """``file`` opened to write text, its folder made if need be; the same bytes on every system.
+
+    Raises:
+        OSError: It cannot be.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file.open(mode, encoding="utf-8", newline="\n")
 
 
 def expanded(path: str | Path) -> Path:

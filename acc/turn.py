@@ -205,7 +205,14 @@ def user_observations(text: str) -> tuple[Observation, ...]:
     """A user's message as observations: pasted passages as documents, then their own words.
 
     A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
+
+    Raises:
+        InputError: The message is no text.
     """
+    if not isinstance(text, str):
+        raise InputError(
+            f"the user's message is {type(text).__name__}", where="turn", mend="give its text"
+        )
     own, pasted = split_pasted(text)
     documents = (Observation(channel=Channel.DOCUMENT, text=p, name=PASTED) for p in pasted)
     return (*documents, Observation(channel=Channel.USER, text=own))

@@ -40,6 +40,12 @@ def channels_of(turn: Turn) -> list[Channel]:
 # --- channels and trust -------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("text", [None, b"hello", 7, ["hello"]])
+def test_what_is_no_text_is_refused(text: Any) -> None:
+    with pytest.raises(InputError, match="To mend: give its text"):
+        Turn.said(text)
+
+
 def test_operator_is_above_user_above_agent_above_tool_above_document() -> None:
     trusts = [o("x").trust for o in (operator, user, agent, tool, document)]
     assert trusts == sorted(Trust, reverse=True)

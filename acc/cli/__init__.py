@@ -68,7 +68,8 @@ def _failed(error: Exception) -> int:
         return _ended(str(error), REFUSED)
     # Typer's errors of usage share no public base class, but they all can say what is wrong.
     if callable(usage := getattr(error, "format_message", None)):
-        return _ended(f"{usage().rstrip('.')}. To mend: see acc --help", MISUSED)
+        asked = getattr(getattr(error, "ctx", None), "command_path", "acc")
+        return _ended(f"{usage().rstrip('.')}. To mend: see {asked} --help", MISUSED)
     what = f"a defect in acc: {type(error).__name__}: {error}"
     return _ended(f"{what}. To mend: report it with the output under ACC_TRACEBACK=1", REFUSED)
 

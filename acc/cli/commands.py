@@ -25,7 +25,6 @@ from acc.cli.evidence_commands import TenantOption
 from acc.cli.options import (
     BoundOption,
     ChannelOption,
-    CompressorMode,
     FileArgument,
     JsonOption,
     KeepOption,
@@ -103,20 +102,20 @@ def replay(
     turns: TurnsOption = None,
     quiet: QuietOption = False,
     model: ModelOption = "",
-    mode: ModeOption = CompressorMode.REVISE,
+    mode: ModeOption = None,
     price: PriceOption = None,
     report: ReportOption = None,
 ) -> Work:
     """Replay a conversation turn by turn, and watch the state."""
-    from acc.cli.replay import Wanted
     from acc.cli.replay import replay as work
+    from acc.cli.replay_wanted import Wanted
 
     wanted = Wanted(
         file=file, memory=memory, thread=thread, server=server_address(server),
         max_tokens=max_tokens, style=style, schema=schema_class(schema),
         channels=dict(map(tool_channel, channel or ())),
         json=json, repair=repair, turns=turns, quiet=quiet,
-        model=model, mode=mode.value, price=token_price(price), report=report,
+        model=model, mode=mode.value if mode else None, price=token_price(price), report=report,
     )  # fmt: skip
     return lambda: work(wanted)
 

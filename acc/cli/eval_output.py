@@ -10,6 +10,7 @@ from typing import Any
 
 from acc.errors import AccError, InputError
 from acc.evaluation.scenarios import Scenario
+from acc.folders import opened_for_text
 
 
 def write_results(value: dict[str, Any], out: str) -> None:
@@ -23,7 +24,8 @@ def write_results(value: dict[str, Any], out: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(out).write_text(text, encoding="utf-8", newline="\n")
+        with opened_for_text(Path(out)) as file:
+            file.write(text)
     except OSError as error:
         raise AccError(
             f"the results cannot be written: {error.strerror or error}",

@@ -125,7 +125,10 @@ ModelOption = Annotated[
     ),
 ]
 ModeOption = Annotated[
-    CompressorMode, typer.Option("--mode", help="What the model proposes: changes, or the whole.")
+    CompressorMode | None,
+    typer.Option(
+        "--mode", help="What the model proposes: changes, or the whole. [default: revise]"
+    ),
 ]
 PriceOption = Annotated[
     str | None,

@@ -3,77 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
 from acc.cli.chart import footprint
 from acc.cli.interrupts import Interrupts
 from acc.cli.opening import folder, opened, policy_of
 from acc.cli.paid import Paid
 from acc.cli.replay_report import ReplayReport
+from acc.cli.replay_wanted import Wanted, check_apart, check_tools
 from acc.cli.same_conversation import is_conversation, same_words
 from acc.cli.screen import JsonLines, Screen, coloured, drawable, peak_memory, width
 from acc.cli.threads import LoggedThread, thread_named
-from acc.cli.turn_report import COLUMNS, PAID_COLUMNS, TurnReport, heading
-from acc.compress import Compressor, Mode
+from acc.cli.turn_report import TurnReport, heading
 from acc.controller import MemoryController
 from acc.conversations import Conversation, read_conversation
 from acc.errors import InputError
 from acc.memory import whose
 from acc.policy import Policy
-from acc.price import Price
 from acc.state import CompressedCognitiveState
-from acc.turn import Channel
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What a replay was asked for; None and empty stand for the default.
-
-    A thread that is gone on with keeps its bound and its notation unless others are named.
-    """
-
-    file: Path
-    memory: Path | None = None
-    thread: str = ""
-    server: tuple[str, int] | None = None
-    max_tokens: int | None = None
-    style: str | None = None
-    schema: type[CompressedCognitiveState] | None = None
-    channels: Mapping[str, Channel] = field(default_factory=dict)
-    json: str = ""
-    repair: bool = False
-    turns: int | None = None
-    quiet: bool = False
-    model: str = ""
-    mode: Mode = "revise"
-    price: Price | None = None
-    report: Path | None = None
-
-    @property
-    def thread_name(self) -> str:
-        """The thread's name: the file's, without its ending, unless one is given."""
-        return self.thread or self.file.stem
-
-    @property
-    def columns(self) -> Mapping[str, int]:
-        """Those of the table."""
-        return PAID_COLUMNS if self.model else COLUMNS
-
-    def compressor(self) -> Compressor | None:
-        """The one that asks the model; None for the keyless rules.
-
-        Raises:
-            ConfigurationError: No such model, or its key is missing.
-        """
-        if not self.model:
-            return None
-        from acc.compressors.choosing import as_compressor
-
-        return as_compressor(self.model, mode=self.mode, price=self.price)
 
 
 def replay(wanted: Wanted) -> None:
@@ -83,8 +31,9 @@ def replay(wanted: Wanted) -> None:
         AccError: The file, the memory or a turn is not as it must be.
     """
     conversation = read_conversation(wanted.file, repair=wanted.repair, channels=wanted.channels)
+    check_tools(wanted.channels, conversation.turns)
     compressor = wanted.compressor()
-    _check_apart(wanted)
+    check_apart(wanted)
     with ExitStack() as stack:
         out = stack.enter_context(JsonLines(wanted.json)) if wanted.json else None
         memory = stack.enter_context(folder(wanted.memory))
@@ -226,17 +175,6 @@ class _Replay:
             return "the memory was temporary"
         done = len(self._tokens)
         return f"{done:,} turns stand in {self._wanted.memory}; the same command goes on after them"
-
-
-def _check_apart(wanted: Wanted) -> None:
-    written = {"--json": "" if wanted.json == "-" else wanted.json, "--report": wanted.report or ""}
-    for option, name in written.items():
-        if name and Path(name).exists() and Path(name).samefile(wanted.file):
-            raise InputError(
-                f"{option} would overwrite the file that is replayed",
-                where=str(name),
-                mend="name another file",
-            )
 
 
 def _counted(policy: Policy) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from acc.cli.screen import table, told_json
 from acc.compress import wire_schema
 from acc.errors import InputError
+from acc.folders import opened_for_text
 from acc.migrations import own_version
 from acc.schema.catalog import Schema, published, schema_named
 from acc.schema.checking import advice, stored_state
@@ -30,6 +31,7 @@ from acc.schema.pages import (
     summary,
 )
 from acc.schema.starting import start
+from acc.state import CompressedCognitiveState
 
 
 def list_schemas(*, as_json: bool = False) -> None:
@@ -93,7 +95,8 @@ def export_schema(names: Sequence[str], form: str, out: Path | None) -> None:
 
 def _write(out: Path, text: str) -> None:
     try:
-        out.write_text(text, encoding="utf-8", newline="\n")
+        with opened_for_text(out) as file:
+            file.write(text)
     except OSError as error:
         raise InputError(
             f"cannot be written: {error.strerror or error}",
@@ -126,11 +129,11 @@ def check_schema(file: str, *, schema: Schema | None = None, as_json: bool = Fal
 
 
 def _check_stored(file: Path, schema: Schema | None, as_json: bool) -> None:
-    if schema is None:
+    if schema is None and file.exists():
         raise InputError(
             "a stored state without its schema", where=str(file), mend="name it with --schema NAME"
         )
-    state = stored_state(schema, file)
+    state = stored_state(schema or CompressedCognitiveState, file)
     items = sum(1 for _ in state.items())
     if as_json:
         told_json(

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from acc.errors import AccError
+from acc.folders import opened_for_text
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -157,7 +158,7 @@ class JsonLines:
         self._is_old = out != "-" and Path(out).is_file()
         if out != "-":
             try:
-                self._file = Path(out).open("a", encoding="utf-8", newline="\n")  # noqa: SIM115
+                self._file = opened_for_text(Path(out), "a")
             except OSError as error:
                 raise self._failed(error) from error
 

@@ -27,7 +27,7 @@ from acc.integrations.progress import tell
 from acc.integrations.prompt_watch import watching
 from acc.integrations.read_back import recorded
 from acc.integrations.run_notes import WRITTEN, Look, RunNotes
-from acc.integrations.stepping import Controller, Prior, astepped, stepped
+from acc.integrations.stepping import Controller, Prior, astepped, check_controller, stepped
 from acc.run import Step
 from acc.store import Thread
 from acc.transcript import named_channels
@@ -95,9 +95,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
                 audit log; for callers that keep no checkpoints and pass the whole transcript.
 
         Raises:
-            ConfigurationError: ``fold_over`` is negative.
+            ConfigurationError: No memory, or ``fold_over`` is negative.
         """
         super().__init__()
+        check_controller(controller)
         self.controller = controller
         self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}

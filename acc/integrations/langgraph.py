@@ -24,7 +24,7 @@ from acc.integrations.identity import Identify, Identity, thread_of
 from acc.integrations.messages import pruned
 from acc.integrations.progress import tell
 from acc.integrations.prompting import joined, prompting, texts
-from acc.integrations.stepping import Controller, astepped, stepped
+from acc.integrations.stepping import Controller, astepped, check_controller, stepped
 from acc.integrations.users_message import brought_back, by_evidence, is_missing
 from acc.run import Step
 from acc.state import CompressedCognitiveState
@@ -100,6 +100,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         Raises:
             ConfigurationError: The settings do not fit together.
         """
+        check_controller(controller)
         self.controller = controller
         self.name = name
         self.prune = prune

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config, merge_configs, set_config_context
@@ -17,6 +18,20 @@ from acc.turn import Turn
 
 Controller = MemoryController | AsyncMemoryController
 Prior = CompressedCognitiveState | None
+
+
+def check_controller(controller: Any) -> None:
+    """Hold ``controller`` to being one, before anything is asked of it.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if not isinstance(controller, MemoryController | AsyncMemoryController):
+        raise ConfigurationError(
+            f"the memory is {type(controller).__name__}",
+            where="controller",
+            mend="open one: MemoryController.open(folder)",
+        )
 
 
 def stepped(

@@ -28,7 +28,7 @@ from acc.errors import ConfigurationError
 from acc.integrations.identity import Identify, Identity, thread_of
 from acc.integrations.messages import as_messages, is_summary, is_users, observed
 from acc.integrations.progress import tell
-from acc.integrations.stepping import Controller, astepped, stepped
+from acc.integrations.stepping import Controller, astepped, check_controller, stepped
 from acc.run import Step
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Thread
@@ -62,8 +62,9 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             channels: Channel by tool name, where a tool is no more than a document.
 
         Raises:
-            ConfigurationError: The memory keeps no audit logs.
+            ConfigurationError: No memory, or one that keeps no audit logs.
         """
+        check_controller(controller)
         if controller.settings.audit is None:
             raise ConfigurationError(
                 "a memory without audit logs cannot summarise",

@@ -124,6 +124,35 @@ def test_arguments_that_make_no_sense(
     failing(capsys, *arguments, code=2)
 
 
+def test_a_usage_error_names_the_command_whose_help_helps(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert "see acc schema check --help" in failing(capsys, "schema", "check", "--no", code=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "what"),
+    [
+        (["--channel", "serch=document"], "no tool 'serch' in the conversation (--channel)"),
+        (["--mode", "rewrite"], "no model is asked (--mode)"),
+        (["--price", "1,2"], "no model is asked (--price)"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], what: str
+) -> None:
+    file = as_lines(tmp_path / "a.jsonl", operations(1))
+    assert what in failing(capsys, "replay", file, *options)
+    assert "name one of " in failing(capsys, "replay", file, "--channel", "x=document")
+
+
+def test_the_folder_of_an_output_is_made(tmp_path: Path) -> None:
+    file = as_lines(tmp_path / "a.jsonl", operations(1))
+    out = tmp_path / "not" / "yet" / "turns.jsonl"
+    assert run(["replay", str(file), "--quiet", "--json", str(out)]) == 0
+    assert out.read_text(encoding="utf-8").count("\n") == 1
+
+
 def test_a_path_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = as_lines(tmp_path / "a.jsonl", operations(1))
     # Below a file, and in /proc, even root cannot make a folder.

@@ -132,6 +132,7 @@ def test_check_of_a_stored_state(told: Any, tmp_path: Path) -> None:
     assert code == 1
     assert "a state of schema 'ITOperationsState'" in error
     assert "name it with --schema" in told("schema", "check", stored)[2]
+    assert "No such file" in told("schema", "check", tmp_path / "none.json")[2]
     edited = tmp_path / "edited.json"
     edited.write_text(
         stored.read_text(encoding="utf-8").replace("nginx", "redis"), encoding="utf-8"

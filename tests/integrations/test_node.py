@@ -20,9 +20,18 @@ from acc import (
     MemoryController,
 )
 from acc.errors import ConfigurationError, InputError
+from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
+from acc.integrations.summarizer import MemorySummarizer
 from acc.testing.chat_model import ScriptedChatModel
 from graphs import CONFIG, RULE, agent, evidence, looping, memory_of, said
+
+
+@pytest.mark.parametrize("made", [MemoryNode, MemoryMiddleware, MemorySummarizer])
+@pytest.mark.parametrize("controller", ["./memory", None, MemoryController])
+def test_what_is_no_memory_is_refused_at_once(made: Any, controller: Any) -> None:
+    with pytest.raises(ConfigurationError, match="To mend: open one"):
+        made(controller)
 
 
 def test_the_prompt_is_role_state_last_reply_and_turn_however_long_the_thread() -> None:
