@@ -18,14 +18,14 @@ from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
 from acc.completing import completed, whole
+from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
 from acc.evidence.directory import enrol
 from acc.evidence.tombstones import refuse_erased
 from acc.laws.reasons import SetAside
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
-from acc.turn import Channel, Observation, Trust, Turn
-from acc.wording import repeats
+from acc.turn import Channel, Observation, Turn
 
 
 class ThreadLog:
@@ -162,8 +162,8 @@ class ThreadLog:
             for observation, key, ref in zip(turn.observations, keys, refs, strict=True)
             for artifact in self._artifacts(branch, observation, key, ref, number)
         ]
-        lower = _lower([*stored, *made])
-        new = [_weighed(a, lower) for a in made if (a.identity, a.part) not in known]
+        heard = [*since_the_user(branch, number, made), *stored, *made]
+        new = [weighed(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
             enrol(self.store, self.thread, self._now())
         # In a shared store the claim was written first; else it goes with the evidence, once.
@@ -206,19 +206,6 @@ def is_reply(artifact: Artifact) -> bool:
     """Whether it is the beginning of what the agent said to the user."""
     spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
     return spoken and not artifact.call_id and artifact.part == 0
-
-
-def _lower(artifacts: Sequence[Artifact]) -> list[Artifact]:
-    return [a for a in artifacts if a.kind == "observation" and a.channel.trust < Trust.AGENT]
-
-
-def _weighed(artifact: Artifact, lower: Sequence[Artifact]) -> Artifact:
-    """The record of what the agent said takes the trust of whose words of the turn it repeats."""
-    if artifact.channel is not Channel.AGENT or artifact.call_id or artifact.name:
-        return artifact
-    theirs = (a.channel.trust for a in lower if repeats(artifact.text, a.text))
-    least = min(theirs, default=None)
-    return artifact if least is None else artifact.model_copy(update={"trust": least})
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:
