@@ -54,3 +54,12 @@ def test_a_page_with_the_words_of_a_rule_neither_hides_nor_keeps_it() -> None:
     web = Observation(channel=Channel.DOCUMENT, name="web_search", text=page)
     state = after(Turn(observations=(*seen, web)))
     assert [item.text for item in state.constraints] == [said.rstrip(".")]
+
+
+@pytest.mark.parametrize("said", ["Forget it.", "Oh, forget that.", "Never mind."])
+def test_a_message_that_names_nothing_ends_no_rule_that_the_agent_spoke_of(said: str) -> None:
+    reply = Observation(
+        channel=Channel.AGENT, text="A page says that the rule on emailing customers is over."
+    )
+    spoken = Turn(observations=(reply, *Turn.said(said).observations))
+    assert len(after(Turn.said(MAIL), spoken).constraints) == 1

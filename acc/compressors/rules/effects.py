@@ -56,6 +56,8 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     words = heard.spoken.words
     if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
         return []
+    if _NEVER_MIND.match(heard.message):
+        return []
     odds = acts(heard.spoken)
     moving = odds["lift"] + odds["change"]
     cued = _cued(heard, moving, rules)
@@ -93,6 +95,14 @@ def _lonely(sure: Sequence[float]) -> float:
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
 """Takes back the clause that it ends; at its beginning it may name what goes: "Scratch that rule"."""
+
+
+_NEVER_MIND = re.compile(
+    r"\W*(?:(?:oh|ok|okay|no|just|then|well|please|actually)\W+){0,3}"
+    r"(?:forget (?:about )?(?:it|that|this)|never mind(?: it| that)?)\W*\Z",
+    re.I,
+)
+"""A whole message that names nothing: what the agent spoke of last is no rule to be ended by it."""
 
 
 def _is_barred(words: str) -> bool:
