@@ -63,3 +63,13 @@ def test_a_message_that_names_nothing_ends_no_rule_that_the_agent_spoke_of(said:
     )
     spoken = Turn(observations=(reply, *Turn.said(said).observations))
     assert len(after(Turn.said(MAIL), spoken).constraints) == 1
+
+
+def test_a_permission_of_its_own_ends_no_rule_that_the_agent_has_just_acknowledged() -> None:
+    rule = "Call people by their locker number in every note, not by name."
+    reply = Observation(
+        channel=Channel.AGENT, text="So people are locker numbers in every note of mine."
+    )
+    said = "You can prepare the shipments in Harbour, but sending them is Ilka's task."
+    spoken = Turn(observations=(reply, *Turn.said(said).observations))
+    assert after(turn(rule), spoken).constraints[0].text == rule.rstrip(".")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.entities import PROPER, named_in
@@ -63,6 +64,7 @@ def compared(
     itself = stems(words)
     near = itself | stems(telling.said.before)
     heads = {stem[:HEAD] for stem in itself}
+    said = (bool(REVISED.search(words)), telling.revises, telling.is_user)
     for relation in held:
         whole = stems(relation.words)
         shared = whole & (near | telling.asked)
@@ -77,16 +79,19 @@ def compared(
             len(whole & itself) / (len(itself) or 1), len(own & itself),
             max((1 / known[stem] for stem in shared), default=0.0),
             max((1 / known[stem] for stem in whole & itself), default=0.0),
-            bool(REVISED.search(words)), telling.revises, telling.is_user,
-            turn - relation.touched, relation.status == "observed", len(itself), len(whole),
+            *said, turn - relation.touched, relation.status == "observed", len(itself), len(whole),
             *_other_value(relation, words),
         )  # fmt: skip
 
 
 def _own(relation: Relation) -> frozenset[str]:
     """The words by which a fact is known."""
-    known = stems(f"{relation.subject} {relation.predicate}") - _SLOT_WORDS
-    return known or stems(relation.subject) or stems(relation.words)
+    return _known_by(relation.subject, relation.predicate) or stems(relation.words)
+
+
+@lru_cache(maxsize=512)
+def _known_by(subject: str, predicate: str) -> frozenset[str]:
+    return (stems(f"{subject} {predicate}") - _SLOT_WORDS) or stems(subject)
 
 
 _KINDS = tuple(kind for kind, _ in VALUES)
@@ -107,8 +112,8 @@ def _other_value(relation: Relation, words: str) -> tuple[float, ...]:
     )  # fmt: skip
 
 
-def _values_of(relation: Relation) -> list[Value]:
-    return list(values_in(relation.object)) or list(values_in(relation.subject))
+def _values_of(relation: Relation) -> tuple[Value, ...]:
+    return values_in(relation.object) or values_in(relation.subject)
 
 
 def shape(text: str) -> str:
@@ -117,13 +122,14 @@ def shape(text: str) -> str:
 
 def _apart(one: str, other: str) -> float:
     """How far two figures are apart, as the logarithm of their ratio; 9 where that is not known."""
-    a, b = (float(d.replace(",", "")) if (d := _figure(text)) else 0.0 for text in (one, other))
+    a, b = _figure(one), _figure(other)
     return min(9.0, abs(math.log(a / b))) if a and b else 9.0
 
 
-def _figure(text: str) -> str:
+@lru_cache(maxsize=1024)
+def _figure(text: str) -> float:
     found = re.search(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
-    return found.group() if found else ""
+    return float(found.group().replace(",", "")) if found else 0.0
 
 
 def _differs(relation: Relation, words: str) -> bool:
@@ -147,7 +153,7 @@ def _is_near(relation: Relation, words: str) -> bool:
 
 
 def _may_replace(new: Value, old: Value) -> bool:
-    return new.kind == old.kind and _unit(new) == _unit(old)
+    return new.kind == old.kind and _unit(new.text) == _unit(old.text)
 
 
 def _other_person(fact: str, words: str) -> bool:
@@ -155,10 +161,12 @@ def _other_person(fact: str, words: str) -> bool:
     return bool(before) and bool(now) and not before & now
 
 
+@lru_cache(maxsize=1024)
 def _people(words: str) -> frozenset[str]:
     named = (n.name for n in named_in(f"so {words}") if n.type in PROPER)
     return frozenset(name for name in named if len(name.split()) > 1)
 
 
-def _unit(value: Value) -> str:
-    return re.sub(r"[\d.,:\s]+", "", value.text).lower().rstrip("s")
+@lru_cache(maxsize=1024)
+def _unit(value: str) -> str:
+    return re.sub(r"[\d.,:\s]+", "", value).lower().rstrip("s")

@@ -78,6 +78,7 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
         and (p >= BOLD or _is_tied(words, text_of(rule), row, float(p)))
         and (p >= BOLD or not _is_innocent(words, text_of(rule), row))
         and not _is_elsewhere(words, _in_full(rule), row, sure=_is_sure(float(p), row))
+        and not _is_of_its_own(heard, row)
     ]
     return sorted(found, key=lambda effect: -effect.odds)
 
@@ -180,6 +181,18 @@ def _is_innocent(words: str, rule: str, row: Mapping[str, float]) -> bool:
     if _permits(words) or row["near figure"]:
         return False
     return happened_again(words) or shares_verb_alone(words, rule)
+
+
+def _is_of_its_own(heard: Heard, row: Mapping[str, float]) -> bool:
+    """Whether a clause names what it is about, and only the agent's reply leads from it to the rule."""
+    if row["shared"] or row["share of message"] or row["near figure"] or row["tie shared"]:
+        return False
+    own = content(heard.spoken.words) - content(heard.reply)
+    return len(own) >= NAMES_ITS_OWN and row["like best word"] < KINDRED
+
+
+NAMES_ITS_OWN, KINDRED = 3, 0.5
+"""Content words that neither rule nor reply has, and the likeness of a word to one of the rule's."""
 
 
 def _is_tied(words: str, text: str, row: Mapping[str, float], sure: float) -> bool:
