@@ -73,3 +73,15 @@ def test_a_permission_of_its_own_ends_no_rule_that_the_agent_has_just_acknowledg
     said = "You can prepare the shipments in Harbour, but sending them is Ilka's task."
     spoken = Turn(observations=(reply, *Turn.said(said).observations))
     assert after(turn(rule), spoken).constraints[0].text == rule.rstrip(".")
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("Use at most 55 credits a night.", "Tonight 70 credits is fine, the reports get rebuilt."),
+        (RESTART, "You may restart nginx just this once."),
+        ("Keep it under 400 words.", "500 words are fine, just this time."),
+    ],
+)
+def test_what_passes_once_changes_nothing(rule: str, said: str) -> None:
+    assert after(turn(rule), turn(said)).constraints[0].text == rule.rstrip(".")

@@ -56,7 +56,7 @@ def effects(heard: Heard, rules: Sequence[Item], least: float) -> list[Effect]:
     words = heard.spoken.words
     if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
         return []
-    if _NEVER_MIND.match(heard.message):
+    if _NEVER_MIND.match(heard.message) or _FOR_ONCE.search(words):
         return []
     odds = acts(heard.spoken)
     moving = odds["lift"] + odds["change"]
@@ -104,6 +104,14 @@ _NEVER_MIND = re.compile(
     re.I,
 )
 """A whole message that names nothing: what the agent spoke of last is no rule to be ended by it."""
+
+
+_FOR_ONCE = re.compile(
+    r"(?<!from )(?<!starting )(?<!as of )\b(?:tonight|(?:just|only) today|today only|this once|this one time"
+    r"|(?:just|only) this time|for once|one last time)\b",
+    re.I,
+)
+"""Lets something pass once, whatever figure it names: "tonight 70 is ok"."""
 
 
 def _is_barred(words: str) -> bool:
