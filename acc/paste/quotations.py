@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from acc.paste.lines import Span, is_long
 
 _OPENS = re.compile(
-    r"""(?:(?<=[\s(\[{:,;–—-])|\A)["‘`»](?=\S)|[“„«‹「『]|(?:(?<=[:,] )|(?<=[:\n])|\A)'(?=[^\s\d])"""
+    r"""["‘`»“„«‹「『'](?:(?<=[“„«‹「『])"""
+    r"""|(?<=["‘`»])(?:(?<=[\s(\[{:,;–—-].)|(?<=\A.))(?=\S)"""
+    r"""|(?<=')(?:(?<=[:,]\ .)|(?<=[:\n].)|(?<=\A.))(?=[^\s\d]))"""
 )
+"""The mark comes first, because what a search begins with is looked for quickly."""
+
 _CLOSES = {
     '"': re.compile(r"""\"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
     "‘": re.compile(r"(?<=\S)’(?=\W|\Z)"),
