@@ -19,6 +19,7 @@ What nothing marks as pasted is the user's: who knows better gives it as an obse
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.paste.blocks import enclosed, fenced, tagged
@@ -49,11 +50,21 @@ def split_pasted(text: str) -> Passages:
         The user's own words, with `MARK` where something was taken out, and the
         passages in the order of their kinds. Joined they hold every word of ``text``.
     """
+    return _remembered(text) if len(text) <= REMEMBERED else _split(text)
+
+
+REMEMBERED = 20_000
+"""Characters of a message up to which it is split once: a graph reads it again at every step."""
+
+
+def _split(text: str) -> Passages:
     pasted: list[str] = []
     for passages in _KINDS:
         text = _taken(text, passages, pasted)
     return Passages("\n".join(_tidy(text)), tuple(pasted))
 
+
+_remembered = lru_cache(maxsize=64)(_split)
 
 _KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
     fenced, tagged, enclosed, mailed, copied, quoted_lines, logged, chatted, quotations,
