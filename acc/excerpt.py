@@ -71,14 +71,18 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
     have what the speech leaves, at least a quarter of that; the reply before and what it
     rested on a quarter each. Short texts stay whole, the long ones share equally.
     """
-    # What the speakers speak of is what their words may have been taken from.
     speech = [o for o in turn.observations if _is_speech(o)]
-    stemmed = frozenset().union(*(stems(text) for text in (*about, *(o.text for o in speech))))
     said = _share([len(o.text) for o in speech], limit)
     spoken = sum(min(len(o.text), said) for o in speech)
     told = [len(o.text) for o in turn.observations if not _is_speech(o)]
     rest = _share(told, max(limit - spoken, limit // 4))
     heard = _share([len(o.text) for o in turn.heard], limit // 4)
+    replied = len(turn.reply.text) if turn.reply is not None else 0
+    short = max(told, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
+    if short and replied <= limit // 4 and all(len(o.text) <= heard for o in turn.heard):
+        return turn
+    # What the speakers speak of is what their words may have been taken from.
+    stemmed = frozenset().union(*(stems(text) for text in (*about, *(o.text for o in speech))))
     cut = {
         "observations": tuple(
             _cut(o, stemmed, said if _is_speech(o) else rest) for o in turn.observations

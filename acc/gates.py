@@ -142,7 +142,7 @@ class Distinct(Gate):
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare with the evidence so far."""
-        words = stems(context.read(candidate).text)
+        words = stems(context.read(candidate).text) if context.admitted else frozenset[str]()
         for other in context.admitted:
             if is_alike(words, stems(other.text), self.alike):
                 return self.verdict(False, candidate, f"nearly the same as {other.ref}")
