@@ -21,9 +21,8 @@ LOOKED_AT = 60
 """Lines of one output that are looked at for these."""
 
 _LINE = re.compile(
-    r"^[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
-    r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?$",
-    re.M,
+    r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+    r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
 )
 _NO_FACT = re.compile(
     one_of(
@@ -39,7 +38,8 @@ _NO_FACT = re.compile(
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
     then the first few others that give an identifier, an amount, a date or a long number."""
-    found = islice(_LINE.finditer(tool.text), MOST_LINES)
+    matched = (found for line in tool.text.split("\n") if (found := _LINE.match(line)))
+    found = islice(matched, MOST_LINES)
     lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
     wanted = {key for key, _ in lines if stems(key) & asked}
     others = islice((line for line in lines if line[0] not in wanted), LOOKED_AT)
