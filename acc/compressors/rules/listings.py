@@ -38,7 +38,7 @@ _NO_FACT = re.compile(
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
     then the first few others that give an identifier, an amount, a date or a long number."""
-    matched = (found for line in tool.text.split("\n") if (found := _LINE.match(line)))
+    matched = filter(None, map(_LINE.match, tool.text.split("\n")))
     found = islice(matched, MOST_LINES)
     lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
     wanted = {key for key, _ in lines if stems(key) & asked}
