@@ -74,7 +74,7 @@ class Novelty(Gate):
         if len(candidate.artifact.text) > LONGEST_ITEM:
             return self.verdict(True, candidate, "says more than an item can")
         words = stems(candidate.artifact.text)
-        for (_, item), held in zip(context.state.items(), context.held, strict=True):
+        for item, held in zip(context.items, context.held, strict=True):
             if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
                 return self.verdict(False, candidate, f"{item.id} says it already")
         return self.verdict(True, candidate, "says more than the state")
@@ -157,7 +157,7 @@ class Budget(Gate):
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Count."""
-        used = sum(context.counter(e.text) for e in context.admitted)
+        used = context.spent
         left = self.tokens - used
         if used and left < LEAST_LEFT and len(candidate.artifact.text) >= READ_CHARS:
             return self.verdict(False, candidate, f"{used} of {self.tokens} tokens used")
@@ -195,12 +195,8 @@ def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation
     if len(artifact.text) > SHORT:
         return
     words = stems(artifact.text)
-    for _, item in context.state.items():
-        if (
-            not isinstance(item, Relation)
-            or item.touched <= artifact.turn
-            or item.turn <= artifact.turn
-        ):
+    for item in context.relations:
+        if item.touched <= artifact.turn or item.turn <= artifact.turn:
             continue
         about = stems(f"{item.subject} {item.predicate}")
         value = marks(item.object)

@@ -9,7 +9,7 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict
 
 from acc.excerpt import excerpt
-from acc.items import Item
+from acc.items import Item, Relation
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
 from acc.tokens import TokenCounter, utf8_quarter
@@ -65,6 +65,13 @@ class Context:
     admitted: list[Evidence] = field(default_factory=list)
     relaxed: bool = False
     _read: dict[str, Evidence] = field(default_factory=dict)
+    _costs: list[int] = field(default_factory=list)
+
+    @property
+    def spent(self) -> int:
+        """Tokens of the evidence so far; each text is counted once."""
+        self._costs += (self.counter(e.text) for e in self.admitted[len(self._costs) :])
+        return sum(self._costs)
 
     @cached_property
     def about(self) -> frozenset[str]:
@@ -72,9 +79,19 @@ class Context:
         return stems(self.turn.user_words)
 
     @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """Each item of the state."""
+        return tuple(item for _, item in self.state.items())
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """The facts among them."""
+        return tuple(item for item in self.items if isinstance(item, Relation))
+
+    @cached_property
     def held(self) -> tuple[frozenset[str], ...]:
         """Stems of each item of the state."""
-        return tuple(stems(item.words) for _, item in self.state.items())
+        return tuple(stems(item.words) for item in self.items)
 
     @cached_property
     def quoted(self) -> tuple[Item, ...]:

@@ -106,13 +106,13 @@ class Folding:
         unfolded = [m for m in rest[after:] if not is_summary(m)]
         folded = self._read(unfolded)
         taken = [*said, *folded]
-        heard, behind = self.observed(said), self.observed(folded)
+        before, own = self.observed(said[:-1]), self.observed(said[-1:])
+        heard, behind = (*before, *own), self.observed(folded)
         turn = Turn(observations=(*heard, *behind)) if taken else None
         through = taken[-1].id if taken else (mark or {}).get("through", user.id)
-        before = rest[:current] if current is not None else []
-        kept = [*self._reply(before), *healed([user, *unfolded[len(folded) :]])]
+        earlier = rest[:current] if current is not None else []
+        kept = [*self._reply(earlier), *healed([user, *unfolded[len(folded) :]])]
         mark = {"id": user.id, "content": user.content, "through": through}
-        own = heard[len(heard) - len(self.observed([user])) :] if said else ()
         return Fold(turn, role, kept, mark, own, len(behind))
 
     def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
@@ -129,7 +129,7 @@ class Folding:
             return ()  # a user's message that no commit has seen yet
         unfolded = [m for m in rest[seen:] if not is_summary(m)]
         found = steps(unfolded)
-        over = bool(found) and _is_answer(found[-1])
+        over = bool(found) and is_answer(found[-1])
         sure = found if over else found[:-1]
         return self.observed([m for step in sure for m in step])
 
@@ -148,7 +148,7 @@ class Folding:
     def _reply(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
         """The agent's answer in front of the user's message, cut to its bound."""
         said = before[-1] if before else None
-        if not (self.reply_chars and isinstance(said, AIMessage) and _is_answer(before[-1:])):
+        if not (self.reply_chars and isinstance(said, AIMessage) and is_answer(before[-1:])):
             return []
         text = str(said.text)
         if len(text) > self.reply_chars:
@@ -201,6 +201,7 @@ def _check(mark: Any) -> None:
         )
 
 
-def _is_answer(step: Sequence[BaseMessage]) -> bool:
+def is_answer(step: Sequence[BaseMessage]) -> bool:
+    """Whether the last message is the agent's and calls nothing."""
     last = step[-1]
     return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)

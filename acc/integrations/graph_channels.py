@@ -10,11 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
+
+from acc.errors import ConfigurationError
+
+Value = TypeVar("Value")
 
 
 class MemoryState(TypedDict, total=False):
@@ -69,6 +73,22 @@ def read(state: Any, channel: str | None) -> Any:
     if channel is None:
         return None
     return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
+
+
+def needed(channel: str, value: Value | None, *, where: str | None, what: str) -> Value:
+    """``value``, which stands in ``channel``.
+
+    Raises:
+        ConfigurationError: Nothing does.
+    """
+    if value is not None:
+        return value
+    raise ConfigurationError(
+        f"nothing in {channel!r}, {what}",
+        where=f"node {where!r}",
+        mend=f"declare {channel} in the schema of the graph, and lead to the model through "
+        "the memory's node",
+    )
 
 
 def _annotated(channels: Mapping[str, Any]) -> Callable[[dict[str, Any]], None]:

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from acc.errors import ConfigurationError
-from acc.integrations.graph_channels import read
+from acc.integrations.graph_channels import needed, read
 from acc.integrations.messages import as_messages, role_and_rest
 
 if TYPE_CHECKING:
     from acc.integrations.langgraph import MemoryNode
 
-Value = TypeVar("Value")
-
 
 def prompting(node: MemoryNode, role: str) -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
     """What `MemoryNode.prompt` documents, of the channels of ``node``."""
 
-    def there(channel: str, value: Value | None) -> Value:
-        if value is not None:
-            return value
-        raise ConfigurationError(
-            f"nothing in {channel!r}, from which the prompt is made",
-            where=f"node {node.name!r}",
-            mend=f"declare {channel} in the schema of the graph, and lead to the model through "
-            "the memory's node",
-        )
+    def there(channel: str, value: Any) -> Any:
+        return needed(channel, value, where=node.name, what="from which the prompt is made")
 
     def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
         shown = node.output_messages_key or node.input_messages_key

@@ -1,14 +1,22 @@
-"""A node behind the model that stores what the agent said and did as soon as it exists."""
+"""Nodes that store what the agent said and did as soon as it exists."""
 
 from __future__ import annotations
 
 import asyncio
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.base import coerce_to_runnable
+from langgraph.graph.message import add_messages
+from langgraph.types import Command
 
 from acc.controller import AsyncMemoryController
-from acc.integrations.graph_channels import declare, read
+from acc.errors import ConflictError, StoreError
+from acc.integrations.folding import is_answer
+from acc.integrations.graph_channels import declare, needed, read
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.stepping import synchronous
 from acc.turn import Observation
@@ -19,7 +27,7 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
 
     The last node of a graph, or the ``post_model_hook`` of `create_react_agent`. Without it the
     answer is stored when the next turn is committed. It may run as often as it likes: nothing is
-    stored twice.
+    stored twice. `RecordedNode` saves the step of the graph, and its checkpoint.
     """
 
     def __init__(self, memory: MemoryNode, *, name: str = "record") -> None:
@@ -62,3 +70,78 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
     def _decided(self, state: Any) -> tuple[Observation, ...]:
         messages = read(state, self.memory.input_messages_key) or ()
         return self.memory.folding.decided(messages, read(state, self.memory.turn_key))
+
+
+class RecordedNode(Runnable[Any, Any]):
+    """The model's node, recording the answer that ends the turn in the step that gives it.
+
+        builder.add_node("model", RecordedNode(remember, model))
+
+    In place of a `RecordNode` behind it: a step of the graph less, and its checkpoint. Where the
+    store fails the answer stands, with a warning: the commit of the next turn stores it.
+    """
+
+    def __init__(
+        self, memory: MemoryNode, node: Runnable[Any, Any] | Callable[..., Any], *, name: str = ""
+    ) -> None:
+        """Record for the memory that ``memory`` commits to.
+
+        Args:
+            memory: The memory's node, through which the graph leads to this one.
+            node: Returns the update of the messages. The graph's schema must declare the
+                memory's channels, as `MemoryState` does.
+            name: Name in traces; that of ``node`` by default.
+        """
+        self.node: Runnable[Any, Any] = coerce_to_runnable(node)
+        self.record = RecordNode(memory)
+        self.name = name or self.node.get_name()
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """What ``node`` returns, once the answer in it is recorded.
+
+        Raises:
+            ConfigurationError: The memory's channels are not in the graph's schema, or the
+                memory is an `AsyncMemoryController`.
+        """
+        self._check(input)
+        update = self.node.invoke(input, config)
+        if after := self._answered(input, update):
+            with _left_to_the_next_turn():
+                self.record.invoke(after, config)
+        return update
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
+        """As `invoke`; nothing blocks the event loop."""
+        self._check(input)
+        update = await self.node.ainvoke(input, config)
+        if after := self._answered(input, update):
+            with _left_to_the_next_turn():
+                await self.record.ainvoke(after, config)
+        return update
+
+    def _check(self, state: Any) -> None:
+        memory = self.record.memory
+        mark = read(state, memory.turn_key)
+        needed(memory.turn_key, mark, where=self.name, what="which says what the commits have seen")
+
+    def _answered(self, state: Any, update: Any) -> dict[str, Any] | None:
+        """The memory's channels behind ``update``, if that ends the turn."""
+        memory = self.record.memory
+        key = memory.input_messages_key
+        given = read(update.update if isinstance(update, Command) else update, key)
+        if not given:
+            return None
+        messages: Any = add_messages(read(state, key) or [], given)
+        if not is_answer(messages):
+            return None
+        others = (memory.state_key, memory.turn_key)
+        return {key: messages, **{name: read(state, name) for name in others}}
+
+
+@contextmanager
+def _left_to_the_next_turn() -> Iterator[None]:
+    try:
+        yield
+    except (StoreError, ConflictError) as error:
+        said = f"the answer is not recorded before the next turn's commit: {error}"
+        warnings.warn(said, RuntimeWarning, stacklevel=4)

@@ -1,6 +1,6 @@
 """A ReAct agent with the memory in front of its reasoning (paper, Figure 4a).
 
-    memory -> reason -> act -> (memory ->) reason -> ... -> record
+    memory -> reason -> act -> (memory ->) reason -> ...
 
 The memory commits before REASON, and again after ACT once the steps that the model has read
 outgrow a bound; with ``fold_over=0`` after each. The model reads the role, the Compressed
@@ -24,7 +24,7 @@ from langgraph.types import RetryPolicy
 
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.recording import RecordNode
+from acc.integrations.recording import RecordedNode
 from acc.integrations.stepping import Controller, worth_retrying
 from acc_graphs.deployment import chat_model, served_memory, served_model
 
@@ -60,14 +60,12 @@ def build(
     # Callers hand in messages alone: a state of their own making would pass for the memory's.
     graph = StateGraph(MemoryState, input_schema=MessagesState)
     graph.add_node("memory", remember, retry_policy=RetryPolicy(retry_on=worth_retrying))
-    graph.add_node("reason", _reasoning(bound, remember.prompt(role)))
+    graph.add_node("reason", RecordedNode(remember, _reasoning(bound, remember.prompt(role))))
     graph.add_node("act", ToolNode(list(tools)))
-    graph.add_node("record", RecordNode(remember))
     graph.add_edge(START, "memory")
     graph.add_edge("memory", "reason")
-    graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: "record"})
+    graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: END})
     graph.add_conditional_edges("act", remember.due, {True: "memory", False: "reason"})
-    graph.add_edge("record", END)
     return graph.compile(checkpointer=checkpointer)
 
 

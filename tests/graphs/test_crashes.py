@@ -13,7 +13,7 @@ from acc import MemoryArtifactStore, MemoryController
 from acc_graphs.deployment import prepare
 
 NODES = {
-    "react": ("memory", "reason", "act", "record"),
+    "react": ("memory", "reason", "act"),
     "plan_execute_reflect": (
         "memory", "begin", "plan", "act", "tools", "fold", "commit", "reflect", "record",
     ),

@@ -92,7 +92,7 @@ class TestServed:
         with pytest.raises(Exception, match="StateError"):
             client.runs.wait(thread, "react", input=said("Get it moving."))
         # As the node that ends a turn: as the input, which LangGraph takes it for, it is not taken.
-        client.threads.update_state(thread, {"ccs": ccs}, as_node="record")
+        client.threads.update_state(thread, {"ccs": ccs}, as_node="reason")
         out = client.runs.wait(thread, "react", input=said("Get it moving."))
         assert out["messages"][-1]["content"].startswith("Not yet, by your own rule")
 
