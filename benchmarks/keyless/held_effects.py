@@ -23,8 +23,8 @@ def ended(case: Mapping[str, Any]) -> set[int]:
     rules: list[Item] = [
         Constraint(id=f"c{at}", text=text, quote=text) for at, text in enumerate(case["held"])
     ]
-    found = (next(iter(effects(one, rules, LEAST)), None) for one in heard(case))
-    return {rules.index(effect.item) for effect in found if effect is not None}
+    found = effects(list(heard(case)), rules, LEAST)
+    return {rules.index(effect.item) for of_clause in found for effect in of_clause[:1]}
 
 
 def rows() -> Iterator[str]:

@@ -1,6 +1,11 @@
-"""Train the model of which rule a message lifts or changes; figures on writers it has not seen.
+"""Train the two models of which rule a message lifts or changes; figures on writers they have not seen.
 
     python benchmarks/keyless/train_effects.py [--write]
+
+The first weighs each clause, the second the whole message, by what the first says of files that it has
+not seen. What the clauses do, models say that have not seen them either (`unseen_acts.py`): what the
+classifier of the package says of its own training sentences is more than can be hoped for of others.
+A quarter of an hour; needs torch and scikit-learn.
 
 The messages of ``benchmarks/keyless/sentences/*.lifts.jsonl`` each come with the rules that stand
 and what the message does to them; a third do nothing although they sound like it. Ordinary
@@ -11,7 +16,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,27 +25,34 @@ from boosting import grown
 from conversations import labelled, messages_with_rules
 from liftings import SENTENCES, heard, is_by, lifting_files
 from stored import asked_to_write, folds
+from unseen_acts import Does, unseen_acts
 
-from acc.compressors.rules import effects
-from acc.compressors.rules.bearing import figures_of
+from acc.compressors.rules import gathering
+from acc.compressors.rules.bearing import Heard, figures_of
+from acc.compressors.rules.gathering import ALONE, TOGETHER, Floats, gathered, kept, pair_odds
+from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.trees import Trees
 from acc.items import Constraint
 from acc.wording import stems
 
-WEIGHTS = Path(effects.__file__).with_name(effects.WEIGHTS)
-
-
+FOLDER = Path(gathering.__file__).parent
 FOLDS = 7
 
 
-class Pair(NamedTuple):
-    """A clause and a rule; ``case`` is the message, ``rule`` the index of the rule."""
+class Judged(NamedTuple):
+    """A message beside the rules that stand.
+
+    Attributes:
+        source: Its file or conversation.
+        figures: Clauses by rules by figures.
+        by: Clauses by rules: 1 where the clause lifts or changes the rule.
+        ended: 1 for each rule that the message lifts or changes.
+    """
 
     source: str
-    case: int
-    rule: int
-    figures: tuple[float, ...]
-    affected: bool
+    figures: Floats
+    by: Floats
+    ended: Floats
 
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -119,48 +131,96 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def pairs(found: Sequence[tuple[str, dict[str, Any]]]) -> Iterator[Pair]:
-    """Every clause of every message beside every rule."""
-    for number, (source, case) in enumerate(found):
-        rules = [Constraint(text=t, quote=t) for t in case["held"]]
-        for one in heard(case):
-            touched = {e["rule"] for e in case["effects"] if is_by(e, one.spoken.words)}
-            for at, row in enumerate(figures_of(one, rules)):
-                yield Pair(source, number, at, tuple(row.values()), at in touched)
+def judged(found: Sequence[tuple[str, dict[str, Any]]]) -> list[Judged]:
+    """The figures of every message: what its clauses do, models say that have not seen its file."""
+    does = unseen_acts()
+    said = [(source, case, list(heard(case))) for source, case in found]
+    return [
+        _judged(source, case, message, does[source]) for source, case, message in said if message
+    ]
 
 
-def model_of(found: Sequence[Pair]) -> Trees:
-    """Trees grown on ``found``."""
-    return grown(np.array([p.figures for p in found]), np.array([float(p.affected) for p in found]))
+def _judged(source: str, case: Mapping[str, Any], message: Sequence[Heard], does: Does) -> Judged:
+    rules = [Constraint(text=text, quote=text) for text in case["held"]]
+    figures = [[list(row.values()) for row in figures_of(one, rules, does)] for one in message]
+    by = np.zeros((len(message), len(rules)))
+    for effect in case["effects"]:
+        for at, one in enumerate(message):
+            by[at, effect["rule"]] = max(by[at, effect["rule"]], is_by(effect, one.spoken.words))
+    ended = np.zeros(len(rules))
+    ended[[effect["rule"] for effect in case["effects"]]] = 1
+    return Judged(source, np.array(figures), by, ended)
+
+
+def alone_of(found: Sequence[Judged]) -> Trees:
+    """The trees of a clause beside a rule, grown on ``found``."""
+    rows = [judged.figures.reshape(-1, judged.figures.shape[2]) for judged in found]
+    return grown(np.vstack(rows), np.concatenate([judged.by.ravel() for judged in found]))
+
+
+def unseen_odds(found: Sequence[Judged]) -> list[Floats]:
+    """The odds of every clause beside every rule, by trees that have not seen the file."""
+    odds: dict[int, Floats] = {}
+    for out in folds((judged.source for judged in found), FOLDS):
+        trees = alone_of([judged for judged in found if judged.source not in out])
+        for at, judged in enumerate(found):
+            if judged.source in out:
+                odds[at] = pair_odds(trees, judged.figures)
+    return [odds[at] for at in range(len(found))]
+
+
+def gathered_of(judged: Judged, odds: Floats, places: Sequence[int]) -> Floats:
+    """What the trees of a message look at, a row for each rule."""
+    return gathered(odds, judged.figures[..., places], odds.argmax(axis=0).tolist())
+
+
+def together_of(found: Sequence[Judged], rows: Sequence[Floats]) -> Trees:
+    """The trees of a message beside a rule, grown on ``found``."""
+    return grown(np.vstack(rows), np.concatenate([judged.ended for judged in found]))
+
+
+def unseen_together(found: Sequence[Judged], rows: Sequence[Floats]) -> list[Floats]:
+    """The odds of every message beside every rule, by trees that have not seen the file."""
+    odds: dict[int, Floats] = {}
+    for out in folds((judged.source for judged in found), FOLDS):
+        seen = [at for at, judged in enumerate(found) if judged.source not in out]
+        trees = together_of([found[at] for at in seen], [rows[at] for at in seen])
+        odds.update((at, trees.odds(rows[at])) for at in range(len(found)) if at not in set(seen))
+    return [odds[at] for at in range(len(found))]
+
+
+def table(found: Sequence[Judged], odds: Sequence[Floats]) -> Iterator[str]:
+    """Precision and recall of the rules affected."""
+    sure, ended = np.concatenate(odds), np.concatenate([judged.ended for judged in found])
+    yield "| odds at least | precision | recall |\n| --- | --- | --- |"
+    for least in (0.2, 0.3, 0.4, 0.5, 0.6):
+        right = ended[sure >= least]
+        yield f"| {least} | {right.mean():.2f} | {right.sum() / ended.sum():.2f} |"
 
 
 def main() -> None:
     """Print precision and recall of the rules affected; write the weights if asked to."""
     writes = asked_to_write(__doc__)
     told = list(cases())
-    found = [*told, *without(told), *ordinary(), *alone(told)]
-    every = list(pairs(found))
-    odds: dict[tuple[int, int], float] = {}
-    for out in folds((p.source for p in every), FOLDS):
-        model = model_of([p for p in every if p.source not in out])
-        rest = [p for p in every if p.source in out]
-        for pair, sure in zip(rest, model.odds(np.array([p.figures for p in rest])), strict=True):
-            at = pair.case, pair.rule
-            odds[at] = max(odds.get(at, 0.0), float(sure))
-    true = {(n, e["rule"]) for n, (_, case) in enumerate(found) for e in case["effects"]}
-    affecting = sum(bool(case["effects"]) for _, case in found)
+    found = judged([*told, *without(told), *ordinary(), *alone(told)])
+    some, whole = sum(j.ended.any() for j in found), sum(j.ended.sum() for j in found)
     print(
-        f"{len(found)} messages, {affecting} of them with effects, {len(true)} rules affected; held out by file\n"
+        f"{len(found)} messages, {some} of them with effects, {whole:.0f} rules affected; held out by file"
     )
-    print("| odds at least | precision | recall |\n| --- | --- | --- |")
-    for least in (0.2, 0.3, 0.4, 0.5, 0.6):
-        said = {at for at, sure in odds.items() if sure >= least}
-        print(
-            f"| {least} | {len(said & true) / max(1, len(said)):.2f} | {len(said & true) / len(true):.2f} |"
-        )
+    places = kept(
+        next(figures_of(Heard(Spoken("so"), "so", ""), [Constraint(text="so", quote="so")]))
+    )
+    odds = unseen_odds(found)
+    rows = [gathered_of(judged, own, places) for judged, own in zip(found, odds, strict=True)]
+    for name, own in (
+        ("the surest clause", [own.max(axis=0) for own in odds]),
+        ("its clauses together", unseen_together(found, rows)),
+    ):
+        print(f"\n{name}:", *table(found, own), sep="\n")
     if writes:
-        np.savez_compressed(WEIGHTS, **model_of(every)._asdict())
-        print(f"\nwritten: {WEIGHTS.name}")
+        for name, trees in ((ALONE, alone_of(found)), (TOGETHER, together_of(found, rows))):
+            np.savez_compressed(FOLDER / name, **trees._asdict())
+            print(f"\nwritten: {name}")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from acc.compressors.rules.acts import ACTS, acts
+from acc.compressors.rules.acts import ACTS, Act, acts
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
 from acc.compressors.rules.figures import figures, is_near, quantities
 from acc.compressors.rules.lifting import (
@@ -67,10 +67,12 @@ class Shares(NamedTuple):
         return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
 
 
-def figures_of(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
-    """What is known of the pair of a clause and each rule, by name."""
+def figures_of(
+    heard: Heard, rules: Sequence[Item], does: Callable[[Spoken], Mapping[Act, float]] = acts
+) -> Iterator[dict[str, float]]:
+    """What is known of the pair of a clause and each rule, by name; ``does`` says what a clause does."""
     words = heard.spoken.words
-    general = _of_clause(heard.spoken)
+    general = _of_clause(heard.spoken, does(heard.spoken))
     moves, change = general["act lift"] + general["act change"], general["act change"]
     shared = list(_shared(heard, rules))
     like = list(_alike(words, rules))
@@ -100,8 +102,8 @@ def figures_of(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]
         yield {name: float(value) for name, value in row.items()}
 
 
-def _of_clause(spoken: Spoken) -> dict[str, float]:
-    words, odds = spoken.words, acts(spoken)
+def _of_clause(spoken: Spoken, odds: Mapping[Act, float]) -> dict[str, float]:
+    words = spoken.words
     cue = LIFTED.search(words) or ENDED.search(words) or CHANGED.search(words)
     return {
         **{f"act {act}": odds[act] for act in ACTS},

@@ -14,10 +14,11 @@ of cues decide. Each slot has one function below.
     words.py          words that the tables share
     standing.py       the rules in a sentence; shortening.py, without reasons and asides
     constraints.py    new rules, and what of the prior ones ends
-    effects.py        which rule a clause lifts or changes: trees.py, effects.npz
+    effects.py        which rule a message lifts or changes, clause by clause
+    gathering.py      how sure that is of its clauses together: trees.py, effects.npz, gathered.npz
     bearing.py        what is known of a clause beside a rule; likeness.py, where they share no word
     lifting.py        the same by cues; figures.py
-    contrary.py       what speaks against a lifting; objects.py
+    bars.py           what only sounds as if it ended a rule; contrary.py, objects.py
     goals.py          what is to be achieved, and when it is done; goal_cues.py
     topics.py         what the talk is about
     entities.py       things and people; succession.py, which of them are gone

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import groupby
 
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
@@ -36,14 +37,15 @@ def constrain(reading: Reading, room: Room) -> None:
     reply = " ".join(said.words for said in reading.reply)
     pasted = frozenset().union(*(stems(text) for text in reading.pasted))
     standing = room.open("constraints")
-    for said in _own(reading):
-        message = " ".join(s.words for s in reading.user if s.ref == said.ref)
-        for spoken in spoken_in(said):
-            if _is_of(spoken.words, pasted) or _goes_on(spoken.words, message, said.ref, room):
-                continue
-            # Rules that the message ended already are weighed too: its clauses are often about one.
-            found = effects(Heard(spoken.plain, message, reply), standing, LEAST)
-            _constrain(next(iter(found), None), spoken, said, room)
+    for ref, told in groupby(_own(reading), lambda said: said.ref):
+        message = " ".join(said.words for said in reading.user if said.ref == ref)
+        parts = [(said, spoken) for said in told for spoken in spoken_in(said)]
+        parts = [part for part in parts if not _is_of(part[1].words, pasted)]
+        # Rules that the message ended already are weighed too: its clauses are often about one.
+        heard = [Heard(spoken.plain, message, reply) for _, spoken in parts]
+        for (said, spoken), found in zip(parts, effects(heard, standing, LEAST), strict=True):
+            if not _goes_on(spoken.words, message, ref, room):
+                _constrain(next(iter(found), None), spoken, said, room)
 
 
 def _own(reading: Reading) -> Iterator[Said]:

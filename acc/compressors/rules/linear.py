@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import NamedTuple, Self
 from zlib import crc32
 
@@ -37,7 +38,12 @@ class Linear(NamedTuple):
     @cache
     def read(cls, name: str) -> Self:
         """Weights of the package."""
-        with files("acc.compressors.rules").joinpath(name).open("rb") as file:
+        return cls.load(files("acc.compressors.rules").joinpath(name))
+
+    @classmethod
+    def load(cls, path: Traversable) -> Self:
+        """The weights stored in a file."""
+        with path.open("rb") as file:
             stored = np.load(file)
             rows = {int(number): row for row, number in enumerate(stored["keys"])}
             return cls(rows, stored["weights"], float(stored["scale"]))
