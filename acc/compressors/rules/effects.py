@@ -63,25 +63,28 @@ def _moving(heard: Heard) -> float:
 def _ended(heard: Heard, found: Sequence[Bearing], least: float) -> tuple[Effect, ...]:
     """Those of the rules that a clause speaks of which it ends."""
     odds = acts(heard.spoken)
-    happens = _moving(heard) >= LEAST_MOVING
-    least = least if happens else max(least, RATHER)
     op: Op = "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
-    if odds["lift"] >= SURELY and found:
+    if odds["lift"] >= SURELY:
         least = min(least, _lonely([bearing.odds for bearing in found]))
     ended = [
         Effect(bearing.rule, op, bearing.odds)
         for bearing in found
-        if bearing.odds
-        >= (min(least, TIED) if happens and bearing.figures["tie shared"] else least)
-        and is_ended(heard, bearing)
+        if bearing.odds >= _bar(heard, bearing, least) and is_ended(heard, bearing)
     ]
     return tuple(sorted(ended, key=lambda effect: -effect.odds))
 
 
+def _bar(heard: Heard, bearing: Bearing, least: float) -> float:
+    """The odds from which a clause ends a rule, where ``least`` is what they have to be as a rule."""
+    if _moving(heard) < LEAST_MOVING:
+        return max(least, RATHER)
+    return min(least, TIED) if bearing.figures["tie shared"] else least
+
+
 def _lonely(sure: Sequence[float]) -> float:
     """The highest of the odds, if no other comes near it; else 1."""
-    best, *others = sorted(sure, reverse=True)
-    return best if best >= ALONE and best >= AHEAD * max(others, default=0.0) else 1.0
+    best, second, *_ = *sorted(sure, reverse=True), 0.0, 0.0
+    return best if best >= ALONE and best >= AHEAD * second else 1.0
 
 
 def _cued(heard: Heard, rules: Sequence[Item]) -> Effect | None:
