@@ -6,35 +6,35 @@ from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import GradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from acc.compressors.rules.trees import Trees
 
-DEPTH = 4
+DEPTH = 6
 
 
 def grown(rows: NDArray[np.float64], labels: NDArray[np.float64]) -> Trees:
     """Trees that tell ``labels`` (0 or 1) from ``rows``."""
-    model = GradientBoostingClassifier(
-        n_estimators=200, max_depth=DEPTH, learning_rate=0.04, subsample=0.5,
-        min_samples_leaf=20, max_features=0.3, random_state=1,
+    model = HistGradientBoostingClassifier(
+        max_iter=250, max_depth=DEPTH, learning_rate=0.06, min_samples_leaf=40, max_features=0.3,
+        l2_regularization=20, early_stopping=False, random_state=1,
     )  # fmt: skip
-    model.fit(rows, labels)
-    trees = [estimator.tree_ for estimator in model.estimators_[:, 0]]
-    starts = [0, *accumulate(tree.node_count for tree in trees)]
+    with threadpool_limits(1):  # so that it comes out the same everywhere
+        model.fit(rows.astype(np.float32), labels)  # as the package reads them
+    trees = [predictor.nodes for (predictor,) in model._predictors]
+    starts = [0, *accumulate(map(len, trees))]
     columns: dict[str, list[NDArray[np.float64]]] = {
         name: [] for name in ("feature", "threshold", "left", "right", "value")
     }
-    for start, tree in zip(starts, trees, strict=False):
-        leaf = tree.children_left < 0
-        own = np.arange(tree.node_count)
-        columns["feature"].append(np.where(leaf, 0, tree.feature))
-        columns["threshold"].append(np.where(leaf, 0.0, tree.threshold))
-        columns["left"].append(start + np.where(leaf, own, tree.children_left))
-        columns["right"].append(start + np.where(leaf, own, tree.children_right))
-        columns["value"].append(np.where(leaf, model.learning_rate * tree.value[:, 0, 0], 0.0))
+    for start, nodes in zip(starts, trees, strict=False):
+        leaf, own = nodes["is_leaf"].astype(bool), np.arange(len(nodes))
+        columns["feature"].append(np.where(leaf, 0, nodes["feature_idx"]))
+        columns["threshold"].append(np.where(leaf, 0.0, nodes["num_threshold"]))
+        columns["left"].append(start + np.where(leaf, own, nodes["left"]))
+        columns["right"].append(start + np.where(leaf, own, nodes["right"]))
+        columns["value"].append(np.where(leaf, nodes["value"], 0.0))
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-    share = float(labels.mean())
     return Trees(
         roots=np.array(starts[:-1], dtype=np.int32),
         feature=joined["feature"].astype(np.int16),
@@ -43,5 +43,5 @@ def grown(rows: NDArray[np.float64], labels: NDArray[np.float64]) -> Trees:
         right=joined["right"].astype(np.int32),
         value=joined["value"].astype(np.float32),
         depth=DEPTH,
-        bias=float(np.log(share / (1 - share))),
+        bias=float(model._baseline_prediction[0, 0]),
     )

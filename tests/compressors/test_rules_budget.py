@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from speaking import State, facts, proposed, turn
 
@@ -13,6 +15,7 @@ from acc.compressors.rules.room import Room
 from acc.compressors.rules.valuing import value
 from acc.policy import Policy
 from acc.tokens import utf8_quarter
+from acc.turn import Turn
 
 POLICY = Policy(max_tokens=260)
 
@@ -163,3 +166,28 @@ def test_of_a_long_output_few_lines_that_nobody_asked_for_are_looked_at() -> Non
     early, late = f"id: AB-771\n{quiet}", f"{quiet}id: AB-771\n"
     for output, found in ((early, True), (late, False)):
         assert ("AB-771" in {what for _, _, what in facts(turn("Thanks.", tool=output))}) is found
+
+
+@pytest.mark.parametrize("max_tokens", [300, 800])
+@pytest.mark.parametrize("channel", ["agent", "tool"])
+def test_however_much_others_say_the_user_keeps_what_they_stated(
+    channel: str, max_tokens: int
+) -> None:
+    policy = Policy(max_tokens=max_tokens)
+    compress, state = RuleCompressor(policy.max_tokens, policy.counter), State.empty()
+
+    def take(at: Turn) -> State:
+        at = at.numbered(state.turn + 1)
+        return commit(state, compress(at, state, ()), at, (), policy).state
+
+    state = take(turn("The customer number is KD-4471. The budget is 8,400 euros."))
+    stated = {fact.object for fact in state.relational_map}
+    rng = random.Random(3)
+    for _ in range(25):
+        rows = (
+            f"ticket TK-{rng.randrange(10**5)} owner: Ada{rng.randrange(99)}, amount: {rng.randrange(9999)} euros"
+            for _ in range(12)
+        )
+        state = take(turn("What else is on the list?", **{channel: ". ".join(rows)}))
+    assert stated == {"KD-4471", "8,400 euros"}
+    assert stated <= {fact.object for fact in state.relational_map}

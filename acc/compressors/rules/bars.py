@@ -12,24 +12,21 @@ from collections.abc import Mapping
 from acc.compressors.rules.bearing import Heard, content, text_of
 from acc.compressors.rules.contrary import happened_again, is_barred, is_limited, is_told
 from acc.compressors.rules.gathering import Bearing
-from acc.compressors.rules.lifting import ENDED, LIFTED, NAME
+from acc.compressors.rules.lifting import ENDED, LIFTED
 from acc.compressors.rules.lookalikes import DISCLAIMER, concluded
 from acc.compressors.rules.objects import concerns, permits_same_of_another, shares_verb_alone
 from acc.compressors.rules.words import one_of
 from acc.items import Item
-from acc.wording import marks, stems
+from acc.wording import marks
 
 MOVING = 0.6
 """Probability of a lifting or a change from which a clause surely does one of them."""
 
-PLAINLY = 0.75
-"""The same where a clause shares nothing but a name with the rule."""
-
 BOLD = 0.85
-"""Odds from which a clause need share nothing with the rule."""
+"""Odds from which a clause surely bears on the rule, whatever its words are."""
 
 NEARLY = 0.6
-"""The same where it sets a figure like the rule's own."""
+"""The same where it surely lifts something."""
 
 SURELY = 0.9
 """Probability of a lifting from which there is no doubt that a clause lifts something."""
@@ -79,7 +76,10 @@ def _permits(words: str) -> bool:
     return any(cue.search(words) for cue in (LIFTED, ENDED, _PERMITS))
 
 
-_PERMITS = re.compile(r"\b(?:can|may|could|might|allowed|free)\b", re.I)
+_PERMITS = re.compile(
+    r"\b(?:can|may|could|might|allowed|free|no need to|needn't|need not|(?:don't|do not) (?:have|need) to)\b",
+    re.I,
+)
 
 _RECENT = re.compile(r"\b(?:last night|yesterday)\b(?!'s)", re.I)
 """When what ends a rule came about. Of a permission it still tells the past: "Yesterday you could"."""
@@ -97,12 +97,10 @@ _TAKES_BACK = re.compile(
 
 def is_ended(heard: Heard, bearing: Bearing) -> bool:
     """Whether a clause speaks of the rule, and of no other thing: the odds alone do not say so."""
-    words, rule, row, odds = heard.spoken.words, bearing.rule, bearing.figures, bearing.odds
-    if odds < BOLD and not _is_tied(words, text_of(rule), row, odds):
+    words, row, odds = heard.spoken.words, bearing.figures, bearing.odds
+    if odds < BOLD and _is_innocent(words, text_of(bearing.rule), row):
         return False
-    if odds < BOLD and _is_innocent(words, text_of(rule), row):
-        return False
-    if _is_elsewhere(words, _in_full(rule), row, sure=_is_sure(odds, row)):
+    if _is_elsewhere(words, _in_full(bearing.rule), row, sure=_is_sure(odds, row)):
         return False
     return not _is_of_its_own(heard, row)
 
@@ -130,7 +128,7 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
     # A time or figure that changes the rule's own is no other thing's, and ends no permission.
     bounds = row["near figure"] or (sure and row["act change"] >= MOVING)
     limited = is_limited(words, text) and not bounds
-    if limited or not concerns(words, text, cue, sure=sure):
+    if _PERMITS.search(words) and (limited or not concerns(words, text, cue, sure=sure)):
         return True
     own, named = marks(text), marks(words)
     return bool(own and named) and not own & named and not bounds
@@ -153,33 +151,3 @@ def _is_of_its_own(heard: Heard, row: Mapping[str, float]) -> bool:
 
 NAMES_ITS_OWN, KINDRED = 3, 0.5
 """Content words that neither rule nor reply has, and the likeness of a word to one of the rule's."""
-
-
-def _is_tied(words: str, text: str, row: Mapping[str, float], sure: float) -> bool:
-    """Whether anything but the sound of the clause speaks for this very rule."""
-    if row["near figure"] and sure >= NEARLY:
-        return True
-    shared = content(words) & content(text)
-    if shared and all(stem.isdigit() for stem in shared):
-        return False  # the number of another thing
-    names = stems(" ".join(NAME.findall(text)))
-    if shared and shared <= names and row["act lift"] + row["act change"] < PLAINLY:
-        return False  # "Kim is back": who is named by a rule does other things too
-    # What the agent said before ties a clause to a rule only where the clause surely ends one.
-    tied = row["tie shared"] and (row["shared"] or row["act lift"] >= MOVING)
-    own = row["share"] >= LEAST_SHARE or row["named"] or tied
-    around = max(row["share of message"], row["share with reply"]) >= LEAST_AROUND
-    return bool(
-        own
-        or row["names its figure"]
-        or row["only near figure"]
-        or (row["backward"] and around and not _NAMED.search(words))
-    )
-
-
-_NAMED = re.compile(r"\b[A-Z][a-z]+\b.*\b(?:him|her|he|she)\b")
-"""A pronoun that stands for somebody named before it in the clause: it points back no further."""
-
-
-LEAST_SHARE = 0.12
-LEAST_AROUND = 0.25

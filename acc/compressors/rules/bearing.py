@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import fsum
 from typing import NamedTuple
 
 from acc.compressors.rules.acts import ACTS, Act, acts
@@ -169,8 +170,8 @@ def _near_figures(words: str, text: str) -> bool:
 
 def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int]) -> float:
     """The share of ``own`` that ``some`` has; what few rules say counts more."""
-    whole = sum(1 / max(1, common[stem]) for stem in own)
-    return sum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
+    whole = fsum(1 / max(1, common[stem]) for stem in own)  # exact, whatever order a set has
+    return fsum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
 
 
 def content(words: str) -> frozenset[str]:

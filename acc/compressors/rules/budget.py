@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
 from acc.compressors.rules.room import Room, said_by
-from acc.compressors.rules.valuing import value, words_of
+from acc.compressors.rules.valuing import FACTS, value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
+from acc.turn import Trust
 from acc.wording import marks, stems
 
 SPARE = 0.02
@@ -21,6 +22,9 @@ SPARE = 0.02
 
 AGAIN = 0.1
 """What is left of an item's worth where its figures and identifiers stand in others already."""
+
+STATED = 0.15
+"""Share of the room that what others say cannot take from what the user stated, however much they say."""
 
 TELLING = 4
 """Characters from which a figure or identifier is the same thing wherever it stands: "3" is not."""
@@ -38,6 +42,7 @@ class Kept(NamedTuple):
         sources: On how many texts it rests.
         age: Turns since it was last spoken of.
         tokens: What it costs.
+        trust: Of whoever said it.
         drop: Lets it go.
     """
 
@@ -46,6 +51,7 @@ class Kept(NamedTuple):
     sources: int
     age: int
     tokens: float
+    trust: Trust
     drop: Callable[[], None]
 
 
@@ -60,17 +66,31 @@ def cost_by(counter: TokenCounter) -> Cost:
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
-    """Keep what is worth most for its tokens beside rules, goals and a turn's lines; drop the rest."""
+    """Keep what is worth most for its tokens beside rules, goals and a turn's lines; drop the rest.
+
+    A share of the room (`STATED`) belongs to facts that the user stated: no flood takes it from them.
+    """
     over = _rendered(room, counter) - max_tokens * (1 - SPARE)
     if over <= 0:
         return  # what all of it is worth, matters only where something has to leave
     found = list(_kept(room, cost_by(counter)))
     left = sum(kept.tokens for kept in found) - over
-    for kept in _best_first(found):
+    for kept in _stated_first(list(_best_first(found)), left * STATED):
         if kept.tokens <= left:
             left -= kept.tokens
         else:
             kept.drop()
+
+
+def _stated_first(queue: Sequence[Kept], room: float) -> list[Kept]:
+    """The same order, but what the user stated goes before what others say, as far as ``room`` reaches."""
+    first = set()
+    for place, kept in enumerate(queue):
+        if kept.slot == FACTS and kept.trust >= Trust.USER and kept.tokens <= room:
+            room -= kept.tokens
+            first.add(place)
+    order = sorted(range(len(queue)), key=lambda place: place not in first)
+    return [queue[place] for place in order]
 
 
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
@@ -121,11 +141,13 @@ def _kept(room: Room, cost: Cost) -> Iterator[Kept]:
     for name in (*room.lasting, *room.pinned):
         for item in (i for i in room.staying(name) if not (name in room.pinned and i.is_open)):
             age, tokens = room.turn - item.touched, cost(item.words)
-            yield Kept(name, said_by(item), len(item.sources), age, tokens, _retiring(room, item))
+            rests = (said_by(item), len(item.sources), age, tokens, item.trust)
+            yield Kept(name, *rests, _retiring(room, item))
     for new in room.new():
         if new.slot in room.lasting and not new.id:
             tokens = cost(words_of(new.fields))
-            yield Kept(new.slot, new.fields, len(new.cites), 0, tokens, _dropping(room, new))
+            rests = (new.fields, len(new.cites), 0, tokens, room.trust(new.cites))
+            yield Kept(new.slot, *rests, _dropping(room, new))
 
 
 def _worth(kept: Kept) -> float:

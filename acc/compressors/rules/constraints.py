@@ -26,7 +26,7 @@ from acc.compressors.rules.words import one_of
 from acc.items import Kind
 from acc.wording import stems
 
-LEAST = 0.5
+LEAST = 0.55
 """Odds from which a clause is taken to lift or change a rule."""
 
 LONGEST_GAP = 320

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from acc.compressors.rules.acts import acts
-from acc.compressors.rules.bars import MOVING, SURELY, is_ended, is_only_told, is_taken_back
+from acc.compressors.rules.bars import MOVING, is_ended, is_only_told, is_taken_back
 from acc.compressors.rules.bearing import BACKWARD, Heard
 from acc.compressors.rules.contrary import is_barred, is_of_others
 from acc.compressors.rules.gathering import Bearing, bearings
@@ -64,8 +64,6 @@ def _ended(heard: Heard, found: Sequence[Bearing], least: float) -> tuple[Effect
     """Those of the rules that a clause speaks of which it ends."""
     odds = acts(heard.spoken)
     op: Op = "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
-    if odds["lift"] >= SURELY:
-        least = min(least, _lonely([bearing.odds for bearing in found]))
     ended = [
         Effect(bearing.rule, op, bearing.odds)
         for bearing in found
@@ -76,15 +74,9 @@ def _ended(heard: Heard, found: Sequence[Bearing], least: float) -> tuple[Effect
 
 def _bar(heard: Heard, bearing: Bearing, least: float) -> float:
     """The odds from which a clause ends a rule, where ``least`` is what they have to be as a rule."""
-    if _moving(heard) < LEAST_MOVING:
-        return max(least, RATHER)
-    return min(least, TIED) if bearing.figures["tie shared"] else least
-
-
-def _lonely(sure: Sequence[float]) -> float:
-    """The highest of the odds, if no other comes near it; else 1."""
-    best, second, *_ = *sorted(sure, reverse=True), 0.0, 0.0
-    return best if best >= ALONE and best >= AHEAD * second else 1.0
+    if bearing.figures["tie shared"] and len(heard.spoken.words.split()) <= EVENT:
+        return min(least, TIED)
+    return min(least, MOVED) if _moving(heard) >= MOVES else least
 
 
 def _cued(heard: Heard, rules: Sequence[Item]) -> Effect | None:
@@ -101,18 +93,15 @@ def _cued(heard: Heard, rules: Sequence[Item]) -> Effect | None:
     return None
 
 
-LEAST_MOVING, RATHER = 0.3, 0.65
-"""Probability of a lifting or a change under which the odds of the rule have to be these."""
-
 UNLIKELY = 0.2
-"""The same under which no rule is looked for."""
+"""Probability of a lifting or a change under which no rule is looked for."""
 
-TIED = 0.15
-"""Odds from which a rule ends by a clause that tells of what it is tied to: "while the audit runs"."""
+MOVES, MOVED = 0.7, 0.42
+"""Probability of a lifting or a change from which the odds of a rule need only be these."""
+
+EVENT, TIED = 6, 0.28
+"""A clause of so few words that tells of what a rule is tied to ("while the audit runs") ends it from
+these odds: it is about nothing else."""
 
 LIFTS = 2.0
 """How much likelier a lifting has to be than a change: a rule in new bounds still binds."""
-
-ALONE, AHEAD = 0.15, 3.0
-"""A clause that surely lifts something lifts what it most likely speaks of: a rule of odds of its own
-from the first on, that are so many times the next one's."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from math import fsum
 
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
 from acc.compressors.rules.figures import DAYS, Figure, figures, is_near, quantities
@@ -178,7 +179,7 @@ def clearest(
     for item, own in zip(items, has, strict=True):
         named = stems(" ".join(NAME.findall(_text(item))))
         shared = said & own
-        score = sum((2 if stem in named else 1) / common[stem] for stem in shared)
+        score = fsum((2 if stem in named else 1) / common[stem] for stem in shared)
         enough = score >= least and len(shared) >= min(least, 2)
         if said and said <= _content(_opening(_text(item))):
             enough = True

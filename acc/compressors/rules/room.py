@@ -34,6 +34,10 @@ LONGEST = 320
 """Characters of a text whose type sets no bound."""
 
 
+RESERVED = 0.5
+"""Share of a slot's places that nothing less trusted takes from what is there, however much it says."""
+
+
 class Room:
     """The items and retirements of one proposal, kept within the places of the state's slots.
 
@@ -96,7 +100,7 @@ class Room:
             return []
         new = [item for item in self._items if item.slot == slot]
         ids = {item.id for item in new}
-        told = {_about(found, item.fields): self._trust(item.cites) for item in new}
+        told = {_about(found, item.fields): self.trust(item.cites) for item in new}
         left = [item for item in self.held(slot) if item.id not in ids]
         return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
 
@@ -151,7 +155,7 @@ class Room:
             return False
         if not _fits(found.item, fields) or self._is_known(found, fields):
             return False
-        if not self._has_place(found, fields):
+        if not self._has_place(found, fields, self.trust(cites)):
             return False
         self._new[slot] += 1
         refs = tuple(dict.fromkeys(ref for ref in cites if ref))
@@ -180,8 +184,8 @@ class Room:
             for i in self.held(slot.name)
         )
 
-    def _has_place(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
-        """Whether there is a place, made if need be; what is replaced leaves its own."""
+    def _has_place(self, slot: SlotField, fields: Mapping[str, Any], trust: Trust) -> bool:
+        """Whether there is a place for what is of ``trust``, made if need be; what is replaced leaves its own."""
         if slot.rules.lifetime == "turn":
             return self._new[slot.name] < slot.rules.places
         new = {_about(slot, fields)}
@@ -190,11 +194,14 @@ class Room:
         if len(staying) + len(new) <= slot.rules.places:
             return True
         loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
+        beyond = [item for item in staying if not may_replace(trust, item.trust)]
+        if len(beyond) <= RESERVED * slot.rules.places:
+            loose = [item for item in loose if item not in beyond]
         if loose:
             self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))
         return bool(loose)
 
-    def _trust(self, cites: Iterable[str]) -> Trust:
+    def trust(self, cites: Iterable[str]) -> Trust:
         """Of what rests on ``cites``; commit looks closer (law 6)."""
         return min((self._trusts.get(ref, Trust.USER) for ref in cites), default=Trust.USER)
 

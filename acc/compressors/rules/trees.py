@@ -47,11 +47,14 @@ class Trees(NamedTuple):
 
     def odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each row."""
-        at = np.broadcast_to(self.roots, (len(rows), len(self.roots)))
-        each = np.arange(len(rows))[:, None]
+        count, width = rows.shape
+        flat, first = rows.astype(np.float32).ravel(), width * np.arange(count)[:, None]
+        ways = np.column_stack([self.right, self.left]).astype(np.intp).ravel()
+        feature = self.feature.astype(np.intp)
+        at = np.broadcast_to(self.roots, (count, len(self.roots)))
         for _ in range(self.depth):
-            goes_left = rows.astype(np.float32)[each, self.feature[at]] <= self.threshold[at]
-            at = np.where(goes_left, self.left[at], self.right[at])
+            goes_left = flat.take(first + feature.take(at)) <= self.threshold.take(at)
+            at = ways.take(2 * at + goes_left)
         return np.asarray(
-            1 / (1 + np.exp(-(self.bias + self.value[at].sum(axis=1, dtype=np.float64))))
+            1 / (1 + np.exp(-(self.bias + self.value.take(at).sum(axis=1, dtype=np.float64))))
         )
