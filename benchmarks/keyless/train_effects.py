@@ -25,6 +25,7 @@ from boosting import grown
 from conversations import labelled, messages_with_rules
 from liftings import SENTENCES, heard, is_by, lifting_files
 from stored import asked_to_write, folds
+from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
 from acc.compressors.rules import gathering
@@ -201,6 +202,12 @@ def table(found: Sequence[Judged], odds: Sequence[Floats]) -> Iterator[str]:
 def main() -> None:
     """Print precision and recall of the rules affected; write the weights if asked to."""
     writes = asked_to_write(__doc__)
+    with threadpool_limits(1):  # so that sums come out the same everywhere, to the last bit
+        learnt(writes)
+
+
+def learnt(writes: bool) -> None:
+    """Train both stages, and print their figures."""
     told = list(cases())
     found = judged([*told, *without(told), *ordinary(), *alone(told)])
     some, whole = sum(j.ended.any() for j in found), sum(j.ended.sum() for j in found)
