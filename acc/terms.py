@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from itertools import chain
+from threading import local
 
-from snowballstemmer.english_stemmer import EnglishStemmer
+from Stemmer import Stemmer
 
 LONGEST = 128
 """Characters of the longest term: longer words are cut, longer identifiers found by part."""
@@ -51,11 +52,19 @@ _BASE = {form: base for base, *forms in _FAMILIES for form in forms}
 
 @lru_cache(maxsize=1 << 15)
 def _stem(word: str) -> str:
-    # A new stemmer each time: it keeps the word in itself, so threads cannot share one.
-    stemmer = EnglishStemmer()
-    stem: str = stemmer.stemWord(word)
+    stem: str = _own.stemmer.stemWord(word)
     base = _BASE.get(word) or _BASE.get(stem)  # the latter so that "thoughts" stays with "thought"
-    return stemmer.stemWord(base) if base else stem
+    return _own.stemmer.stemWord(base) if base else stem
+
+
+class _OfThread(local):
+    """A stemmer for each thread: it keeps the word in itself, so threads cannot share one."""
+
+    def __init__(self) -> None:
+        self.stemmer = Stemmer("english", 0)
+
+
+_own = _OfThread()
 
 
 @lru_cache(maxsize=2048)
