@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -226,7 +227,7 @@ def learnt(writes: bool) -> None:
         print(f"\n{name}:", *table(found, own), sep="\n")
     if writes:
         for name, trees in ((ALONE, alone_of(found)), (TOGETHER, together_of(found, rows))):
-            np.savez_compressed(FOLDER / name, **trees._asdict())
+            np.savez_compressed(FOLDER / name, **asdict(trees))
             print(f"\nwritten: {name}")
 
 

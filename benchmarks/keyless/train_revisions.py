@@ -11,6 +11,7 @@ in the truth's words), and by nothing else.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,7 +107,7 @@ def main() -> None:
         both = len(said & true)
         print(f"| {least} | {both / max(1, len(said)):.2f} | {both / len(true):.2f} |")
     if writes:
-        np.savez_compressed(WEIGHTS, **model_of(every)._asdict())
+        np.savez_compressed(WEIGHTS, **asdict(model_of(every)))
         print(f"\nwritten: {WEIGHTS.name}")
 
 

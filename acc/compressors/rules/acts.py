@@ -57,7 +57,7 @@ def mixed(one: Sequence[float], other: Sequence[float]) -> list[float]:
 
 def features(spoken: Spoken) -> frozenset[str]:
     """Names of what the classifier looks at."""
-    tokens = list(words_of(spoken.words))
+    tokens = words_of(spoken.words)
     framed = ["^", *tokens, "$"]
     found = {"", *tokens}
     found.update(map(" ".join, pairwise(framed)))
@@ -70,7 +70,7 @@ def features(spoken: Spoken) -> frozenset[str]:
 
 
 def _place(spoken: Spoken) -> Iterator[str]:
-    before, after = list(words_of(spoken.before)), list(words_of(spoken.after))
+    before, after = words_of(spoken.before), words_of(spoken.after)
     yield f"place {bool(before)} {bool(after)}"
     yield f"before {before[-1] if before and before[-1] in '?!' else bool(before)}"
     yield f"after {' '.join(after[:2])}"

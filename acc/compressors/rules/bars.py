@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from acc.compressors.rules.bearing import Heard, content, text_of
+from acc.compressors.rules.bearing import Heard, content
 from acc.compressors.rules.contrary import happened_again, is_barred, is_limited, is_told
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.gathering import Bearing
 from acc.compressors.rules.lifting import ENDED, LIFTED
 from acc.compressors.rules.lookalikes import DISCLAIMER, concluded

@@ -5,21 +5,24 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from math import fsum
 from typing import NamedTuple
 
 from acc.compressors.rules.acts import ACTS, Act, acts
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.figures import figures, is_near, quantities
 from acc.compressors.rules.lifting import (
     CHANGED,
     ENDED,
     GENERIC,
     LIFTED,
-    NAME,
     TIED,
     changed_by,
     lifted_by,
+    name_stems,
 )
 from acc.compressors.rules.likeness import likeness
 from acc.compressors.rules.spoken import Spoken
@@ -62,7 +65,7 @@ class Shares(NamedTuple):
     @classmethod
     def of(cls, said: frozenset[str], held: Sequence[frozenset[str]]) -> Shares:
         """The shares of the rules ``held`` that ``said`` repeats."""
-        common = Counter(stem for own in held for stem in own)
+        common = Counter(chain.from_iterable(held))
         each = [_share(said, own, common) for own in held]
         ranked = sorted(each, reverse=True)
         return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
@@ -122,12 +125,11 @@ def _of_clause(spoken: Spoken, odds: Mapping[Act, float]) -> dict[str, float]:
 def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
     """For each rule: how much of it the clause, the message and the reply repeat."""
     held = [content(text_of(rule)) for rule in rules]
-    common = Counter(stem for own in held for stem in own)
+    common = Counter(chain.from_iterable(held))
     said, message, reply = (content(t) for t in (heard.spoken.words, heard.message, heard.reply))
     shares, whole = Shares.of(said, held), Shares.of(message, held)
     for at, (rule, own) in enumerate(zip(rules, held, strict=True)):
         best = shares.each[at] == shares.best
-        named = stems(" ".join(NAME.findall(text_of(rule))))
         yield {
             "share": shares.each[at],
             "share of message": whole.each[at],
@@ -135,7 +137,7 @@ def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
             "of what is said": _share(said & own, said, common) if said else 0.0,
             "shared": min(3, len(said & own)) / 3,
             "all said": bool(said) and said <= own,
-            "named": bool(named & said),
+            "named": bool(name_stems(text_of(rule)) & said),
             "best": shares.best > 0 and best,
             "best of message": whole.best > 0 and whole.each[at] == whole.best,
             "margin": shares.each[at] - (shares.second if best else shares.best),
@@ -174,11 +176,7 @@ def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int])
     return fsum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
 
 
+@lru_cache(maxsize=512)
 def content(words: str) -> frozenset[str]:
     """The stems that say which rule is meant."""
     return stems(words) - GENERIC
-
-
-def text_of(item: Item) -> str:
-    """What a rule says."""
-    return str(getattr(item, "text", ""))

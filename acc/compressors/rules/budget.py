@@ -5,12 +5,13 @@ What binds, and what lives for one turn, comes off the top.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
-from acc.compressors.rules.room import Room, said_by
+from acc.compressors.rules.fields import said_by
+from acc.compressors.rules.room import Room
 from acc.compressors.rules.valuing import FACTS, value, words_of
 from acc.items import Item
 from acc.tokens import TokenCounter
@@ -75,22 +76,23 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
         return  # what all of it is worth, matters only where something has to leave
     found = list(_kept(room, cost_by(counter)))
     left = sum(kept.tokens for kept in found) - over
-    for kept in _stated_first(list(_best_first(found)), left * STATED):
+    for kept in _stated_first(_best_first(found), left * STATED):
         if kept.tokens <= left:
             left -= kept.tokens
         else:
             kept.drop()
 
 
-def _stated_first(queue: Sequence[Kept], room: float) -> list[Kept]:
+def _stated_first(queue: Iterable[Kept], room: float) -> list[Kept]:
     """The same order, but what the user stated goes before what others say, as far as ``room`` reaches."""
-    first = set()
-    for place, kept in enumerate(queue):
+    first, then = [], []
+    for kept in queue:
         if kept.slot == FACTS and kept.trust >= Trust.USER and kept.tokens <= room:
             room -= kept.tokens
-            first.add(place)
-    order = sorted(range(len(queue)), key=lambda place: place not in first)
-    return [queue[place] for place in order]
+            first.append(kept)
+        else:
+            then.append(kept)
+    return [*first, *then]
 
 
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
@@ -102,8 +104,11 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
         rank, place, is_again = heappop(queue)
         fields = found[place].fields
         says = marks(words_of(fields))
+        if not says:
+            yield found[place]
+            continue
         about = _about(fields) - says
-        if says and not is_again and all(_is_told(mark, about, told) for mark in says):
+        if not is_again and all(_is_told(mark, about, told) for mark in says):
             heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
         for mark in says:

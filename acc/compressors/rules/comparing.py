@@ -56,37 +56,60 @@ class Telling(NamedTuple):
         return Trust.USER if self.is_user else Trust.AGENT
 
 
+class Held(NamedTuple):
+    """A fact of the state, with what sentences are compared with.
+
+    Attributes:
+        relation: The fact.
+        whole: The stems of all that it says.
+        own: Those by which it is known.
+        values: Its values, of its subject where its object has none.
+        people: Who is named in it.
+    """
+
+    relation: Relation
+    whole: frozenset[str]
+    own: frozenset[str]
+    values: tuple[Value, ...]
+    people: frozenset[str]
+
+    @classmethod
+    def of(cls, relation: Relation) -> Held:
+        """What is known of a fact."""
+        whole = stems(relation.words)
+        own = _known_by(relation.subject, relation.predicate) or whole
+        values = values_in(relation.object) or values_in(relation.subject)
+        return cls(relation, whole, own, values, _people(f"{relation.subject} {relation.object}"))
+
+
 def compared(
-    telling: Telling, held: Sequence[Relation], turn: int, known: Mapping[str, int]
+    telling: Telling, facts: Sequence[Held], turn: int, known: Mapping[str, int]
 ) -> Iterator[tuple[Relation, tuple[float, ...]]]:
-    """The relations that a sentence may give another value for, each with the figures of the pair."""
+    """The facts that a sentence may give another value for, each with the figures of the pair."""
     words = telling.said.words
     itself = stems(words)
     near = itself | stems(telling.said.before)
+    around, user = near | telling.asked, itself | telling.asked
     heads = {stem[:HEAD] for stem in itself}
+    new, people = values_in(words), _people(words)
     said = (bool(REVISED.search(words)), telling.revises, telling.is_user)
-    for relation in held:
-        whole = stems(relation.words)
-        shared = whole & (near | telling.asked)
-        if not (shared or _is_near(relation, words)) or not _differs(relation, words):
+    for fact in facts:
+        relation, whole, own, old, _ = fact
+        shared = whole & around
+        other_person = bool(people and fact.people) and not people & fact.people
+        if not (shared or _is_near(old, new)) or not _differs(old, new, other_person):
             continue
-        own = _own(relation)
         alike = sum(stem in itself or stem[:HEAD] in heads for stem in own)
         yield relation, (
             len(own & itself) / len(own), len(own & near) / len(own),
-            len(own & (near | telling.asked)) / len(own), alike / len(own),
-            len(whole & itself) / len(whole), len(whole & (itself | telling.asked)) / len(whole),
+            len(own & around) / len(own), alike / len(own),
+            len(whole & itself) / len(whole), len(whole & user) / len(whole),
             len(whole & itself) / (len(itself) or 1), len(own & itself),
             max((1 / known[stem] for stem in shared), default=0.0),
             max((1 / known[stem] for stem in whole & itself), default=0.0),
             *said, turn - relation.touched, relation.status == "observed", len(itself), len(whole),
-            *_other_value(relation, words),
+            *_other_value(old, new), other_person,
         )  # fmt: skip
-
-
-def _own(relation: Relation) -> frozenset[str]:
-    """The words by which a fact is known."""
-    return _known_by(relation.subject, relation.predicate) or stems(relation.words)
 
 
 @lru_cache(maxsize=512)
@@ -97,23 +120,15 @@ def _known_by(subject: str, predicate: str) -> frozenset[str]:
 _KINDS = tuple(kind for kind, _ in VALUES)
 
 
-def _other_value(relation: Relation, words: str) -> tuple[float, ...]:
+def _other_value(old: Sequence[Value], new: Sequence[Value]) -> tuple[float, ...]:
     """How the values of a sentence compare with the fact's own."""
-    old, new = _values_of(relation), values_in(words)
     like = [(n, o) for o in old for n in new if _may_replace(n, o)]
     of_kind = any(n.kind == o.kind for n in new for o in old)
     shapes = any(shape(n.text) == shape(o.text) for n, o in like)
     apart = min((_apart(n.text, o.text) for n, o in like), default=9.0)
     kind = _KINDS.index(old[0].kind) if old else -1.0
     first = bool(old) and any(o == old[0] for _, o in like)
-    return (
-        bool(like), of_kind, shapes, apart, kind, first, len(old), len(new),
-        _other_person(f"{relation.subject} {relation.object}", words),
-    )  # fmt: skip
-
-
-def _values_of(relation: Relation) -> tuple[Value, ...]:
-    return values_in(relation.object) or values_in(relation.subject)
+    return bool(like), of_kind, shapes, apart, kind, first, len(old), len(new)
 
 
 def shape(text: str) -> str:
@@ -132,33 +147,24 @@ def _figure(text: str) -> float:
     return float(found.group().replace(",", "")) if found else 0.0
 
 
-def _differs(relation: Relation, words: str) -> bool:
+def _differs(old: Sequence[Value], new: Sequence[Value], other_person: bool) -> bool:
     """Whether the sentence gives a value of the fact's kind, or a person, and not the fact's own."""
-    old, new = _values_of(relation), values_in(words)
     if {value.text for value in old} & {value.text for value in new}:
         return False
-    if any(n.kind == o.kind for n in new for o in old):
-        return True
-    return _other_person(f"{relation.subject} {relation.object}", words)
+    return other_person or any(n.kind == o.kind for n in new for o in old)
 
 
 NEAR = 1.1
 """Logarithm of the ratio up to which two figures may be of the same thing: a third to three times."""
 
 
-def _is_near(relation: Relation, words: str) -> bool:
+def _is_near(old: Sequence[Value], new: Sequence[Value]) -> bool:
     """Whether the sentence has a figure like the fact's own, and not far from it."""
-    old, new = _values_of(relation)[:1], values_in(words)
-    return any(_may_replace(n, o) and _apart(n.text, o.text) <= NEAR for o in old for n in new)
+    return any(_may_replace(n, o) and _apart(n.text, o.text) <= NEAR for o in old[:1] for n in new)
 
 
 def _may_replace(new: Value, old: Value) -> bool:
     return new.kind == old.kind and _unit(new.text) == _unit(old.text)
-
-
-def _other_person(fact: str, words: str) -> bool:
-    before, now = _people(fact), _people(words)
-    return bool(before) and bool(now) and not before & now
 
 
 @lru_cache(maxsize=1024)

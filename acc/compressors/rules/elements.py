@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
+from acc.compressors.rules.fields import longest_of
 from acc.compressors.rules.lookalikes import is_hearsay
 from acc.compressors.rules.sentences import plain
 from acc.compressors.rules.shapes import ARTICLES, Shape, shape_of
@@ -91,8 +92,7 @@ def choices_of(item: type[Item], name: str) -> Choices:
 
 def is_short(item: type[Item], name: str) -> bool:
     """Whether a field holds a name rather than a line."""
-    bounds = (getattr(m, "max_length", None) for m in item.model_fields[name].metadata)
-    return min((b for b in bounds if b is not None), default=LONGEST_NAME + 1) <= LONGEST_NAME
+    return longest_of(item, name, unbound=LONGEST_NAME + 1) <= LONGEST_NAME
 
 
 def elements_of(

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from acc.compressors.rules.acts import acts
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.goal_cues import (
     CANCELLED,
     COULD_YOU,
@@ -186,7 +187,7 @@ def _clearest(
     """
     ranked: list[tuple[int, Item | None]] = [(0, None), (0, None)]
     for goal in goals:
-        about = stems(str(getattr(goal, "text", "")))
+        about = stems(text_of(goal))
         shared = len(said & about)
         if shared >= least(len(about)):
             ranked.append((shared, goal))

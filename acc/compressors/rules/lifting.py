@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from math import fsum
 
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.figures import DAYS, Figure, figures, is_near, quantities
 from acc.compressors.rules.objects import concerns, object_stems
 from acc.compressors.rules.words import any_of, one_of
@@ -97,7 +100,7 @@ GENERIC = stems(
 )
 """Stems that say nothing on which rule is meant."""
 
-NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
+_NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
 
 def is_lifting(words: str) -> bool:
@@ -120,11 +123,11 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
     if cue is None or is_denied(words) or is_doubted(words, cue):
         return None
     found = clearest(around, items)
-    if found is None or is_limited(words, _text(found)):
+    if found is None or is_limited(words, text_of(found)):
         return None
-    if not stems(around) & object_stems(_text(found)) or not concerns(words, _text(found), cue):
+    if not stems(around) & object_stems(text_of(found)) or not concerns(words, text_of(found), cue):
         return None
-    return found if LIFTED.search(words) or TIED.search(_text(found)) else None
+    return found if LIFTED.search(words) or TIED.search(text_of(found)) else None
 
 
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
@@ -159,7 +162,7 @@ def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> 
     return [
         item
         for item in items
-        if any(is_near(one, other, times) for one in new for other in quantities(_text(item)))
+        if any(is_near(one, other, times) for one in new for other in quantities(text_of(item)))
     ]
 
 
@@ -173,15 +176,14 @@ def clearest(
     the item opens with it ("the freeze is over").
     """
     said = _content(words)
-    has = [_content(_text(item)) for item in items]
-    common = Counter(stem for own in has for stem in own)
+    has = [_content(text_of(item)) for item in items]
+    common = Counter(chain.from_iterable(has))
     ranked: list[tuple[float, Item | None]] = [(0.0, None), (0.0, None)]
     for item, own in zip(items, has, strict=True):
-        named = stems(" ".join(NAME.findall(_text(item))))
-        shared = said & own
-        score = fsum((2 if stem in named else 1) / common[stem] for stem in shared)
+        names, shared = name_stems(text_of(item)), said & own
+        score = fsum((2 if stem in names else 1) / common[stem] for stem in shared)
         enough = score >= least and len(shared) >= min(least, 2)
-        if said and said <= _content(_opening(_text(item))):
+        if said and said <= _content(_opening(text_of(item))):
             enough = True
         if shared and (enough or len(shared) / len(own) >= share):
             ranked.append((score, item))
@@ -189,6 +191,13 @@ def clearest(
     return ranked[0][1] if ranked[0][0] - ranked[1][0] >= 0.5 else None
 
 
+@lru_cache(maxsize=512)
+def name_stems(text: str) -> frozenset[str]:
+    """The stems of names and identifiers in ``text``."""
+    return stems(" ".join(_NAME.findall(text)))
+
+
+@lru_cache(maxsize=512)
 def _content(words: str) -> frozenset[str]:
     return frozenset(stem for stem in stems(words) - GENERIC if not stem.isdigit())
 
@@ -198,7 +207,3 @@ def _opening(text: str) -> str:
     words = text.split()
     ends = (n for n in range(1, len(words)) if len(_content(" ".join(words[:n]))) >= 3)
     return " ".join(words[: next(ends, len(words))])
-
-
-def _text(item: Item) -> str:
-    return str(getattr(item, "text", ""))

@@ -8,8 +8,8 @@ Features are kept by a number of 32 bits, weights as bytes; numpy alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import NamedTuple, Self
@@ -50,8 +50,7 @@ class Linear(NamedTuple):
 
     def odds(self, features: frozenset[str]) -> list[float]:
         """The probability of each class; they sum to 1."""
-        known = (self.rows.get(key(name)) for name in features)
-        found = [row for row in known if row is not None]
+        found = [row for row in map(self.rows.get, map(key, features)) if row is not None]
         sums = self.weights[found].sum(axis=0, dtype=np.int64) * self.scale
         scores = sums / np.sqrt(max(1, len(found)))
         raised = np.exp(scores - scores.max())
@@ -64,10 +63,10 @@ def key(name: str) -> int:
     return crc32(name.encode("utf-8", "surrogatepass"))
 
 
-def words_of(text: str) -> Iterator[str]:
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> tuple[str, ...]:
     """Words and marks in small letters; numbers all look alike."""
-    for token in _TOKEN.findall(text.lower()):
-        if token[0].isdigit():
-            yield "#:#" if ":" in token else "#"
-        else:
-            yield token
+    return tuple(
+        token if not token[0].isdigit() else "#:#" if ":" in token else "#"
+        for token in _TOKEN.findall(text.lower())
+    )

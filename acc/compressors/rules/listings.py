@@ -38,13 +38,14 @@ _NO_FACT = re.compile(
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
     """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
     then the first few others that give an identifier, an amount, a date or a long number."""
-    matched = filter(None, map(_LINE.match, tool.text.split("\n")))
+    pairs = (line for line in tool.text.split("\n") if ":" in line or "=" in line)
+    matched = filter(None, map(_LINE.match, pairs))
     found = islice(matched, MOST_LINES)
     lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
     wanted = {key for key, _ in lines if stems(key) & asked}
     others = islice((line for line in lines if line[0] not in wanted), LOOKED_AT)
-    told = islice((line for line in others if _identifies(line[1])), UNASKED)
-    for key, value in (*(line for line in lines if line[0] in wanted), *told):
+    unasked = islice((line for line in others if _identifies(line[1])), UNASKED)
+    for key, value in (*(line for line in lines if line[0] in wanted), *unasked):
         yield key.replace("_", " ").lower(), value
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.compressors.rules.comparing import REVISED, Telling, compared
+from acc.compressors.rules.comparing import REVISED, Held, Telling, compared
 from acc.compressors.rules.reading import Reading
 from acc.compressors.rules.trees import Trees
 from acc.items import Relation
@@ -59,11 +60,12 @@ def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
     """Every sentence of a turn beside every fact that it may overtake."""
     if not held:
         return []
-    known, turn = _known(held), reading.state.turn + 1
+    facts, turn = [Held.of(relation) for relation in held], reading.state.turn + 1
+    known = Counter(chain.from_iterable(fact.whole for fact in facts))
     return [
         Pair(telling, relation, figures)
         for telling in tellings(reading)
-        for relation, figures in compared(telling, held, turn, known)
+        for relation, figures in compared(telling, facts, turn, known)
     ]
 
 
@@ -112,8 +114,3 @@ def tellings(reading: Reading) -> Iterator[Telling]:
     for said in (*reading.user, *reading.agent):
         if not said.asks:
             yield Telling(said, asked, said in reading.user, revises)
-
-
-def _known(held: Sequence[Relation]) -> Counter[str]:
-    """How many of the facts have each stem."""
-    return Counter(stem for relation in held for stem in stems(relation.words))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from acc.compress import Proposal, ProposedItem, Retirement
+from acc.compressors.rules.fields import fits, said_by
 from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
 from acc.laws.integrity import may_replace
@@ -30,10 +31,6 @@ PER_TURN: Mapping[str, int] = {
 
 Of rules there are as many as there are places.
 """
-LONGEST = 320
-"""Characters of a text whose type sets no bound."""
-
-
 RESERVED = 0.5
 """Share of a slot's places that nothing less trusted takes from what is there, however much it says."""
 
@@ -153,7 +150,7 @@ class Room:
         found = self._slots.get(slot)
         if found is None or self._new[slot] >= PER_TURN.get(slot, found.rules.places):
             return False
-        if not _fits(found.item, fields) or self._is_known(found, fields):
+        if not fits(found.item, fields) or self._is_known(found, fields):
             return False
         if not self._has_place(found, fields, self.trust(cites)):
             return False
@@ -178,10 +175,14 @@ class Room:
             return True
         if slot.rules.lifetime == "turn":
             return False
-        shown = [name for name in fields if name not in slot.item.unseen and name != "status"]
+        shown = {
+            name: str(text).casefold()
+            for name, text in fields.items()
+            if name not in slot.item.unseen and name != "status"
+        }
         return any(
-            all(str(getattr(i, name)).casefold() == str(fields[name]).casefold() for name in shown)
-            for i in self.held(slot.name)
+            all(str(getattr(item, name)).casefold() == text for name, text in shown.items())
+            for item in self.held(slot.name)
         )
 
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any], trust: Trust) -> bool:
@@ -213,11 +214,6 @@ class Room:
         return self._worth[item.id], item.touched, _number(item)
 
 
-def said_by(item: Item) -> dict[str, Any]:
-    """What an item says, by field."""
-    return {name: getattr(item, name) for name in type(item).wire_fields()}
-
-
 def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(fields.get(name, "")).casefold() for name in slot.item.key)
 
@@ -225,23 +221,3 @@ def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:
 def _number(item: Item) -> int:
     digits = re.search(r"\d+$", item.id)
     return int(digits.group()) if digits else 0
-
-
-def _fits(item: type[Item], fields: Mapping[str, Any]) -> bool:
-    """Whether ``item`` can hold ``fields``: all it asks for, each text neither empty nor too long.
-
-    What does not fit is left out, never cut.
-    """
-    wanted = [n for n in item.wire_fields() if item.model_fields[n].is_required()]
-    if not set(wanted) <= set(fields) <= set(item.wire_fields()):
-        return False
-    return all(
-        bool(value.strip()) and len(value) <= _longest(item, name)
-        for name, value in fields.items()
-        if isinstance(value, str)
-    )
-
-
-def _longest(item: type[Item], name: str) -> int:
-    bounds = (getattr(m, "max_length", None) for m in item.model_fields[name].metadata)
-    return min((bound for bound in bounds if bound is not None), default=LONGEST)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import SO, surely_named
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.figures import quantities
 from acc.compressors.rules.goals import is_goal
 from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, JOKE, is_hearsay, is_question
@@ -171,13 +172,13 @@ def with_name(text: str, said: Said) -> str:
 
 def is_same(text: str, item: Item) -> bool:
     """Whether ``item`` says what ``text`` says, in nearly the same words."""
-    held = str(getattr(item, "text", ""))
+    held = text_of(item)
     return marks(held) == marks(text) and overlap(stems(held), stems(text)) >= 0.75
 
 
 def restates(text: str, item: Item) -> bool:
     """Whether a rule sets another figure for what ``item`` set one for, in much the same words."""
-    held = str(getattr(item, "text", ""))
+    held = text_of(item)
     figures, new = marks(held), marks(text)
     if not figures or not new or figures == new:
         return False

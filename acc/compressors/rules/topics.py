@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from acc.compressors.rules.fields import text_of
 from acc.compressors.rules.goal_cues import NEW_TOPIC
 from acc.compressors.rules.goals import is_bare_turn, is_goal
 from acc.compressors.rules.lifting import is_lifting
@@ -26,7 +27,7 @@ def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
     Never a rule. A topic in the words of a rule that goes, goes with it.
     """
     for item in room.held("semantic_gist"):
-        about = stems(str(getattr(item, "text", "")))
+        about = stems(text_of(item))
         gone = (stems(rule.words) for rule in room.retired("constraints"))
         if any(len(about & words) >= 0.6 * len(about) for words in gone):
             room.retire(item)

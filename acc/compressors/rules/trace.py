@@ -129,11 +129,17 @@ def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
     asked = stems(" ".join(said.words for said in reading.user))
     asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
     least = 1.0 if asks else max(3.0, len(asked) / 2)
-    lines = [(piece, _best_line(piece, asked)) for piece in reading.evidence]
-    shared = [len(asked & stems(line)) * _SHARE.get(p.channel, 1.0) for p, line in lines]
+    # No line has more of what is asked than the whole text, whose stems the gate has read already.
+    near = [p for p in reading.evidence if len(asked & stems(p.text)) * _share_of(p) >= least]
+    lines = [(piece, _best_line(piece, asked)) for piece in near]
+    shared = [len(asked & stems(line)) * _share_of(piece) for piece, line in lines]
     least = max([least, *(count * CLOSE for count in shared)])
     close = [entry for entry, count in zip(lines, shared, strict=True) if count >= least]
     return sorted(close, key=lambda entry: -entry[0].turn)[:most]
+
+
+def _share_of(piece: Evidence) -> float:
+    return _SHARE.get(piece.channel, 1.0)
 
 
 def _best_line(piece: Evidence, asked: frozenset[str]) -> str:

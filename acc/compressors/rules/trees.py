@@ -7,14 +7,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from functools import cached_property
 from importlib.resources import files
-from typing import NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-class Trees(NamedTuple):
+@dataclass(frozen=True)
+class Trees:
     """Nodes of all trees in one row of arrays; a leaf leads to itself.
 
     Attributes:
@@ -42,15 +45,20 @@ class Trees(NamedTuple):
         """Trees as the package holds them."""
         with files("acc.compressors.rules").joinpath(name).open("rb") as file:
             stored = np.load(file)
-            fields = {name: stored[name] for name in cls._fields}
-        return cls(**{**fields, "depth": int(fields["depth"]), "bias": float(fields["bias"])})
+            found: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls)}
+        return cls(**{**found, "depth": int(found["depth"]), "bias": float(found["bias"])})
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Column of each node; and for each the node to its right, then the one to its left."""
+        ways = np.column_stack([self.right, self.left]).astype(np.intp).ravel()
+        return self.feature.astype(np.intp), ways
 
     def odds(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """The probability of each row."""
         count, width = rows.shape
         flat, first = rows.astype(np.float32).ravel(), width * np.arange(count)[:, None]
-        ways = np.column_stack([self.right, self.left]).astype(np.intp).ravel()
-        feature = self.feature.astype(np.intp)
+        feature, ways = self._steps
         at = np.broadcast_to(self.roots, (count, len(self.roots)))
         for _ in range(self.depth):
             goes_left = flat.take(first + feature.take(at)) <= self.threshold.take(at)

@@ -31,7 +31,7 @@ def worth_of(words: str) -> float:
 
 def features(words: str) -> frozenset[str]:
     """Names of what the classifier looks at."""
-    tokens = list(words_of(plain(words)))
+    tokens = words_of(plain(words))
     framed = ["^", *tokens, "$"]
     return frozenset({"", *tokens, *map(" ".join, pairwise(framed)), *_content(words)})
 
