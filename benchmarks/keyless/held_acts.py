@@ -30,12 +30,19 @@ def main() -> None:
     )
     parser.add_argument("--teacher", type=Path, help="file of the tuned encoder")
     file = parser.parse_args().teacher
+    for kind, found in unseen().items():
+        compare(kind, found, file)
+
+
+def unseen() -> dict[str, list[Example]]:
+    """The clauses that no classifier is trained on, by kind."""
     held = list(of_conversations(HELD))
-    oblique = [e for e in held if e.source in OBLIQUE]
     plain = [e for e in held if e.source not in OBLIQUE]
-    compare("held conversations, oblique", oblique, file)
-    compare("conversations, plain", [*plain, *of_conversations(PLAIN)], file)
-    compare("messages, plain", list(of_messages(UNSEEN)), file)
+    return {
+        "held conversations, oblique": [e for e in held if e.source in OBLIQUE],
+        "conversations, plain": [*plain, *of_conversations(PLAIN)],
+        "messages, plain": list(of_messages(UNSEEN)),
+    }
 
 
 OBLIQUE = ("catalogue", "dairy", "hiring", "patching", "portfolio", "relocation")
