@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,9 +55,9 @@ def bearings(message: Sequence[Heard], rules: Sequence[Item], able: Sequence[int
     """
     rows = [list(figures_of(heard, rules)) for heard in message]
     figures = np.array([[list(row.values()) for row in of_clause] for of_clause in rows])
-    odds = pair_odds(_trees(ALONE), figures)
+    odds = pair_odds(Trees.read(ALONE), figures)
     clauses = [able[place] for place in odds[able].argmax(axis=0).tolist()]
-    sure = _trees(TOGETHER).odds(gathered(odds, figures[..., kept(rows[0][0])], clauses))
+    sure = Trees.read(TOGETHER).odds(gathered(odds, figures[..., kept(rows[0][0])], clauses))
     return [
         Bearing(rule, clause, rows[clause][at], float(sure[at]))
         for at, (rule, clause) in enumerate(zip(rules, clauses, strict=True))
@@ -108,8 +107,3 @@ def _ahead(odds: Floats) -> Floats:
     others[best] = np.sort(odds)[-2]
     ahead: Floats = odds - others
     return ahead
-
-
-@cache
-def _trees(name: str) -> Trees:
-    return Trees.read(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -50,7 +49,7 @@ def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
     found = paired(reading, held)
     if not found:
         return
-    odds = _trees().odds(rows_of(found))
+    odds = Trees.read(WEIGHTS).odds(rows_of(found))
     for pair, sure in zip(found, odds, strict=True):
         if sure >= SURE and may_replace(pair.telling.trust, pair.relation.trust):
             yield pair.relation
@@ -100,11 +99,6 @@ def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> 
             above[group, column] = own - np.where(own == best, second, best)
             reaching[group, column] = len(own) - np.searchsorted(np.sort(own), own) - 1
     return np.hstack([above, reaching])
-
-
-@cache
-def _trees() -> Trees:
-    return Trees.read(WEIGHTS)
 
 
 def tellings(reading: Reading) -> Iterator[Telling]:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Self
 
@@ -41,6 +41,7 @@ class Trees:
     bias: float
 
     @classmethod
+    @cache
     def read(cls, name: str) -> Self:
         """Trees as the package holds them."""
         with files("acc.compressors.rules").joinpath(name).open("rb") as file:
