@@ -57,17 +57,15 @@ class Telling(NamedTuple):
 
 
 class Held(NamedTuple):
-    """A fact of the state, with what sentences are compared with.
+    """What of a held fact sentences are compared with.
 
     Attributes:
-        relation: The fact.
         whole: The stems of all that it says.
         own: Those by which it is known.
         values: Its values, of its subject where its object has none.
         people: Who is named in it.
     """
 
-    relation: Relation
     whole: frozenset[str]
     own: frozenset[str]
     values: tuple[Value, ...]
@@ -75,46 +73,88 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, relation: Relation) -> Held:
-        """What is known of a fact."""
-        whole = stems(relation.words)
-        own = _known_by(relation.subject, relation.predicate) or whole
-        values = values_in(relation.object) or values_in(relation.subject)
-        return cls(relation, whole, own, values, _people(f"{relation.subject} {relation.object}"))
-
-
-def compared(
-    telling: Telling, facts: Sequence[Held], turn: int, known: Mapping[str, int]
-) -> Iterator[tuple[Relation, tuple[float, ...]]]:
-    """The facts that a sentence may give another value for, each with the figures of the pair."""
-    words = telling.said.words
-    itself = stems(words)
-    near = itself | stems(telling.said.before)
-    around, user = near | telling.asked, itself | telling.asked
-    heads = {stem[:HEAD] for stem in itself}
-    new, people = values_in(words), _people(words)
-    said = (bool(REVISED.search(words)), telling.revises, telling.is_user)
-    for fact in facts:
-        relation, whole, own, old, _ = fact
-        shared = whole & around
-        other_person = bool(people and fact.people) and not people & fact.people
-        if not (shared or _is_near(old, new)) or not _differs(old, new, other_person):
-            continue
-        alike = sum(stem in itself or stem[:HEAD] in heads for stem in own)
-        yield relation, (
-            len(own & itself) / len(own), len(own & near) / len(own),
-            len(own & around) / len(own), alike / len(own),
-            len(whole & itself) / len(whole), len(whole & user) / len(whole),
-            len(whole & itself) / (len(itself) or 1), len(own & itself),
-            max((1 / known[stem] for stem in shared), default=0.0),
-            max((1 / known[stem] for stem in whole & itself), default=0.0),
-            *said, turn - relation.touched, relation.status == "observed", len(itself), len(whole),
-            *_other_value(old, new), other_person,
-        )  # fmt: skip
+        """That of a relation."""
+        return _fact(relation.subject, relation.predicate, relation.object, relation.words)
 
 
 @lru_cache(maxsize=512)
-def _known_by(subject: str, predicate: str) -> frozenset[str]:
-    return (stems(f"{subject} {predicate}") - _SLOT_WORDS) or stems(subject)
+def _fact(subject: str, predicate: str, what: str, words: str) -> Held:
+    whole, named = stems(words), stems(subject)
+    own = (stems(f"{subject} {predicate}") - _SLOT_WORDS) or named or whole
+    values = values_in(what) or values_in(subject)
+    return Held(whole, own, values, _people(f"{subject} {what}"))
+
+
+class Words(NamedTuple):
+    """What of a sentence facts are compared with.
+
+    Attributes:
+        itself: Its stems.
+        near: Those of the sentence before too.
+        around: Those of the user's message too.
+        values: Its values.
+        people: Who is named in it.
+    """
+
+    itself: frozenset[str]
+    near: frozenset[str]
+    around: frozenset[str]
+    values: tuple[Value, ...]
+    people: frozenset[str]
+
+    @classmethod
+    def of(cls, telling: Telling) -> Words:
+        """Those of a sentence."""
+        words, itself = telling.said.words, stems(telling.said.words)
+        near = itself | stems(telling.said.before)
+        return cls(itself, near, near | telling.asked, values_in(words), _people(words))
+
+    def names_another_than(self, fact: Held) -> bool:
+        """Whether people are named in both, and nobody in both."""
+        return bool(self.people and fact.people) and not self.people & fact.people
+
+
+def compared(
+    telling: Telling,
+    held: Sequence[tuple[Relation, Held]],
+    turn: int,
+    known: Mapping[str, int],
+) -> Iterator[tuple[Relation, tuple[float, ...]]]:
+    """The relations that a sentence may give another value for, each with the figures of the pair."""
+    words = Words.of(telling)
+    if not words.values and not words.people:
+        return
+    itself, asked = words.itself, words.itself | telling.asked
+    heads = {stem[:HEAD] for stem in itself}
+    said = (bool(REVISED.search(telling.said.words)), telling.revises, telling.is_user)
+    for relation, fact in held:
+        if not _may_overtake(words, fact):
+            continue
+        whole, own = fact.whole, fact.own
+        alike = sum(stem in itself or stem[:HEAD] in heads for stem in own)
+        yield relation, (
+            len(own & itself) / len(own), len(own & words.near) / len(own),
+            len(own & words.around) / len(own), alike / len(own),
+            len(whole & itself) / len(whole), len(whole & asked) / len(whole),
+            len(whole & itself) / (len(itself) or 1), len(own & itself),
+            max((1 / known[stem] for stem in whole & words.around), default=0.0),
+            max((1 / known[stem] for stem in whole & itself), default=0.0),
+            *said, turn - relation.touched, relation.status == "observed", len(itself), len(whole),
+            *_other_value(fact.values, words.values), words.names_another_than(fact),
+        )  # fmt: skip
+
+
+def _may_overtake(words: Words, fact: Held) -> bool:
+    """Whether a sentence gives a value of the fact's kind, or another person, and not the fact's own.
+
+    And whether it speaks of the same at all: it shares a word with the fact, or has a figure near its own.
+    """
+    new, old = words.values, fact.values
+    if not (words.names_another_than(fact) or any(n.kind == o.kind for n in new for o in old)):
+        return False
+    if any(n.text == o.text for n in new for o in old):
+        return False
+    return not fact.whole.isdisjoint(words.around) or _is_near(old, new)
 
 
 _KINDS = tuple(kind for kind, _ in VALUES)
@@ -145,13 +185,6 @@ def _apart(one: str, other: str) -> float:
 def _figure(text: str) -> float:
     found = re.search(r"\d+(?:,\d{3})*(?:\.\d+)?", text)
     return float(found.group().replace(",", "")) if found else 0.0
-
-
-def _differs(old: Sequence[Value], new: Sequence[Value], other_person: bool) -> bool:
-    """Whether the sentence gives a value of the fact's kind, or a person, and not the fact's own."""
-    if {value.text for value in old} & {value.text for value in new}:
-        return False
-    return other_person or any(n.kind == o.kind for n in new for o in old)
 
 
 NEAR = 1.1

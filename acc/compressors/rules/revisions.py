@@ -59,8 +59,8 @@ def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
     """Every sentence of a turn beside every fact that it may overtake."""
     if not held:
         return []
-    facts, turn = [Held.of(relation) for relation in held], reading.state.turn + 1
-    known = Counter(chain.from_iterable(fact.whole for fact in facts))
+    facts, turn = [(relation, Held.of(relation)) for relation in held], reading.state.turn + 1
+    known = Counter(chain.from_iterable(fact.whole for _, fact in facts))
     return [
         Pair(telling, relation, figures)
         for telling in tellings(reading)
