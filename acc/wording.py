@@ -144,9 +144,10 @@ def polarity(text: str) -> Counter[str | None]:
     return Counter(match.lastgroup for match in _POLAR.finditer(text))
 
 
+@lru_cache(maxsize=1024)
 def is_negative(text: str) -> bool:
     """Whether ``text`` forbids, excludes or restricts."""
-    return bool(polarity(text))
+    return _POLAR.search(text) is not None
 
 
 def same_polarity(text: str, source: str) -> bool:

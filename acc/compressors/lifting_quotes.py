@@ -107,7 +107,7 @@ def _rival(words: str, item: Item, others: Sequence[Item]) -> str:
     from acc.compressors.rules.bearing import Shares, content
 
     said = content(words)
-    held = [content(_says(each)) for each in (item, *others)]
+    held = tuple(content(_says(each)) for each in (item, *others))
     mine, *theirs = Shares.of(said, held).each
     named = (
         (share, other.id)
@@ -194,11 +194,11 @@ def _speaks_of(words: str, text: str) -> bool:
 def _touches(words: str, text: str) -> bool:
     """Whether ``words`` have a content word or a mark of ``text``, or a figure near one of it."""
     from acc.compressors.rules.bearing import content
-    from acc.compressors.rules.figures import figures, is_near, quantities
+    from acc.compressors.rules.figures import figures, sets_another
 
     if content(words) & content(text) or marks(words) & marks(text):
         return True
-    return any(is_near(one, other, 10) for one in figures(words) for other in quantities(text))
+    return sets_another(figures(words), text, times=10)
 
 
 def _moving(words: str, item: Item) -> float:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from acc.compressors.rules.acts import ACTS, Act, acts
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
 from acc.compressors.rules.fields import text_of
-from acc.compressors.rules.figures import figures, is_near, quantities
+from acc.compressors.rules.figures import figures, sets_another
 from acc.compressors.rules.lifting import (
     CHANGED,
     ENDED,
@@ -63,9 +63,10 @@ class Shares(NamedTuple):
     second: float
 
     @classmethod
-    def of(cls, said: frozenset[str], held: Sequence[frozenset[str]]) -> Shares:
+    @lru_cache(maxsize=64)
+    def of(cls, said: frozenset[str], held: tuple[frozenset[str], ...]) -> Shares:
         """The shares of the rules ``held`` that ``said`` repeats."""
-        common = Counter(chain.from_iterable(held))
+        common = _common(held)
         each = [_share(said, own, common) for own in held]
         ranked = sorted(each, reverse=True)
         return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
@@ -80,7 +81,7 @@ def figures_of(
     moves, change = general["act lift"] + general["act change"], general["act change"]
     shared = list(_shared(heard, rules))
     like = list(_alike(words, rules))
-    near = [_near_figures(words, text_of(rule)) for rule in rules]
+    near = [sets_another(figures(words), text_of(rule), times=10) for rule in rules]
     lifted, changed = lifted_by(words, words, rules), changed_by(words, words, rules)
     for rule, own, alike, is_close in zip(rules, shared, like, near, strict=True):
         text = text_of(rule)
@@ -124,16 +125,16 @@ def _of_clause(spoken: Spoken, odds: Mapping[Act, float]) -> dict[str, float]:
 
 def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
     """For each rule: how much of it the clause, the message and the reply repeat."""
-    held = [content(text_of(rule)) for rule in rules]
-    common = Counter(chain.from_iterable(held))
-    said, message, reply = (content(t) for t in (heard.spoken.words, heard.message, heard.reply))
-    shares, whole = Shares.of(said, held), Shares.of(message, held)
+    held = tuple(content(text_of(rule)) for rule in rules)
+    common, said = _common(held), content(heard.spoken.words)
+    shares = Shares.of(said, held)
+    whole, answered = Shares.of(content(heard.message), held), Shares.of(content(heard.reply), held)
     for at, (rule, own) in enumerate(zip(rules, held, strict=True)):
         best = shares.each[at] == shares.best
         yield {
             "share": shares.each[at],
             "share of message": whole.each[at],
-            "share with reply": _share(reply, own, common),
+            "share with reply": answered.each[at],
             "of what is said": _share(said & own, said, common) if said else 0.0,
             "shared": min(3, len(said & own)) / 3,
             "all said": bool(said) and said <= own,
@@ -166,8 +167,10 @@ def _tied(heard: Heard, text: str) -> int:
     return len(content(tie[1]) & said) if tie else 0
 
 
-def _near_figures(words: str, text: str) -> bool:
-    return any(is_near(one, other, 10) for one in figures(words) for other in quantities(text))
+@lru_cache(maxsize=16)
+def _common(held: tuple[frozenset[str], ...]) -> Mapping[str, int]:
+    """How many of the rules have each stem."""
+    return Counter(chain.from_iterable(held))
 
 
 def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int]) -> float:

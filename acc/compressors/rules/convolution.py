@@ -37,8 +37,9 @@ class Layer(NamedTuple):
 
     def __call__(self, x: Floats) -> Floats:
         """Its outputs, those below zero cut off."""
-        outputs: Floats = np.maximum(x @ self.weights + self.bias, 0)
-        return outputs
+        outputs: Floats = x @ self.weights
+        outputs += self.bias
+        return np.maximum(outputs, 0, out=outputs)
 
 
 class Convolution(NamedTuple):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from acc.compressors.rules.words import NUMBER_WORD, one_of
@@ -58,9 +60,13 @@ class Figure(NamedTuple):
     text: str
 
 
-def figures(words: str) -> list[Figure]:
+@lru_cache(maxsize=512)
+def figures(words: str) -> tuple[Figure, ...]:
     """The numbers in ``words``, in figures or words; clock times and "one" are left out."""
-    found = []
+    return tuple(_figures(words))
+
+
+def _figures(words: str) -> Iterator[Figure]:
     for match in _FIGURE.finditer(words):
         clock = words[match.end() : match.end() + 1] == ":" or words[: match.start()].endswith(":")
         value = _value(match)
@@ -71,8 +77,7 @@ def figures(words: str) -> list[Figure]:
         unit = "money" if match["money"] or unit in _MONEY else unit
         compared = _COMPARED.search(words[max(0, match.start() - 40) : match.start()])
         measures = bool(unit or match["k"] or compared)
-        found.append(Figure(value, unit, measures, match.group()))
-    return found
+        yield Figure(value, unit, measures, match.group())
 
 
 def quantities(words: str) -> list[Figure]:
@@ -88,6 +93,11 @@ def is_near(new: Figure, old: Figure, times: float) -> bool:
     if new.value == old.value or new.unit not in ("", old.unit):
         return False
     return 1 / times <= new.value / old.value <= times
+
+
+def sets_another(new: Sequence[Figure], text: str, times: float) -> bool:
+    """Whether one of the ``new`` figures could stand in the place of a quantity of ``text``."""
+    return any(is_near(one, other, times) for one in new for other in quantities(text))
 
 
 def _value(match: re.Match[str]) -> float:

@@ -16,7 +16,7 @@ from acc.compressors.rules.goal_cues import (
     PROMISED,
     SMALL,
 )
-from acc.compressors.rules.lookalikes import FANCY, JOKE, PAST, is_hearsay, is_question, is_told
+from acc.compressors.rules.lookalikes import PAST, is_hearsay, is_imagined, is_question, is_told
 from acc.compressors.rules.reading import Said
 from acc.compressors.rules.words import one_of
 from acc.items import Item
@@ -121,7 +121,7 @@ def _is_cued(said: Said) -> bool:
         return False
     if not GOALS.search(words) or len(words.split()) < 4 or SMALL.search(words):
         return False
-    told = PAST.search(words) or FANCY.search(words) or JOKE.search(words)
+    told = PAST.search(words) is not None or is_imagined(words)
     return not told and not is_hearsay(words)
 
 
@@ -138,7 +138,7 @@ ACHIEVED = 0.5
 
 def is_done(said: Said, by_user: bool) -> bool:
     """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
-    if FANCY.search(said.words) or JOKE.search(said.words):
+    if is_imagined(said.words):
         return False
     if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
         return True
@@ -155,7 +155,7 @@ REACHED = 0.04
 
 def reached(said: Said, goals: Sequence[Item]) -> Item | None:
     """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
-    if any(bars.search(said.words) for bars in (_UNDONE, FANCY, JOKE)) or is_hearsay(said.words):
+    if _UNDONE.search(said.words) or is_imagined(said.words) or is_hearsay(said.words):
         return None
     odds = max(acts(said.spoken)["done"], 1e-6)
     return _clearest(stems(said.words), goals, lambda about: max(2, REACHED * about / odds))

@@ -33,7 +33,7 @@ _THEIRS = re.compile(
 def is_foreign(words: str) -> bool:
     """Whether ``words`` are in another script, or have more of other languages' function words."""
     head = words[:HEAD]
-    letters = _LETTER.findall(head)
+    letters = [] if head.isascii() else _LETTER.findall(head)
     if 2 * sum(letter.isascii() for letter in letters) < len(letters):
         return True
     theirs = len(_THEIRS.findall(head))

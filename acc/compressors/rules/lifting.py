@@ -11,7 +11,7 @@ from math import fsum
 
 from acc.compressors.rules.contrary import is_denied, is_doubted, is_limited
 from acc.compressors.rules.fields import text_of
-from acc.compressors.rules.figures import DAYS, Figure, figures, is_near, quantities
+from acc.compressors.rules.figures import DAYS, Figure, figures, sets_another
 from acc.compressors.rules.objects import concerns, object_stems
 from acc.compressors.rules.words import any_of, one_of
 from acc.items import Item
@@ -159,11 +159,7 @@ _INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)
 
 def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:
     """The items with a figure that one of the ``new`` ones could replace."""
-    return [
-        item
-        for item in items
-        if any(is_near(one, other, times) for one in new for other in quantities(text_of(item)))
-    ]
+    return [item for item in items if sets_another(new, text_of(item), times)]
 
 
 def clearest(
@@ -183,7 +179,7 @@ def clearest(
         names, shared = name_stems(text_of(item)), said & own
         score = fsum((2 if stem in names else 1) / common[stem] for stem in shared)
         enough = score >= least and len(shared) >= min(least, 2)
-        if said and said <= _content(_opening(text_of(item))):
+        if said and shared == said and said <= _content(_opening(text_of(item))):
             enough = True
         if shared and (enough or len(shared) / len(own) >= share):
             ranked.append((score, item))

@@ -197,7 +197,13 @@ def is_told(words: str) -> bool:
 @lru_cache(maxsize=512)
 def is_fancy(words: str) -> bool:
     """Whether a sentence is hypothetical, a joke, or takes itself back."""
-    return bool(FANCY.search(words) or JOKE.search(words) or DISCLAIMER.search(words))
+    return is_imagined(words) or DISCLAIMER.search(words) is not None
+
+
+@lru_cache(maxsize=512)
+def is_imagined(words: str) -> bool:
+    """Whether a sentence is hypothetical or a joke."""
+    return FANCY.search(words) is not None or JOKE.search(words) is not None
 
 
 @lru_cache(maxsize=512)
