@@ -117,11 +117,12 @@ def report(
         typer.Argument(metavar="RESULTS", help="What probe --json and judge --json wrote."),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The page.")],
+    json: JsonOption = False,
 ) -> Work:
     """Write results as one self-contained HTML page."""
     from acc.cli.eval_report import report as work
 
-    return lambda: work(results, out)
+    return lambda: work(results, out, as_json=json)
 
 
 @evaluation.command()
@@ -169,8 +170,9 @@ def compose(
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The scenario file.")],
     turns: Annotated[int, typer.Option("--turns", metavar="N", min=1)] = 1_000,
     seed: Annotated[int, typer.Option("--seed", metavar="N")] = 1,
+    json: JsonOption = False,
 ) -> Work:
     """Chain scenarios into a long one, with other scenarios' turns in between."""
     from acc.cli.eval_compose import compose as work
 
-    return lambda: work(scenarios, distractor, out, turns=turns, seed=seed)
+    return lambda: work(scenarios, distractor, out, turns=turns, seed=seed, as_json=json)

@@ -143,9 +143,12 @@ def _check_stored(file: Path, schema: Schema | None, as_json: bool) -> None:
     print(f"{file} loads as {state.schema_name}: turn {state.turn:,}, {items} items")
 
 
-def new_schema(name: str, folder: Path) -> None:
+def new_schema(name: str, folder: Path, *, as_json: bool = False) -> None:
     """Write a commented starting point and its test."""
     schema, test = start(name, folder)
+    if as_json:
+        told_json({"schema": str(schema), "test": str(test)})
+        return
     print(f"{schema}: the schema; change it to what your domain carries")
     print(f"{test}: its test; run it with: python -m pytest {test}")
     print(f"then: acc schema check {schema}; acc replay FILE --schema {schema}")

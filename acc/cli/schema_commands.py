@@ -100,11 +100,12 @@ def new(
     folder: Annotated[
         Path, typer.Option("--folder", metavar="DIR", help="Where to write it.")
     ] = Path(),
+    json: JsonOption = False,
 ) -> Work:
     """Write a commented starting point that passes its own test."""
     from acc.cli.schema import new_schema as work
 
-    return lambda: work(name, folder)
+    return lambda: work(name, folder, as_json=json)
 
 
 @schema_app.command()

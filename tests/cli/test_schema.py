@@ -69,6 +69,17 @@ def test_export_writes_json_schema_wire_schema_and_page(told: Any, tmp_path: Pat
     assert "2 schemas for one JSON Schema" in error
 
 
+def test_json_tells_the_files_of_a_new_schema(told: Any, tmp_path: Path) -> None:
+    code, out, _ = told("schema", "new", "cli_depot", "--folder", tmp_path, "--json")
+    written = json.loads(out)
+    assert code == 0
+    assert written == {
+        "schema": str(tmp_path / "cli_depot.py"),
+        "test": str(tmp_path / "test_cli_depot.py"),
+    }
+    assert all(Path(file).exists() for file in written.values())
+
+
 @pytest.mark.slow
 def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Path) -> None:
     code, out, _ = told("schema", "new", "cli_clinic", "--folder", tmp_path)

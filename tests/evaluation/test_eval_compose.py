@@ -131,6 +131,9 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert run([*command, "--out", str(out)]) == 0
     assert "toy-12: 12 turns, 3 probes" in capsys.readouterr().out
     assert len(read_scenario(str(out)).turns) == 12
+    assert run([*command, "--out", str(out), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {"id": "toy-12", "turns": 12, "probes": 3, "file": str(out)}
     assert run([*command, "--out", first]) == 1
     assert "would overwrite" in capsys.readouterr().err
 

@@ -46,6 +46,21 @@ def test_both_on_one_page(probed: Path, judged: Path, tmp_path: Path) -> None:
     assert "<script" not in text
 
 
+def test_json_tells_which_page_shows_what(
+    probed: Path, judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    capsys.readouterr()
+    assert run(["eval", "report", str(probed), str(judged), "--out", str(page), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["page"] == str(page)
+    assert page.exists()
+    assert told["results"] == [
+        {"file": str(judged), "kind": "judge"},
+        {"file": str(probed), "kind": "probe"},
+    ]
+
+
 def test_a_value_stands_on_the_page_as_in_the_results(probed: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert run(["eval", "report", str(probed), "--out", str(page)]) == 0
