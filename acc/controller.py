@@ -17,13 +17,14 @@ from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Fallback, check_compressor, check_fallback, compressed
+from acc.incoming import taken_in
 from acc.laws.reasons import Reason
 from acc.memory import Memory
 from acc.policy import Policy
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn, check_turn
+from acc.turn import Channel, Evidence, Observation, Turn
 
 Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
 """A state, its canonical JSON, or None for a thread's first turn."""
@@ -181,7 +182,7 @@ def update_state(
     compressor = chosen(compressor, model)
     check_compressor(compressor)
     check_fallback(fallback)
-    check_turn(turn, "update_state")
+    turn = taken_in(turn, "update_state")
     given = type(state) if isinstance(state, CompressedCognitiveState) else None
     policy = policy or Policy(schema=given or CompressedCognitiveState)
     prior = policy.schema.load(state)

@@ -20,6 +20,7 @@ from acc.fallback import check_compressor, check_fallback
 from acc.folders import expanded
 from acc.gate import as_gate
 from acc.history import Wanted, Window, read_window
+from acc.incoming import as_observations, taken_in
 from acc.loading import set_aside_today
 from acc.log import ThreadLog
 from acc.run import Run
@@ -28,7 +29,7 @@ from acc.settings import settings_with
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
-from acc.turn import Observation, Turn, as_observations, check_turn
+from acc.turn import Observation, Turn
 
 
 class Memory:
@@ -195,7 +196,7 @@ class Memory:
             StateError: ``state`` is edited, of another schema, or of another thread.
         """
         who = whose(thread)
-        check_turn(turn, f"thread {who.thread!r}")
+        turn = taken_in(turn, f"thread {who.thread!r}")
         with self._threads.stepping(who):
             yield Run(self, who, self.load(state), turn)
 

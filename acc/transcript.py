@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acc.errors import ConfigurationError, InputError
-from acc.turn import Channel, Observation, Turn, user_observations
+from acc.incoming import user_observations
+from acc.turn import Channel, Observation, Turn
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 

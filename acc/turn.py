@@ -9,14 +9,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, field_validator
-
-from acc.errors import InputError
-from acc.paste import split_pasted
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -154,6 +151,8 @@ class Turn(BaseModel):
     @classmethod
     def said(cls, text: str) -> Self:
         """A turn in which the user says ``text``; pasted passages become documents."""
+        from acc.incoming import user_observations
+
         return cls(observations=user_observations(text))
 
     def numbered(self, number: int) -> Self:
@@ -195,57 +194,6 @@ class Turn(BaseModel):
                 if observation.channel is Channel.AGENT and not observation.is_call:
                     last = observation
         return None
-
-
-PASTED = "pasted"
-"""Name of a document that the user pasted into a message."""
-
-
-def user_observations(text: str) -> tuple[Observation, ...]:
-    """A user's message as observations: pasted passages as documents, then their own words.
-
-    A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
-
-    Raises:
-        InputError: The message is no text.
-    """
-    if not isinstance(text, str):
-        raise InputError(
-            f"the user's message is {type(text).__name__}", where="turn", mend="give its text"
-        )
-    own, pasted = split_pasted(text)
-    documents = (Observation(channel=Channel.DOCUMENT, text=p, name=PASTED) for p in pasted)
-    return (*documents, Observation(channel=Channel.USER, text=own))
-
-
-def check_turn(turn: Any, where: str) -> None:
-    """Hold ``turn`` to being one.
-
-    Raises:
-        InputError: It is something else.
-    """
-    if not isinstance(turn, Turn):
-        raise InputError(
-            f"the turn is {type(turn).__name__}",
-            where=where,
-            mend="make one: Turn.said(text) or Turn.from_messages(messages)",
-        )
-
-
-def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
-    """What was ``given`` as observations.
-
-    Raises:
-        InputError: It is something else.
-    """
-    seen = tuple(given) if isinstance(given, Iterable) else (given,)
-    if odd := [o for o in seen if not isinstance(o, Observation)]:
-        raise InputError(
-            f"observations expected, and there is {type(odd[0]).__name__}",
-            where="the decision to record",
-            mend="pass observations, such as Turn.from_messages(messages).observations",
-        )
-    return seen
 
 
 class Evidence(Observation):

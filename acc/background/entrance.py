@@ -13,7 +13,8 @@ from acc.background.taking_up import carried, finished_after
 from acc.background.unread import shown
 from acc.background.waiting import waiting_place
 from acc.controller import Stored
-from acc.errors import ConfigurationError, InputError, PinnedOverflow, StoreError
+from acc.errors import ConfigurationError, PinnedOverflow, StoreError
+from acc.incoming import as_observations, taken_in
 from acc.memory import Memory, whose
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -62,12 +63,7 @@ class Entrance:
         """Find what became of the turns that ``state`` carries."""
         self.check_open()
         who = whose(thread)
-        if not isinstance(turn, Turn):
-            raise InputError(
-                f"the turn is {type(turn).__name__}",
-                where=f"thread {who.thread!r}",
-                mend="make one: Turn.said(text) or Turn.from_messages(messages)",
-            )
+        turn = taken_in(turn, f"thread {who.thread!r}")
         prior = self._memory.load(state)
         job = self.backlog.of(who.key, prior)
         if job is None:
@@ -122,9 +118,9 @@ class Entrance:
         """
         self.check_open()
         before = self.backlog.of(entry.thread.key, entry.state)
-        turn = Turn.model_validate(
-            {**dict(entry.turn), "observations": (*entry.turn.observations, *decision)}
-        )
+        begun = taken_in(entry.turn, f"thread {entry.thread.thread!r}")
+        whole = (*begun.observations, *as_observations(decision))
+        turn = begun.model_copy(update={"observations": whole})
         parent = entry.state
         if before is not None and before.step is not None:
             parent, before = before.step.state, None

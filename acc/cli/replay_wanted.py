@@ -9,9 +9,10 @@ from pathlib import Path
 from acc.cli.turn_report import COLUMNS, PAID_COLUMNS
 from acc.compress import Compressor, Mode
 from acc.errors import ConfigurationError, InputError
+from acc.incoming import PASTED
 from acc.price import Price
 from acc.state import CompressedCognitiveState
-from acc.turn import PASTED, Channel, Turn
+from acc.turn import Channel, Turn
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from acc.commit import commit
 from acc.compress import Proposal, ProposedItem
 from acc.compressors.rules import RuleCompressor
+from acc.incoming import user_observations
 from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence, Observation, Turn, user_observations
+from acc.turn import Channel, Evidence, Observation, Turn
 
 compress = RuleCompressor()
 State = CompressedCognitiveState

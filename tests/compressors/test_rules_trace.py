@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from speaking import after, compress, proposed, turn
 
-from acc.turn import Channel, Evidence, Observation, Turn, user_observations
+from acc.incoming import user_observations
+from acc.turn import Channel, Evidence, Observation, Turn
 
 
 def test_the_turn_is_traced_in_a_line_for_each() -> None:

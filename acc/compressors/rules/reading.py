@@ -8,10 +8,11 @@ from typing import NamedTuple
 from acc.compressors.rules.language import HEAD, is_foreign
 from acc.compressors.rules.sentences import plain, sentences
 from acc.compressors.rules.spoken import Spoken
+from acc.incoming import PASTED
 from acc.items import Item, Relation
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
-from acc.turn import PASTED, Channel, Evidence, Observation, Trust, Turn
+from acc.turn import Channel, Evidence, Observation, Trust, Turn
 
 MOST_SENTENCES = 200
 """Sentences read of one observation, half from each end: nobody says more at once."""
