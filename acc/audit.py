@@ -92,6 +92,13 @@ class AuditLog:
             line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
         return _parsed(line, self.path, 0) if line is not None else None
 
+    def last_on(self, branch: str) -> dict[str, Any] | None:
+        """The newest whole record of a commit on ``branch``, or None."""
+        with _readable(self.path):
+            lines = (line for line in _tail_first(self.path) if _is_whole(line))
+            entries = (_parsed(line, self.path, 0) for line in lines)
+            return next((e for e in entries if e["state"]["branch"] == branch), None)
+
     def torn_bytes(self) -> int:
         """Bytes of a last record that a killed writer, or somebody, cut; the next append drops them."""
         with _readable(self.path):

@@ -2,7 +2,8 @@
 
 Within one turn a branch holds one future: the first to step from a state claims the turn for
 its observations. Whoever comes from the same state with others gets a branch of their own (a
-fork), and sees of the old one only what happened up to that state. In a store that several
+fork), and sees of the old one only what happened up to that state; and what was said in a turn
+that was claimed and given up, which no commit has taken in. In a store that several
 processes share, a claim that nobody has committed yet is a writer under way, and a conflict.
 """
 
@@ -10,22 +11,39 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
+from typing import NamedTuple
 
 from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
-from acc.completing import completed, whole
+from acc.completing import completed, joined, observed, whole
 from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
 from acc.evidence.directory import enrol
 from acc.evidence.tombstones import refuse_erased
 from acc.laws.reasons import SetAside
+from acc.refs import identities, refs, refs_of
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.turn import Channel, Observation, Turn
+
+
+class Begun(NamedTuple):
+    """A turn that is stored and claimed.
+
+    Attributes:
+        branch: Where it stands.
+        turn: It, numbered, with the refs under which it is stored.
+        repeats: Whether another step committed this very turn before.
+        taken_up: Refs of what was said in a turn that was begun from the same state and given up.
+    """
+
+    branch: Branch
+    turn: Turn
+    repeats: bool
+    taken_up: tuple[str, ...] = ()
 
 
 class ThreadLog:
@@ -53,14 +71,23 @@ class ThreadLog:
             )
         return branch
 
-    def begin(self, state: CompressedCognitiveState, turn: Turn) -> tuple[Branch, Turn, bool]:
+    def begin(
+        self,
+        state: CompressedCognitiveState,
+        turn: Turn,
+        *,
+        is_given_up: Callable[[Branch, int], bool] | None = None,
+    ) -> Begun:
         """Claim the turn that follows ``state`` and write it: evidence first.
 
-        What was recorded of the turn already is part of it.
+        What was recorded of the turn already is part of it. So is what was said in a turn that was
+        claimed with other words and given up, as by a kill: it was heard, and no commit has it.
 
-        Returns:
-            The branch; the turn numbered, with the refs under which it is stored; and whether
-            another step committed this very turn before: then this one only repeats it.
+        Args:
+            state: CCS_t-1.
+            turn: What follows it.
+            is_given_up: Tells of a branch and a turn that is claimed there whether nobody committed
+                it, or will. Without it every claim is another future.
 
         Raises:
             ConflictError: Another process is stepping from the same state.
@@ -70,9 +97,11 @@ class ThreadLog:
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
         refuse_erased(self.branch(state.branch), state)
+        before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
             stored = whole(branch.own(number, "observation"))
             full = completed(turn, branch, stored)
+            full = full.model_copy(update={"observations": joined(before, full.observations)})
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             claim = self.claims.of(branch, number)
@@ -80,9 +109,13 @@ class ThreadLog:
                 claim = self.claims.make(branch, number, mine)
             if claim is not None and claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
-                return branch, self._write(branch, full, keys, number, [claim]), repeats
+                written = self._write(branch, full, keys, number, [claim])
+                return Begun(branch, written, repeats, refs_of(before, written))
             if claim is not None:
-                self.claims.refuse_race(branch, claim)
+                self.claims.refuse_race(branch, claim, own=is_given_up is not None)
+                if is_given_up is not None and is_given_up(branch, number):
+                    is_refused = self.claims.is_refused(branch, number)
+                    before = () if is_refused else joined(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -155,11 +188,11 @@ class ThreadLog:
         marks: Sequence[Artifact] = (),
     ) -> Turn:
         stored = [*branch.own(number, "observation"), *branch.own(number, "tombstone")]
-        refs = _refs(turn.observations, keys, {a.identity: a.ref for a in stored}, number)
+        cites = refs(turn.observations, keys, {a.identity: a.ref for a in stored}, number)
         known = {(a.identity, a.part) for a in stored}
         made = [
             artifact
-            for observation, key, ref in zip(turn.observations, keys, refs, strict=True)
+            for observation, key, ref in zip(turn.observations, keys, cites, strict=True)
             for artifact in self._artifacts(branch, observation, key, ref, number)
         ]
         heard = [*since_the_user(branch, number, made), *stored, *made]
@@ -171,7 +204,7 @@ class ThreadLog:
         branch.append(new, *fresh)
         named = tuple(
             o.model_copy(update={"ref": ref})
-            for o, ref in zip(turn.observations, refs, strict=True)
+            for o, ref in zip(turn.observations, cites, strict=True)
         )
         return turn.numbered(number).model_copy(update={"observations": named})
 
@@ -206,29 +239,3 @@ def is_reply(artifact: Artifact) -> bool:
     """Whether it is the beginning of what the agent said to the user."""
     spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
     return spoken and not artifact.call_id and artifact.part == 0
-
-
-def identities(observations: Sequence[Observation]) -> list[str]:
-    """A key for each observation: equal ones within a turn are told apart by their order."""
-    seen: Counter[str] = Counter()
-    keys = []
-    for observation in observations:
-        identity = observation.identity[:32]
-        keys.append(f"{identity}.{seen[identity]}")
-        seen[identity] += 1
-    return keys
-
-
-def _refs(
-    observations: Sequence[Observation], keys: Sequence[str], known: dict[str, str], number: int
-) -> list[str]:
-    used = Counter(ref[0] for ref in known.values())
-    refs = []
-    for observation, key in zip(observations, keys, strict=True):
-        letter = observation.channel.value[0]
-        if key in known:
-            refs.append(known[key])
-            continue
-        refs.append(f"{letter}{number}" + (f".{used[letter]}" if used[letter] else ""))
-        used[letter] += 1
-    return refs

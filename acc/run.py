@@ -11,6 +11,7 @@ from acc.audit_record import record
 from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compressors.outcomes import Account, Outcome
+from acc.errors import PinnedOverflow
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Compressed, acompressed, compressed
 from acc.gate import Context, Verdict, qualify
@@ -32,6 +33,8 @@ class Step(BaseModel):
         verdicts: One for each candidate.
         evidence: What was admitted.
         turn: The turn as it was numbered and read.
+        taken_up: Refs of what was said in a turn that was begun from the same state before and
+            never committed, as by a kill, a cancelled call or an error: it is part of this one.
         failure: Why the compressor failed, where it did.
         outcome: How the compression ended (`acc.compressors.outcomes.Outcome`).
         usage: Tokens by kind that were paid, for failed calls too.
@@ -46,6 +49,7 @@ class Step(BaseModel):
     verdicts: tuple[Verdict, ...] = ()
     evidence: tuple[SerializeAsAny[Evidence], ...] = ()
     turn: Turn
+    taken_up: tuple[str, ...] = ()
     failure: str = ""
     outcome: str = Outcome.OK.value
     usage: dict[str, int] = {}
@@ -62,7 +66,8 @@ class Step(BaseModel):
         """What changed, what was refused, and why: items first, then candidates."""
         refused = [v for v in self.verdicts if not v.admitted]
         recalled = [f"recalled {e.ref}" for e in self.evidence]
-        lines = [self.commit.explain(), *recalled]
+        again = [f"taken up {ref}: begun before, and never committed" for ref in self.taken_up]
+        lines = [*again, self.commit.explain(), *recalled]
         lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
         if self.failure:
             lines.insert(0, f"compression failed ({self.outcome}): {self.failure}")
@@ -82,18 +87,21 @@ class Run:
         self._turn = turn
         self._branch: Branch
         self._repeats = False
+        self._taken_up: tuple[str, ...] = ()
         self._candidates: list[Candidate] = []
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
         self._compressed = Compressed(None)
         self._ms: dict[str, float] = {}
         self._done: Commit
+        self._overflow: PinnedOverflow | None = None
 
     def store(self) -> None:
         """Evidence first: a crash from here on loses nothing."""
         with self._timed("store"), self._memory.lock:
             log = self._memory.log_of(self._thread)
-            self._branch, numbered, self._repeats = log.begin(self._state, self._turn)
+            begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
+            self._branch, numbered, self._repeats, self._taken_up = begun
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = self._with_reply(numbered).model_copy(update={"pending": self._state.unread()})
@@ -131,21 +139,27 @@ class Run:
             self._compressed = await acompressed(self._asked())
 
     def commit(self) -> None:
-        """The next state: checked, bounded, chained."""
+        """The next state: checked, bounded, chained. That there can be none `keep` raises."""
         with self._timed("commit"):
-            self._done = commit(
-                self._state,
-                self._compressed.proposal,
-                self._turn,
-                self._evidence,
-                self._settings.policy,
-                bound_to=self._thread.mark,
-            )
+            try:
+                self._done = commit(
+                    self._state, self._compressed.proposal, self._turn, self._evidence,
+                    self._settings.policy, bound_to=self._thread.mark,
+                )  # fmt: skip
+            except PinnedOverflow as overflow:
+                self._overflow = overflow
 
     def keep(self) -> None:
-        """What left the state goes to the store, and the audit record is written."""
+        """What left the state goes to the store, and the audit record is written.
+
+        Raises:
+            PinnedOverflow: Rules and goals alone exceed the bounds; nothing was committed.
+        """
         with self._timed("keep"), self._memory.lock:
             log, audit = self._memory.log_of(self._thread), self._memory.audit_of(self._thread)
+            if self._overflow is not None:
+                log.claims.refuse(self._branch, self._turn.number)
+                raise self._overflow
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
             if audit is not None:
@@ -160,7 +174,7 @@ class Run:
         asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
-            turn=self._turn, failure=asked.failure, outcome=asked.outcome, usage=asked.usage,
+            turn=self._turn, taken_up=self._taken_up, failure=asked.failure, outcome=asked.outcome, usage=asked.usage,
             money=asked.money, account=asked.account, ms=dict(self._ms),
         )  # fmt: skip
 
@@ -173,6 +187,14 @@ class Run:
             self._settings.policy,
             self._settings.fallback,
         )
+
+    def _is_given_up(self, branch: Branch, turn: int) -> bool:
+        """Whether nothing was committed for a turn that is claimed: no step of the thread is under way."""
+        audit = self._memory.audit_of(self._thread)
+        if audit is None or self._memory.artifacts.shared:
+            return self._memory.log_of(self._thread).claims.is_open(branch, turn)
+        last = audit.last_on(branch.name)
+        return last is None or last["state"]["turn"] < turn
 
     def _with_reply(self, turn: Turn) -> Turn:
         """The reply before, under the ref by which it is stored; found in the log if not given."""

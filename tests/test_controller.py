@@ -510,7 +510,7 @@ class TestCancelling:
         assert done.state.turn == 1
         assert not done.failure
 
-    def test_one_cancelled_while_it_writes_leaves_another_future_alone(self) -> None:
+    def test_what_was_said_in_a_step_that_was_cancelled_while_it_wrote_is_heard(self) -> None:
         """What runs in a worker thread cannot be called back: it ends beside the next step."""
 
         class Slow(MemoryArtifactStore):
@@ -535,7 +535,7 @@ class TestCancelling:
             branch = memory.log_of(Thread(thread="t")).branch(done.state.branch)
             return [a.text for a in branch.artifacts]
 
-        assert asyncio.run(cancel()) == ["the second"]
+        assert asyncio.run(cancel()) == ["the first", "the second"]
 
 
 # --- update_state -------------------------------------------------------------------------

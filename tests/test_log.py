@@ -783,7 +783,7 @@ class TestCrashes:
 
     @pytest.mark.parametrize(("call", "how"), FAULTS)
     def test_another_step_instead_is_stored_whole(self, call: int, how: str) -> None:
-        """The turn that failed is given up, and the user says something else."""
+        """The turn that failed is given up, and the user says something else: what was heard stays."""
         shelf = Shelf()
         state = a_thread(shelf)
         before = seen(shelf, state)
@@ -794,9 +794,10 @@ class TestCrashes:
             memory.step(state, turn_of(*self.SAID), thread="t")
         except StoreError:
             done = memory.step(state, turn_of(result("third"), user("Never mind.")), thread="t")
-            assert seen(shelf, done.state) == [*before, "third", "Never mind."]
+            heard = [o.text for o in self.SAID][: len(done.taken_up)]
+            assert seen(shelf, done.state) == [*before, *heard, "third", "Never mind."]
             after = memory.step(done.state, Turn.said("Good."), thread="t")
-            assert seen(shelf, after.state) == [*before, "third", "Never mind.", "Good."]
+            assert seen(shelf, after.state) == [*before, *heard, "third", "Never mind.", "Good."]
 
     @pytest.mark.parametrize("how", ["before", "after", "half"])
     def test_later_in_the_thread_another_step_instead_is_stored_whole(self, how: str) -> None:
@@ -809,7 +810,9 @@ class TestCrashes:
         with pytest.raises(StoreError):
             memory.step(state, turn_of(result("a"), result("b"), user("And?")), thread="t")
         done = memory.step(state, turn_of(result("c"), user("Never mind.")), thread="t")
-        assert seen(shelf, done.state) == ["Hello.", "c", "Never mind."]
+        heard = {"before": [], "half": ["a"], "after": ["a", "b", "And?"]}[how]
+        assert seen(shelf, done.state) == ["Hello.", *heard, "c", "Never mind."]
+        assert len(done.taken_up) == len(heard)
 
     @pytest.mark.parametrize("how", ["before", "after", "half"])
     def test_a_record_that_failed_is_recorded_again(self, how: str) -> None:

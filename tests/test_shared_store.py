@@ -224,13 +224,13 @@ class TestInterleavings:
         with pytest.raises(KeyboardInterrupt):
             MemoryController(table, dies, clock=clock).step(root.state, saying("a1"), thread="t")
         clock.advance(age)
-        memory = MemoryController(table, quiet, clock=clock)
+        memory = MemoryController(Window(table), quiet, clock=clock)
         if not is_dead:
             with pytest.raises(ConflictError):
                 memory.step(root.state, saying("b1"), thread="t")
             return
         done = memory.step(root.state, saying("b1"), thread="t").state
-        assert seen(table, done) == ["root", "b1"]
+        assert seen(table, done) == ["root", "a1", "b1"]
         again = memory.step(root.state, saying("a1"), thread="t").state
         assert seen(table, again) == ["root", "a1"]
 
@@ -248,7 +248,7 @@ class TestInterleavings:
 
         mine = MemoryController(table, slow, clock=clock).step(root.state, saying("a1"), thread="t")
         assert seen(table, mine.state) == ["root", "a1"]
-        assert seen(table, other[0]) == ["root", "b1"]
+        assert seen(table, other[0]) == ["root", "a1", "b1"]
 
     def test_a_fork_made_twice_at_once_is_one_fork_or_a_conflict(self) -> None:
         table = Table()

@@ -126,7 +126,7 @@ class Entrance:
             parent, before = before.step.state, None
         place = self._place(parent, before, turn, entry.thread)
         with self._memory.lock:
-            branch, numbered, _ = self._memory.log_of(entry.thread).begin(place, turn)
+            branch, numbered, *_ = self._memory.log_of(entry.thread).begin(place, turn)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = Finished(entry.thread, numbered, branch.name, place, before)

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from itertools import count
 
 from acc.branch import Branch
-from acc.log import ThreadLog, identities
+from acc.log import ThreadLog
+from acc.refs import identities
 from acc.state import CompressedCognitiveState
 from acc.store import artifact_id
 from acc.turn import Observation, Turn
