@@ -28,6 +28,8 @@ FORMAT = 1
 LOCK_SECONDS = 30
 """How long a writer waits for another process's record."""
 
+_HALF = ".half"
+
 
 class AuditLog:
     """The records of one thread, in one file."""
@@ -80,11 +82,21 @@ class AuditLog:
         if prior is not None and (not self._head or prior.hash != self._head):
             body["prior_state"] = prior.canonical()
         line, digest = digested(body)
-        with self.path.open("ab") as file:
-            file.write(line.encode("utf-8", "surrogatepass"))
-            file.flush()
-            self._size = file.tell()
+        self._write(line.encode("utf-8", "surrogatepass"))
         self._digest, self._head = digest, str(record["state"]["hash"])
+
+    def _write(self, line: bytes) -> None:
+        if self.path.exists():
+            with self.path.open("ab") as file:
+                file.write(line)
+                file.flush()
+                self._size = file.tell()
+            return
+        # A log begins with a whole record, whenever its writer is killed: an empty one was emptied.
+        half = self.path.with_suffix(_HALF)
+        half.write_bytes(line)
+        half.replace(self.path)
+        self._size = len(line)
 
     def last(self) -> dict[str, Any] | None:
         """The newest whole record, or None."""
@@ -193,6 +205,17 @@ def _is_whole(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def drop_halves(folder: Path) -> None:
+    """Remove first records that killed writers left half written: no log began with them.
+
+    Raises:
+        AuditError: One cannot be removed.
+    """
+    with _readable(folder), AuditLog(folder / "any").lock:
+        for half in folder.glob(f"*{_HALF}"):
+            half.unlink()
 
 
 def changed(where: str) -> AuditError:

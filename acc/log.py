@@ -101,7 +101,8 @@ class ThreadLog:
         for branch in self._candidates(state):
             stored = whole(branch.own(number, "observation"))
             full = completed(turn, branch, stored)
-            full = full.model_copy(update={"observations": joined(before, full.observations)})
+            if before:
+                full = full.model_copy(update={"observations": joined(before, full.observations)})
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             claim = self.claims.of(branch, number)

@@ -438,6 +438,25 @@ print("verified:", verify(AuditLog(path), {Policy().fingerprint: Policy()}, head
 NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from acc import MemoryArtifactStore, MemoryController, Turn
+
+Path.replace = lambda *_: os._exit(9)
+MemoryController(MemoryArtifactStore(), audit=Path(sys.argv[1])).step(None, Turn.said("x"), thread="t")
+"""
+
+
+def test_a_writer_that_is_killed_at_the_first_record_leaves_no_log(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60, check=False)
+    assert done.returncode == 9
+    assert list(tmp_path.glob("*.jsonl")) == []
+    log, _ = run(tmp_path)
+    assert verify(log, POLICIES) == len(SAID)
+    assert [path.suffix for path in tmp_path.iterdir()] == [".jsonl"]
+
+
 class TestFullDisks:
     @pytest.mark.parametrize("room", [0, 1, 500])
     def test_a_record_that_does_not_fit_is_no_commit_and_the_log_goes_on(

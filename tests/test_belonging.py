@@ -10,7 +10,7 @@ import pytest
 
 from acc.audit import AuditLog
 from acc.controller import AsyncMemoryController, MemoryController, update_state
-from acc.errors import AuditError, StateError
+from acc.errors import AuditError, InputError, StateError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -105,3 +105,17 @@ def test_a_record_whose_state_belongs_elsewhere_does_not_verify(tmp_path: Path) 
     moved.append(entry, CompressedCognitiveState.empty())
     with pytest.raises(AuditError, match="belongs to another thread"):
         verify(moved, policies)
+
+
+@pytest.mark.parametrize("thread", ["", None, 7, Thread(thread=""), Thread(thread="", user="ana")])
+def test_a_conversation_has_a_name(thread: Any) -> None:
+    """One without would be the namespace itself, with its documents and its directory."""
+    memory = MemoryController(MemoryArtifactStore())
+    for use in (
+        lambda: memory.step(None, Turn.said("x"), thread=thread),
+        lambda: memory.record((), state=None, thread=thread),
+        lambda: memory.last_state(thread),
+        lambda: memory.history(thread),
+    ):
+        with pytest.raises(InputError, match="name the conversation"):
+            use()

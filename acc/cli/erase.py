@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acc.cli.evidence import Server, kept
 from acc.cli.screen import told_json
-from acc.errors import ConfigurationError, InputError, StoreError
+from acc.errors import InputError, StoreError
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.erasure_receipt import Receipt, refuse_unproved
@@ -17,9 +17,9 @@ from acc.evidence.keeping import erasure
 def erase(
     memory: Path,
     *,
-    user: str,
-    thread: str,
-    artifact: str,
+    user: str | None,
+    thread: str | None,
+    artifact: str | None,
     agent: str,
     tenant: str,
     echoes: bool,
@@ -34,18 +34,13 @@ def erase(
     With checkpointers alone, do in them what earlier erasures left to do.
 
     Raises:
-        ConfigurationError: Nothing is named.
-        InputError: Nothing is left to do in the checkpointers.
+        InputError: Nothing is named, or by an empty name; or nothing is left to do in the checkpointers.
         StoreError: Something of it is still there.
     """
-    if checkpointers and not (user or thread or artifact):
+    if checkpointers and (user, thread, artifact) == (None, None, None):
         _settle(memory, checkpointers, server, as_json=as_json)
         return
-    if not (user or thread or artifact):
-        raise ConfigurationError(
-            "nothing to erase", where="acc erase", mend="name --user, --thread or --artifact"
-        )
-    target = Target(user or "default", thread, artifact, agent, tenant)
+    target = Target(user, thread, artifact, agent, tenant)
     with kept(memory, server) as controller:
         plan = plan_erasure(
             controller.artifacts, controller.settings.audit, target,

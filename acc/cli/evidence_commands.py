@@ -146,11 +146,16 @@ def hold(
 
 def erase(
     memory: MemoryOption = HERE,
-    user: Annotated[str, typer.Option("--user", metavar="NAME", help="All of this user's.")] = "",
-    thread: Annotated[str, typer.Option("--thread", metavar="NAME", help="This thread.")] = "",
+    user: Annotated[
+        str | None, typer.Option("--user", metavar="NAME", help="All of this user's.")
+    ] = None,
+    thread: Annotated[
+        str | None, typer.Option("--thread", metavar="NAME", help="This thread.")
+    ] = None,
     artifact: Annotated[
-        str, typer.Option("--artifact", metavar="REF", help="One ref, on --thread; or a document's.")
-    ] = "",
+        str | None,
+        typer.Option("--artifact", metavar="REF", help="One ref, on --thread; or a document's."),
+    ] = None,
     agent: AgentOption = "default",
     tenant: TenantOption = "default",
     keep_echoes: Annotated[

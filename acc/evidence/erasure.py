@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from acc.audit import AuditLog
+from acc.audit import AuditLog, drop_halves
 from acc.errors import AuditError
 from acc.evidence.audit_rewrite import Rewritten, rewrite
 from acc.evidence.audits import Audits, logged
@@ -122,6 +122,8 @@ class Erasure:
         for thread in plan.logs:
             self._drop_log(thread)
         rewritten = tuple(self._rewritten(begun))
+        if self._audit is not None and self._audit.is_dir():
+            drop_halves(self._audit)
         foreign = not self._store.compact()
         self._forget()
         files = self._journal.files()

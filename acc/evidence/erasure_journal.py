@@ -128,11 +128,13 @@ def _plain(begun: Begun) -> dict[str, Any]:
 
 def _read(said: dict[str, Any]) -> Begun:
     plan = said["plan"]
+    # Notes of earlier versions have "" where nothing was named.
+    named: dict[str, Any] = {name: what for name, what in plan["target"].items() if what}
     return Begun(
         said["id"],
         said["at"],
         ErasurePlan(
-            target=Target(**plan["target"]),
+            target=Target(**named),
             delete=tuple(plan["delete"]),
             bury=tuple(plan["bury"]),
             claims=tuple(plan["claims"]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
+from acc.errors import InputError
 from acc.store import Thread
 
 
@@ -13,17 +14,39 @@ class Target:
 
     Attributes:
         user: The user; alone, everything of theirs, whatever the agent.
-        thread: One thread of the user and agent.
+        thread: One thread of the user, who is ``default`` if none is named, and agent.
         artifact: A ref on that thread; without one a document's, a part's or an experience's ref.
         agent: The agent, for a thread or an artifact.
         tenant: The tenant.
+
+    Raises:
+        InputError: Nothing is named, or a name is empty: left out it would mean more.
     """
 
-    user: str = "default"
-    thread: str = ""
-    artifact: str = ""
+    user: str | None = None
+    thread: str | None = None
+    artifact: str | None = None
     agent: str = "default"
     tenant: str = "default"
+
+    def __post_init__(self) -> None:
+        if empty := [f.name for f in fields(self) if getattr(self, f.name) == ""]:
+            raise InputError(
+                f"an empty name: {', '.join(empty)}",
+                where="what is to be erased",
+                mend="name it, or leave it out: then more is meant",
+            )
+        if (self.user, self.thread, self.artifact) == (None, None, None):
+            raise InputError(
+                "nothing to erase",
+                where="what is to be erased",
+                mend="name a user, a thread or an artifact",
+            )
+
+    @property
+    def whose(self) -> str:
+        """The user."""
+        return self.user or "default"
 
     @property
     def kind(self) -> str:

@@ -55,7 +55,7 @@ class _Planning:
         self._store = managed(store)
         self._audit = audit
         self._target = target
-        self._space = namespace(target.user, target.agent, target.tenant)
+        self._space = namespace(target.whose, target.agent, target.tenant)
 
     def whole(self) -> ErasurePlan:
         """A thread, or all of a user."""
@@ -80,7 +80,7 @@ class _Planning:
     def artifact(self, *, echoes: bool) -> ErasurePlan:
         """One piece of evidence, and what was made of it."""
         evidence = list(self._evidence())
-        own = self._space.model_copy(update={"thread": self._target.thread})
+        own = self._space.model_copy(update={"thread": self._target.thread or ""})
         gone = {evidence_key(a) for a in evidence if self._is_meant(a, own)}
         if not gone:
             raise self._nothing()
@@ -120,7 +120,7 @@ class _Planning:
         if self._target.kind == "user":
             found = [t for t in known if self._is_theirs(t)]
         else:
-            found = [self._space.model_copy(update={"thread": self._target.thread})]
+            found = [self._space.model_copy(update={"thread": self._target.thread or ""})]
         return list({t.key: t for t in found}.values())
 
     def _spaces(self, threads: Iterable[Thread]) -> list[Thread]:
@@ -129,14 +129,14 @@ class _Planning:
         # Those with documents or experiences alone have no thread: the directory knows them.
         known = [t.agent for t in spaces_in(self._directory()) if self._is_theirs(t)]
         agents = {self._target.agent, "default", *known, *(t.agent for t in threads)}
-        return [namespace(self._target.user, a, self._target.tenant) for a in sorted(agents)]
+        return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
 
     def _directory(self) -> list[Artifact]:
         tenant = self._target.tenant
         return self._store.get(tenant, self._store.ids(tenant, kind="thread"))
 
     def _is_theirs(self, thread: Thread) -> bool:
-        return (thread.tenant, thread.user) == (self._target.tenant, self._target.user)
+        return (thread.tenant, thread.user) == (self._target.tenant, self._target.whose)
 
     def _entries(self, spaces: Sequence[Thread], keys: set[str]) -> list[Artifact]:
         shelves = (Shelf(self._store, space, "threads") for space in spaces)
@@ -169,7 +169,7 @@ class _Planning:
         return [a for a in found if a.kind in _WORDS]
 
     def _is_meant(self, artifact: Artifact, own: Thread) -> bool:
-        ref = self._target.artifact
+        ref = self._target.artifact or ""
         if artifact.id == ref:
             return True
         if self._target.thread:
@@ -196,8 +196,8 @@ class _Planning:
     def _nothing(self) -> InputError:
         target = self._target
         return InputError(
-            f"nothing of the {target.kind} {target.artifact or target.thread or target.user!r}",
-            where=f"tenant {target.tenant!r}, user {target.user!r}, agent {target.agent!r}",
+            f"nothing of the {target.kind} {target.artifact or target.thread or target.whose!r}",
+            where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
             mend="look for it with acc search, and name its thread with --thread",
         )
 

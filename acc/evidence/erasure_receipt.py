@@ -68,7 +68,7 @@ def refuse_unproved(receipt: Receipt) -> None:
 def told(begun: Begun, receipt: Receipt) -> dict[str, Any]:
     """The receipt as the file of receipts has it."""
     target = begun.plan.target
-    keys = [t.key for t in begun.plan.logs] or [target.artifact]
+    keys = [t.key for t in begun.plan.logs] or [target.artifact or ""]
     return {
         "id": receipt.id, "at": begun.at, "erased": target.kind,
         "of": keys if target.kind != "user" else [],

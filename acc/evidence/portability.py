@@ -55,7 +55,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
         raise InputError(
             "nothing to export", where=f"user {space.user!r}", mend="name another user"
         )
-    logs = [log for t in threads if (log := audits.log(t))]
+    logs = [log for t in threads if (log := audits.log(t)) and log.last() is not None]
     half = marks.half_of(out)
     digest = hashlib.sha256()
     try:

@@ -206,7 +206,11 @@ def test_a_hold_stops_an_erasure_unless_overruled(tmp_path: Path) -> None:
         talk(memory, "inc", SECRET)
         hold(Shelf(memory.artifacts, namespace(), "usage"), thread, "u1", "case 17", "2026-01-01Z")
         audit = memory.settings.audit
-        for target in (Target(thread="inc", artifact="u1"), Target(thread="inc"), Target()):
+        for target in (
+            Target(thread="inc", artifact="u1"),
+            Target(thread="inc"),
+            Target("default"),
+        ):
             with pytest.raises(InputError, match="case 17"):
                 plan_erasure(memory.artifacts, audit, target)
         plan = plan_erasure(memory.artifacts, audit, Target(thread="inc"), despite_holds=True)
@@ -221,6 +225,24 @@ def test_what_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
         talk(memory, "inc", BEFORE[0])
         with pytest.raises(InputError, match="nothing of the"):
             erased(memory, target)
+
+
+def test_a_record_that_a_kill_left_half_written_goes_too(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory)
+        half = tmp_path / "audit" / "inc-of-somebody.half"
+        half.write_text(f'{{"turn": "{SECRET}', encoding="utf-8")
+        assert erased(memory, Target(thread="inc", artifact="u3")).proved
+        assert not half.exists()
+
+
+@pytest.mark.parametrize(
+    "named", [{}, {"thread": ""}, {"user": "eve", "thread": ""}, {"thread": "inc", "artifact": ""}]
+)
+def test_a_name_that_is_empty_never_means_more(named: dict[str, str]) -> None:
+    """As where a variable of a script is not set."""
+    with pytest.raises(InputError, match=r"nothing to erase|an empty name"):
+        Target(**named)
 
 
 def test_it_searches_the_store_and_the_audit_logs_wherever_they_are(tmp_path: Path) -> None:

@@ -41,6 +41,18 @@ def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None
             import_from(memory.artifacts, tmp_path / "two", out)
 
 
+def test_a_log_without_a_record_keeps_no_export_from_being_taken_in(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with MemoryController.open(tmp_path / "one") as memory:
+        talk(memory)
+        talk(memory, "second", "Is bill-db-7 healthy?")
+        (emptied,) = (tmp_path / "one" / "audit").glob("second-*.jsonl")
+        emptied.write_bytes(b"")
+        assert export(memory.artifacts, memory.settings.audit, SPACE, out).logs == 1
+    with MemoryController.open(tmp_path / "two") as memory:
+        assert import_from(memory.artifacts, tmp_path / "two", out).logs == 1
+
+
 def test_a_vacuum_leaves_nothing_deleted_and_loses_nothing(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
@@ -117,6 +129,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert told("vacuum")["bytes_after"] > 0
     assert told("doctor")["lost"] == []
     told("erase", code=1)
+    told("erase", "--user", "default", "--thread", "", code=1)
 
 
 def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
