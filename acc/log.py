@@ -21,7 +21,7 @@ from acc.claims import Claims
 from acc.completing import completed, joined, observed, whole
 from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
-from acc.evidence.directory import enrol
+from acc.evidence.directory import Directory
 from acc.evidence.tombstones import refuse_erased
 from acc.laws.reasons import SetAside
 from acc.refs import identities, refs, refs_of
@@ -49,9 +49,16 @@ class Begun(NamedTuple):
 class ThreadLog:
     """The branches of one thread. Not for several threads of execution at once."""
 
-    def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        store: ArtifactStore,
+        thread: Thread,
+        now: Callable[[], str],
+        directory: Directory | None = None,
+    ) -> None:
         self.store = store
         self.thread = thread
+        self._directory = directory or Directory(store)
         self.claims = Claims(store, thread, now)
         self._now = now
         self._branches: dict[str, Branch] = {}
@@ -199,7 +206,7 @@ class ThreadLog:
         heard = [*since_the_user(branch, number, made), *stored, *made]
         new = [weighed(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
-            enrol(self.store, self.thread, self._now())
+            self._directory.enrol(self.thread, self._now())
         # In a shared store the claim was written first; else it goes with the evidence, once.
         fresh = [] if self.store.shared or not new else marks
         branch.append(new, *fresh)

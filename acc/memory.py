@@ -240,12 +240,13 @@ def whose(thread: str | Thread) -> Thread:
     """A thread given by name alone belongs to the default user, agent and tenant.
 
     Raises:
-        InputError: No name: one without is a namespace (`acc.evidence.shelf.namespace`).
+        InputError: No name.
     """
-    name = thread.thread if isinstance(thread, Thread) else thread
-    if not (name and isinstance(name, str)):
-        what = "a thread without a name" if name == "" else f"a thread named {name!r}"
+    if isinstance(thread, Thread):
+        return thread
+    if not (thread and isinstance(thread, str)):
+        what = "a thread without a name" if thread == "" else f"a thread named {thread!r}"
         raise InputError(
             what, where="thread", mend="name the conversation by a text, or give a Thread"
         )
-    return thread if isinstance(thread, Thread) else Thread(thread=name)
+    return Thread(thread=thread)

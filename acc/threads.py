@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from acc.errors import ConflictError
+from acc.evidence.directory import Directory
 from acc.log import ThreadLog
 from acc.store import ArtifactStore, Thread
 
@@ -29,6 +30,7 @@ class OpenThreads:
             threading.Lock()
         )  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._directory = Directory(store)
         self._under_way: set[str] = set()
 
     @contextmanager
@@ -59,7 +61,7 @@ class OpenThreads:
         with self.lock:
             log = self._logs.get(thread.key)
             if log is None:
-                log = ThreadLog(self.store, thread, now)
+                log = ThreadLog(self.store, thread, now, self._directory)
                 recover(log)
                 self._logs[thread.key] = log
             self._logs.move_to_end(thread.key)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from acc.evidence import ingests, upkeep
 from acc.evidence.audits import logged
-from acc.evidence.directory import enrol, is_enrolled
+from acc.evidence.directory import Directory
 from acc.evidence.shelf import Shelf, namespace, namespace_of
 from acc.evidence.tombstones import managed
 from acc.store import Thread
@@ -47,9 +47,10 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     """
     store = memory.artifacts
     with memory.lock:
-        unlisted = tuple(_unlisted(memory))
+        directory = Directory(store)
+        unlisted = tuple(_unlisted(memory, directory))
         for thread in unlisted if repair else ():
-            enrol(store, thread, memory.now())
+            directory.enrol(thread, memory.now())
     spaces = upkeep.namespaces(memory)
     known = {space.key for space in spaces}
     kept = {
@@ -64,11 +65,11 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     return Shelves(tuple(partial), unlisted, tuple(sorted(kept - known)))
 
 
-def _unlisted(memory: Memory) -> Iterator[Thread]:
+def _unlisted(memory: Memory, directory: Directory) -> Iterator[Thread]:
     store = memory.artifacts
     threads = list(logged(memory.settings.audit))
-    yield from (thread for thread in threads if not is_enrolled(store, thread))
+    yield from (thread for thread in threads if not directory.has(thread))
     for space in dict.fromkeys([namespace(), *map(namespace_of, threads)]):
         shelves = (Shelf(store, space, name) for name in ("documents", "experiences", "quarantine"))
-        if any(shelf.records() for shelf in shelves) and not is_enrolled(store, space):
+        if any(shelf.records() for shelf in shelves) and not directory.has(space):
             yield space

@@ -13,24 +13,48 @@ from acc.evidence.shelf import Shelf, namespace_of
 from acc.store import Artifact, ArtifactStore, Thread
 
 
-def enrol(store: ArtifactStore, thread: Thread, at: str) -> None:
-    """Enter ``thread``, or a namespace, into the directory of its namespace; repeatable.
+class Directory:
+    """The entries of a store's namespaces: read once, then kept in step.
 
-    Raises:
-        StoreError: It cannot be written.
+    Not for several threads of execution at once.
     """
-    if not is_enrolled(store, thread):
-        Shelf(store, namespace_of(thread), "threads").append([_entry(thread, at)])
 
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._shelves: dict[str, Shelf] = {}
+        self._places: dict[str, dict[str, str]] = {}
 
-def is_enrolled(store: ArtifactStore, thread: Thread) -> bool:
-    """Whether it has an entry.
+    def enrol(self, thread: Thread, at: str) -> None:
+        """Enter ``thread``, or a namespace, into the directory of its namespace; repeatable.
 
-    Raises:
-        StoreError: The store cannot be read.
-    """
-    records = Shelf(store, namespace_of(thread), "threads").records()
-    return thread.key in {record.identity for record in records}
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if not self.has(thread):
+            self._shelf(thread).append([_entry(thread, at)])
+
+    def has(self, thread: Thread) -> bool:
+        """Whether it has an entry, now.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        shelf = self._shelf(thread)
+        places = self._places[shelf.space.key]
+        for record in shelf.news():
+            places[record.identity] = record.id
+        if thread.key not in places:
+            return False
+        # It may have been erased since it was read, by another process too.
+        found = self._store.get(thread.tenant, [places[thread.key]])
+        return bool(found) and found[0].identity == thread.key
+
+    def _shelf(self, thread: Thread) -> Shelf:
+        space = namespace_of(thread)
+        if space.key not in self._shelves:
+            self._shelves[space.key] = Shelf(self._store, space, "threads")
+            self._places[space.key] = {}
+        return self._shelves[space.key]
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:

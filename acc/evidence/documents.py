@@ -10,7 +10,7 @@ from pathlib import Path
 from acc.errors import InputError
 from acc.evidence import ingests
 from acc.evidence.addition import Addition, Judgement
-from acc.evidence.directory import enrol
+from acc.evidence.directory import Directory
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
@@ -114,7 +114,7 @@ class Documents:
         before = ingests.begun(self._usage, ref)
         under_way = list(before)
         if parts:
-            enrol(shelf.store, shelf.space, self._now())
+            Directory(shelf.store).enrol(shelf.space, self._now())
             if len(parts) > AT_ONCE and not before:
                 under_way = [ingests.begin(self._usage, parts, self._now())]
             shelf.append(parts)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from acc.evidence.addition import Judgement
 from acc.evidence.demonstrations import Experience, read_back, written
-from acc.evidence.directory import enrol
+from acc.evidence.directory import Directory
 from acc.evidence.shelf import Shelf
 from acc.store import Artifact, ArtifactStore, Thread, split_text
 from acc.turn import Channel
@@ -35,7 +35,7 @@ class ExperienceShelves:
         """
         shelf, word = (self.kept, "exp") if judgement.admitted else (self.refused, "refused")
         if not self._enrolled:
-            enrol(shelf.store, shelf.space, self._now())
+            Directory(shelf.store).enrol(shelf.space, self._now())
             self._enrolled = True
         texts = split_text(written(task, execution, t))
         ref = f"{word}.{shelf.next_seq()}"

@@ -51,7 +51,7 @@ class Shelf:
         self.name = name
         self._key = space.key
         self._records: list[Artifact] = []
-        self._first = 1
+        self._first = self._seen = 1
 
     def refresh(self) -> None:
         """Read what was added since the last look, by this object or another."""
@@ -78,6 +78,12 @@ class Shelf:
         """All that stands on the shelf now, tombstones left out."""
         self.refresh()
         return [a for a in self._records if a.kind != "tombstone"]
+
+    def news(self) -> list[Artifact]:
+        """What came to stand on the shelf since this was last asked, tombstones left out."""
+        self.refresh()
+        seen, self._seen = self._seen, self.end
+        return [a for a in self._records[max(0, seen - self._first) :] if a.kind != "tombstone"]
 
     def append(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
         """Put ``artifacts`` at the end, in order; as they stand there.
