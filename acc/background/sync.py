@@ -162,6 +162,10 @@ class BackgroundMemory:
             self._pool.shutdown(wait=False)
             self._entrance.released()
 
+    def standing(self, thread: Thread) -> CompressedCognitiveState | None:
+        """Where ``thread`` stands, at once: `last_state` without a first state to go on from."""
+        return self._entrance.resumed(thread, None)
+
     @property
     def memory(self) -> MemoryController:
         """What commits."""

@@ -23,6 +23,7 @@ from acc.integrations.held_state import HeldStates
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.progress import tell
 from acc.state import CompressedCognitiveState
+from acc.store import Thread
 
 
 class BackgroundMemoryNode(MemoryNode):
@@ -95,6 +96,10 @@ class BackgroundMemoryNode(MemoryNode):
         )
         kept = await self.background.finish(entry)
         return self._left(input, looked, entry, kept)
+
+    def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
+        # What is finished and not committed yet counts: from behind it the turn would be a fork.
+        return self.background.standing(thread)
 
     def _left(
         self, input: Any, looked: Any, entry: Entry, kept: CompressedCognitiveState

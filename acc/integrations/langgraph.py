@@ -193,12 +193,15 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         committed = last_committed(self.controller, thread)
         prior = self.held.load(read(state, self.state_key), mark, committed=committed)
         if prior is None and self.resume:
-            prior = self.controller.last_state(thread)
+            prior = self._last_state(thread)
         self.held.check_left(prior, mark)
         if prior is not None and is_missing(mark, messages):
             mark = brought_back(mark, self.controller, thread, prior)
         fold = self.folding.look(messages, mark, begun=prior is not None)
         return _Looked(thread, prior, fold)
+
+    def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
+        return self.controller.last_state(thread)
 
     def _messages(self, state: Any) -> Any:
         return read(state, self.input_messages_key) or ()

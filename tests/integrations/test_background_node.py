@@ -141,6 +141,19 @@ def test_a_synchronous_memory_serves_asynchronous_graphs() -> None:
         assert len(chat.state.constraints) == 1
 
 
+def test_without_a_checkpointer_it_goes_on_behind_what_no_commit_has_seen(tmp_path: Path) -> None:
+    held = Held()
+    with talking(held, tmp_path, resume=True) as chat:
+        graph = chat.graph.builder.compile()
+        for words in (RULE, WHY, "And now?"):
+            out = graph.invoke({"messages": [("user", words)]}, CONFIG)
+        assert (out["ccs"]["turn"], RULE in chat.read[-1]) == (3, True)
+        held.go.set()
+        assert chat.node.background.drain()
+        last = chat.node.background.last_state(chat.node.thread(CONFIG))
+        assert [rule.text for rule in last.constraints] == [RULE.rstrip(".")]
+
+
 def test_a_node_that_is_run_again_commits_nothing_twice(tmp_path: Path) -> None:
     held = Held()
     with talking(held, tmp_path) as chat:
