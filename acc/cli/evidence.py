@@ -12,7 +12,7 @@ from acc.cli.screen import table, told_json
 from acc.controller import MemoryController
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement, ModelJudge
-from acc.evidence.documents import files_below
+from acc.evidence.documents import Ingested, files_below
 from acc.evidence.keeping import documents
 from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.wide import WideScope, each_ref
@@ -59,27 +59,53 @@ def ingest(
     server: Server = None,
     as_json: bool = False,
 ) -> None:
-    """Take in files."""
+    """Take in files; one that cannot be read keeps no other out.
+
+    Raises:
+        InputError: Files could not be read; the others are taken in.
+    """
     files = files_below(paths)
     addition = Addition("automatic", ModelJudge(judge)) if judge else Addition("all")
+    found: list[Ingested] = []
+    refused: list[InputError] = []
     with kept(memory, server, new=True) as controller:
         shelf = documents(controller, space_of(names), addition)
-        found = [shelf.ingest(file, replace=replace) for file in files]
-    if as_json:
+        for file in files:
+            try:
+                found.append(shelf.ingest(file, replace=replace))
+            except InputError as error:
+                refused.append(error)
+                continue
+            if not as_json:
+                print(_taken_in(found[-1]))
+    if as_json and found:
         told_json([
             {"name": f.name, "ref": f.ref, "parts": f.parts, "replaced": f.replaced,
              "ended": f.ended, **f.judgement.model_dump()}
             for f in found
         ])  # fmt: skip
-        return
-    for each in found:
-        said = f"{each.parts} parts" if each.parts else "there already"
-        if each.ended:
-            said += ", which ends an ingest that was interrupted"
-        if not each.judgement.admitted:
-            said = f"refused, in quarantine: {each.judgement.reason}"
-        gone = f", {each.replaced} parts of earlier versions deleted" if each.replaced else ""
-        print(f"{each.ref}  {each.name}: {said}{gone}")
+    _refuse(refused, len(files))
+
+
+def _taken_in(each: Ingested) -> str:
+    said = f"{each.parts} parts" if each.parts else "there already"
+    if each.ended:
+        said += ", which ends an ingest that was interrupted"
+    if not each.judgement.admitted:
+        said = f"refused, in quarantine: {each.judgement.reason}"
+    gone = f", {each.replaced} parts of earlier versions deleted" if each.replaced else ""
+    return f"{each.ref}  {each.name}: {said}{gone}"
+
+
+def _refuse(refused: Sequence[InputError], files: int) -> None:
+    if refused and files == 1:
+        raise refused[0]
+    if refused:
+        raise InputError(
+            f"{len(refused)} of {files} files are not taken in, the others are",
+            where="; ".join(f"{error.where}: {error.what}" for error in refused),
+            mend="mend these and ingest the same again: what is there is not taken in twice",
+        )
 
 
 def search(

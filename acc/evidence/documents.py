@@ -179,7 +179,7 @@ def files_below(paths: Iterable[Path]) -> list[Path]:
                 and not any(part.startswith(".") for part in p.relative_to(path).parts)
             )  # fmt: skip
         else:
-            inside = [path] if path.exists() else []
+            inside = [path] if path.is_file() else []
         if not inside:
             raise InputError(
                 "no document there",

@@ -52,9 +52,9 @@ def sections(path: Path) -> list[Section]:
         raise InputError(what, where=str(path), mend="name a file that can be read") from error
     found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
     if not any(section.text.strip() for section in found):
-        raise InputError(
-            "no text in it", where=str(path), mend="a scanned PDF needs text recognition first"
-        )
+        is_pdf = path.suffix.lower() == ".pdf"
+        mend = "a scanned PDF needs text recognition first" if is_pdf else "name a file with text"
+        raise InputError("no text in it", where=str(path), mend=mend)
     return [section for section in found if section.text.strip()]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,37 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert told("doctor")["lost"] == []
     told("erase", code=1)
     told("erase", "--user", "default", "--thread", "", code=1)
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, memory = tmp_path / "docs", tmp_path / "memory"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\nalpha gateway\n", encoding="utf-8")
+    (folder / "b.txt").write_text("", encoding="utf-8")
+    (folder / "c.txt").write_text("gamma gateway\n", encoding="utf-8")
+    (folder / "d.txt").write_bytes("größe".encode("latin-1"))
+    assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
+    out, error = capsys.readouterr()
+    assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == ["a.md", "c.txt"]
+    assert error.startswith("acc: 2 of 4 files are not taken in")
+    assert error.count("\n") == 1
+    assert "b.txt: no text in it" in error
+    assert "d.txt: " in error
+    assert run(["ingest", str(folder), "--memory", str(memory), "--json"]) == 1
+    assert [each["parts"] for each in json.loads(capsys.readouterr().out)] == [0, 0]
+    assert run(["ingest", str(folder / "b.txt"), "--memory", str(memory)]) == 1
+    assert "no text in it" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a FIFO")
+def test_a_pipe_is_no_document_and_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert run(["ingest", str(tmp_path / "pipe.txt"), "--memory", str(tmp_path / "m")]) == 1
+    assert "no document there" in capsys.readouterr().err
 
 
 def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
