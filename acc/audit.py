@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -110,6 +110,18 @@ class AuditLog:
             lines = (line for line in _tail_first(self.path) if _is_whole(line))
             entries = (_parsed(line, self.path, 0) for line in lines)
             return next((e for e in entries if e["state"]["branch"] == branch), None)
+
+    def owner(self) -> Thread | None:
+        """Whose log it is, by the newest record that can be read; None where none can.
+
+        Raises:
+            AuditError: The file cannot be read. A record that was changed hides nobody.
+        """
+        with _readable(self.path):
+            for line in _tail_first(self.path):
+                with suppress(AuditError):
+                    return Thread(**_parsed(line, self.path, 0)["thread"])
+        return None
 
     def torn_bytes(self) -> int:
         """Bytes of a last record that a killed writer, or somebody, cut; the next append drops them."""

@@ -58,10 +58,10 @@ class Audits:
 
 
 def logged(folder: Path | None) -> Iterator[Thread]:
-    """The threads that have an audit log in ``folder``."""
+    """The threads that have an audit log in ``folder``, damaged ones too: who is not concerned goes on."""
     for path in sorted(folder.glob("*.jsonl")) if folder and folder.is_dir() else ():
-        if last := AuditLog(path).last():
-            yield Thread(**last["thread"])
+        if owner := AuditLog(path).owner():
+            yield owner
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:

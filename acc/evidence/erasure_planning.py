@@ -10,7 +10,7 @@ from acc.evidence.audits import Audits, logged
 from acc.evidence.directory import spaces_in, threads_in
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.holds import holds
-from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.shelf import Shelf, namespace, namespace_of
 from acc.evidence.tombstones import managed
 from acc.evidence.traces import Traces
 from acc.evidence.usage import evidence_key, is_named
@@ -39,12 +39,14 @@ def plan_erasure(
     Raises:
         InputError: There is nothing of that name, or a hold protects it.
         StoreError: The store cannot be read.
+        AuditError: A log that would be rewritten is damaged: what was begun could not be ended.
     """
     planning = _Planning(store, audit, target)
     is_one = target.kind == "artifact"
     plan = planning.artifact(echoes=echoes) if is_one else planning.whole()
     if not despite_holds:
         planning.refuse_held(plan)
+    planning.refuse_damaged(plan)
     return plan
 
 
@@ -113,6 +115,13 @@ class _Planning:
                     where=", ".join(key.partition(":")[2] or "the thread" for key, _ in held[:5]),
                     mend="release the hold, or erase despite it",
                 )
+
+    def refuse_damaged(self, plan: ErasurePlan) -> None:
+        """Raise where a log cannot be read that ``plan`` would have rewritten."""
+        for thread, _ in plan.threads:
+            log = Audits(self._store, self._audit, namespace_of(thread)).log(thread)
+            for _record in log.records() if log is not None else ():
+                pass  # each is held to its form as it is read
 
     def _threads(self) -> list[Thread]:
         """The threads that are meant: one, or all of the user."""

@@ -227,6 +227,23 @@ def test_what_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
             erased(memory, target)
 
 
+@pytest.mark.parametrize("damage", [b"\n", b"\x00\x00\n", b"{}\n", b"no record at all\n"])
+def test_a_damaged_log_of_one_user_stops_no_erasure_of_another(
+    tmp_path: Path, damage: bytes
+) -> None:
+    with MemoryController.open(tmp_path) as memory:
+        talk(memory, Thread(thread="hers", user="ana"), "The ledger runs on host-3.")
+        talk(memory, Thread(thread="inc", user="eve"))
+        (hers,) = (tmp_path / "audit").glob("hers-*.jsonl")
+        with hers.open("ab") as file:
+            file.write(damage)
+        assert erased(memory, Target(user="eve")).proved
+        with pytest.raises(AuditError, match="restore the log"):
+            erased(memory, Target(user="ana", thread="hers", artifact="u1"))
+    with MemoryController.open(tmp_path) as memory:
+        assert memory.resumed == []
+
+
 def test_a_record_that_a_kill_left_half_written_goes_too(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
