@@ -51,13 +51,17 @@ class Claims:
         Raises:
             ConflictError: Another process committed this turn while this one was under way.
         """
-        if self.store.shared:
-            made = self._mark(branch, "successor", state.turn, state.hash, "s")
-            self.store.add(self.thread.tenant, [made])
-            first = self.successor(branch, state.turn)
-            if first is None or first.text != state.hash:
-                raise race(self.thread, branch.name)
-        self._open.discard((branch.name, state.turn))
+        if not self.store.shared:
+            return
+        made = self._mark(branch, "successor", state.turn, state.hash, "s")
+        self.store.add(self.thread.tenant, [made])
+        first = self.successor(branch, state.turn)
+        if first is None or first.text != state.hash:
+            raise race(self.thread, branch.name)
+
+    def end(self, branch: Branch, turn: int) -> None:
+        """The step of the claimed ``turn`` is over, and its caller is told of the commit."""
+        self._open.discard((branch.name, turn))
 
     def refuse(self, branch: Branch, turn: int) -> None:
         """Note that the claimed ``turn`` cannot be committed as it is: no other brings its words along."""

@@ -46,6 +46,8 @@ def taken_in(turn: Any, where: str) -> Turn:
             where=where,
             mend="make one: Turn.said(text) or Turn.from_messages(messages)",
         )
+    if turn.number:
+        return turn  # it was taken in before: what is stored is told by the same words again
     split = tuple(_split(turn.observations))
     if len(split) == len(turn.observations):
         return turn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
@@ -11,7 +12,7 @@ from acc.audit_record import record
 from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compressors.outcomes import Account, Outcome
-from acc.errors import PinnedOverflow
+from acc.errors import PinnedOverflow, StoreError
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Compressed, acompressed, compressed
 from acc.gate import Context, Verdict, qualify
@@ -158,7 +159,8 @@ class Run:
         with self._timed("keep"), self._memory.lock:
             log, audit = self._memory.log_of(self._thread), self._memory.audit_of(self._thread)
             if self._overflow is not None:
-                log.claims.refuse(self._branch, self._turn.number)
+                with suppress(StoreError):  # what stops the agent is told all the same
+                    log.claims.refuse(self._branch, self._turn.number)
                 raise self._overflow
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
@@ -167,6 +169,7 @@ class Run:
             # With an audit record to recover them from, set-aside items ride with the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
+            log.claims.end(self._branch, self._turn.number)
 
     @property
     def step(self) -> Step:
@@ -174,8 +177,9 @@ class Run:
         asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
-            turn=self._turn, taken_up=self._taken_up, failure=asked.failure, outcome=asked.outcome, usage=asked.usage,
-            money=asked.money, account=asked.account, ms=dict(self._ms),
+            turn=self._turn, taken_up=self._taken_up, failure=asked.failure,
+            outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
+            ms=dict(self._ms),
         )  # fmt: skip
 
     def _asked(self) -> Asked:
@@ -190,6 +194,8 @@ class Run:
 
     def _is_given_up(self, branch: Branch, turn: int) -> bool:
         """Whether nothing was committed for a turn that is claimed: no step of the thread is under way."""
+        if branch.turns and branch.turns[-1] > turn:
+            return False  # somebody has gone on from it
         audit = self._memory.audit_of(self._thread)
         if audit is None or self._memory.artifacts.shared:
             return self._memory.log_of(self._thread).claims.is_open(branch, turn)

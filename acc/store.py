@@ -72,7 +72,7 @@ class Artifact(BaseModel):
         seq: Place on the branch, from 1 without a gap; 0 for records that are no evidence.
         turn: Turn it belongs to.
         kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
-            a branch's origin; ``claim`` of a turn for its observations; ``successor`` for the
+            a branch's origin; ``claim`` of a turn for its observations, or that it was refused; ``successor`` for the
             state that a shared store's turn led to; ``tombstone`` in the place of what was
             deleted. On the shelves of a namespace (`acc.evidence.shelf`): ``document``,
             ``experience``, ``thread``, ``usage``.

@@ -17,7 +17,7 @@ from strategies import agent, rule, tool, user
 from acc.compress import Proposal
 from acc.compressors.rules import RuleCompressor
 from acc.controller import AsyncMemoryController, MemoryController
-from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
+from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StoreError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -263,3 +263,52 @@ def test_a_clock_that_is_hours_off_locks_no_thread(later: timedelta, is_young: b
         return
     done = rival.step(state, Turn.said("Are you there?"), thread="t")
     assert done.taken_up == ("u2",)
+
+
+class Unwritten(Shared):
+    """One in which only the claim of a turn arrives."""
+
+    fails = False
+
+    def add(self, tenant: str, artifacts: Any) -> None:
+        if self.fails and artifacts and artifacts[0].kind != "claim":
+            raise StoreError("no answer")
+        super().add(tenant, artifacts)
+
+
+def test_a_claim_without_its_evidence_brings_nothing_along() -> None:
+    store = Unwritten()
+    memory = memory_on(store)
+    store.fails = True
+    with pytest.raises(StoreError):
+        memory.step(None, Turn.said(RULE), thread="t")
+    store.fails = False
+    done = memory.step(None, Turn.said("Are you there?"), thread="t")
+    assert (heard(memory, done.state), done.taken_up) == (["Are you there?"], ())
+
+
+class Full(MemoryArtifactStore):
+    """One that takes evidence, and no mark of a refusal."""
+
+    def add(self, tenant: str, artifacts: Any) -> None:
+        if [a.text for a in artifacts] == ["refused"]:
+            raise StoreError("full")
+        super().add(tenant, artifacts)
+
+
+def test_what_stops_the_agent_is_told_though_it_cannot_be_noted() -> None:
+    memory = memory_on(Full(), Floods(), policy=Policy(max_tokens=80))
+    flood = ". ".join(f"rule {word} holds for every host of this cluster" for word in "abcdefgh")
+    with pytest.raises(PinnedOverflow):
+        memory.step(None, Turn.said(flood), thread="t")
+
+
+def test_an_audit_log_that_began_later_takes_no_old_future_for_given_up(tmp_path: Path) -> None:
+    store = MemoryArtifactStore()
+    before = memory_on(store)
+    first = before.step(None, Turn.said(FIRST), thread="t").state
+    second = before.step(first, Turn.said(RULE), thread="t").state
+    before.step(second, Turn.said("Hello?"), thread="t")
+    audited = memory_on(elsewhere(store), audit=tmp_path)
+    done = audited.step(first, Turn.said("Another way."), thread="t")
+    assert (heard(audited, done.state), done.taken_up) == ([FIRST, "Another way."], ())

@@ -113,6 +113,12 @@ def test_words_that_hold_no_paste_stay_to_the_letter() -> None:
     assert taken_in(turn, "t") is turn
 
 
+def test_a_turn_that_was_stored_is_not_looked_at_again() -> None:
+    """Another process reads it back, and commits it under the claim that was made of its words."""
+    stored = BY_HAND.numbered(3)
+    assert taken_in(stored, "t") is stored
+
+
 def test_who_spoke_stays_with_their_own_words() -> None:
     said = Observation(channel=Channel.USER, text=MESSAGE, name="Ana")
     *_, own = taken_in(Turn(observations=(said,)), "t").observations

@@ -793,8 +793,9 @@ class TestCrashes:
         try:
             memory.step(state, turn_of(*self.SAID), thread="t")
         except StoreError:
+            heard = [o.text for o in self.SAID if o.text in shelf.texts()]
             done = memory.step(state, turn_of(result("third"), user("Never mind.")), thread="t")
-            heard = [o.text for o in self.SAID][: len(done.taken_up)]
+            assert len(done.taken_up) == len(heard)
             assert seen(shelf, done.state) == [*before, *heard, "third", "Never mind."]
             after = memory.step(done.state, Turn.said("Good."), thread="t")
             assert seen(shelf, after.state) == [*before, *heard, "third", "Never mind.", "Good."]

@@ -54,7 +54,7 @@ class BackgroundMemory:
                 "commits need a thread to be made in", where="threads", mend="give 1 or more"
             )
         self._memory = memory
-        self._entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acc-background")
 
     def begin(
@@ -80,11 +80,11 @@ class BackgroundMemory:
             StateError: The state was edited, or is not of this schema.
             StoreError: The words cannot be stored, or this memory is closed.
         """
-        looked = self._entrance.look(state, turn, thread)
-        strict = self._entrance.must_wait(looked.thread.key)
+        looked = self.entrance.look(state, turn, thread)
+        strict = self.entrance.must_wait(looked.thread.key)
         self._work(looked.thread.key)
         self._stand_still(looked.thread.key, None if strict else wait)
-        return self._entrance.enter(looked, strict=self._entrance.must_wait(looked.thread.key))
+        return self.entrance.enter(looked, strict=self.entrance.must_wait(looked.thread.key))
 
     def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
@@ -104,11 +104,11 @@ class BackgroundMemory:
             AccError: There is no place left behind a commit that raised this. The turn is stored;
                 `last_state` finds it.
         """
-        job = self._entrance.store(entry, decision)
+        job = self.entrance.store(entry, decision)
         self._work(job.thread.key)
-        while (full := self._entrance.backlog.offer(job)) is not None:
+        while (full := self.entrance.backlog.offer(job)) is not None:
             wait([full])
-        kept = self._entrance.carrying(job)
+        kept = self.entrance.carrying(job)
         self._work(job.thread.key)
         return kept
 
@@ -125,7 +125,7 @@ class BackgroundMemory:
             The newest committed state by the audit log, with the finished turns that no commit
             has taken in pending in it; ``first`` where there is neither.
         """
-        return self._entrance.resumed(thread, first)
+        return self.entrance.resumed(thread, first)
 
     def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
         """Wait until nothing is committed any more, of one thread or of all.
@@ -137,11 +137,11 @@ class BackgroundMemory:
             AccError: A commit raised this, and nobody was told yet.
         """
         key = whose(thread).key if thread else ""
-        for name in self._entrance.backlog.ready(key):
+        for name in self.entrance.backlog.ready(key):
             self._work(name)
         self._stand_still(key, seconds)
-        self._entrance.tell()
-        return not self._entrance.backlog.unfinished(key)
+        self.entrance.tell()
+        return not self.entrance.backlog.unfinished(key)
 
     def close(self, *, seconds: float | None = None) -> bool:
         """Commit what waits, then stop. A process that ends without it does so too.
@@ -155,16 +155,12 @@ class BackgroundMemory:
         Raises:
             AccError: A commit raised this, and nobody was told yet.
         """
-        self._entrance.shut()
+        self.entrance.shut()
         try:
             return self.drain(seconds=seconds)
         finally:
             self._pool.shutdown(wait=False)
-            self._entrance.released()
-
-    def standing(self, thread: Thread) -> CompressedCognitiveState | None:
-        """Where ``thread`` stands, at once: `last_state` without a first state to go on from."""
-        return self._entrance.resumed(thread, None)
+            self.entrance.released()
 
     @property
     def memory(self) -> MemoryController:
@@ -172,21 +168,21 @@ class BackgroundMemory:
         return self._memory
 
     def _work(self, key: str) -> None:
-        if self._entrance.backlog.start(key):
+        if self.entrance.backlog.start(key):
             self._pool.submit(self._commit_all, key)
 
     def _commit_all(self, key: str) -> None:
         """Commit the finished turns of a thread, until there are none, or one raises."""
-        while (job := self._entrance.backlog.next(key)) is not None:
+        while (job := self.entrance.backlog.next(key)) is not None:
             try:
                 step = self._memory.step(job.prior, job.turn, thread=job.thread)
             except BaseException as error:  # nobody waits for this thread: it is kept, and told
-                self._entrance.failed(job, error)
+                self.entrance.failed(job, error)
                 return
-            self._entrance.backlog.done(job, step)
+            self.entrance.backlog.done(job, step)
 
     def _stand_still(self, key: str, seconds: float | None) -> None:
-        under_way: list[Future[None]] = self._entrance.backlog.working(key)
+        under_way: list[Future[None]] = self.entrance.backlog.working(key)
         if under_way and seconds != 0:
             wait(under_way, seconds)
 

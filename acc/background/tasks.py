@@ -31,29 +31,29 @@ class AsyncBackgroundMemory:
     ) -> None:
         """As `BackgroundMemory`; ``on_error`` is called in the event loop."""
         self._memory = memory
-        self._entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(
         self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
     ) -> Entry:
         """As `BackgroundMemory.begin`."""
-        looked = await asyncio.to_thread(self._entrance.look, state, turn, thread)
-        strict = self._entrance.must_wait(looked.thread.key)
+        looked = await asyncio.to_thread(self.entrance.look, state, turn, thread)
+        strict = self.entrance.must_wait(looked.thread.key)
         self._work(looked.thread.key)
         await self._stand_still(looked.thread.key, None if strict else wait)
-        strict = self._entrance.must_wait(looked.thread.key)
-        return await asyncio.to_thread(self._entrance.enter, looked, strict=strict)
+        strict = self.entrance.must_wait(looked.thread.key)
+        return await asyncio.to_thread(self.entrance.enter, looked, strict=strict)
 
     async def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
     ) -> CompressedCognitiveState:
         """As `BackgroundMemory.finish`."""
-        job = await asyncio.to_thread(self._entrance.store, entry, decision)
+        job = await asyncio.to_thread(self.entrance.store, entry, decision)
         self._work(job.thread.key)
-        while (full := self._entrance.backlog.offer(job)) is not None:
+        while (full := self.entrance.backlog.offer(job)) is not None:
             await _done([full], None)
-        kept = await asyncio.to_thread(self._entrance.carrying, job)
+        kept = await asyncio.to_thread(self.entrance.carrying, job)
         self._work(job.thread.key)
         return kept
 
@@ -61,28 +61,24 @@ class AsyncBackgroundMemory:
         self, thread: str | Thread, *, first: Stored = None
     ) -> CompressedCognitiveState | None:
         """As `BackgroundMemory.last_state`."""
-        return await asyncio.to_thread(self._entrance.resumed, thread, first)
+        return await asyncio.to_thread(self.entrance.resumed, thread, first)
 
     async def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
         """As `BackgroundMemory.drain`."""
         key = whose(thread).key if thread else ""
-        for name in self._entrance.backlog.ready(key):
+        for name in self.entrance.backlog.ready(key):
             self._work(name)
         await self._stand_still(key, seconds)
-        self._entrance.tell()
-        return not self._entrance.backlog.unfinished(key)
+        self.entrance.tell()
+        return not self.entrance.backlog.unfinished(key)
 
     async def close(self, *, seconds: float | None = None) -> bool:
         """As `BackgroundMemory.close`; a loop that ends without it commits what waits too."""
-        self._entrance.shut()
+        self.entrance.shut()
         try:
             return await self.drain(seconds=seconds)
         finally:
-            self._entrance.released()
-
-    def standing(self, thread: Thread) -> CompressedCognitiveState | None:
-        """Where ``thread`` stands, at once: `last_state` without a first state to go on from."""
-        return self._entrance.resumed(thread, None)
+            self.entrance.released()
 
     @property
     def memory(self) -> AsyncMemoryController:
@@ -95,8 +91,8 @@ class AsyncBackgroundMemory:
             del self._tasks[key]
             if (left := task.get_coro()) is not None:
                 left.close()  # nobody will ever go on with it: it lets the thread go
-            self._entrance.backlog.interrupted(key)
-        if self._entrance.backlog.start(key):
+            self.entrance.backlog.interrupted(key)
+        if self.entrance.backlog.start(key):
             # Not in the caller's context: what a compressor says is no part of the agent's run.
             self._tasks[key] = asyncio.create_task(self._commit_all(key), context=Context())
 
@@ -106,25 +102,25 @@ class AsyncBackgroundMemory:
         Cancelled once, as when the loop ends, it commits the rest and ends then.
         """
         cancelled: asyncio.CancelledError | None = None
-        while (job := self._entrance.backlog.next(key)) is not None:
+        while (job := self.entrance.backlog.next(key)) is not None:
             try:
                 step = await self._memory.step(job.prior, job.turn, thread=job.thread)
             except asyncio.CancelledError as error:
                 if cancelled is not None:
-                    self._entrance.backlog.interrupted(key)
+                    self.entrance.backlog.interrupted(key)
                     raise
                 cancelled = error
             except Exception as error:
-                self._entrance.failed(job, error)
+                self.entrance.failed(job, error)
                 break
             else:
-                self._entrance.backlog.done(job, step)
+                self.entrance.backlog.done(job, step)
         self._tasks.pop(key, None)
         if cancelled is not None:
             raise cancelled
 
     async def _stand_still(self, key: str, seconds: float | None) -> None:
-        under_way = self._entrance.backlog.working(key)
+        under_way = self.entrance.backlog.working(key)
         if under_way and seconds != 0:
             await _done(under_way, seconds)
 

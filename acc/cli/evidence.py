@@ -25,6 +25,9 @@ Names = tuple[str, str, str]
 
 Server = tuple[str, int] | None
 
+MOST_NAMED = 10
+"""Files that an error names, of those that cannot be read."""
+
 
 @contextmanager
 def kept(memory: Path, server: Server, *, new: bool = False) -> Iterator[MemoryController]:
@@ -101,9 +104,12 @@ def _refuse(refused: Sequence[InputError], files: int) -> None:
     if refused and files == 1:
         raise refused[0]
     if refused:
+        named = [f"{error.where}: {error.what}" for error in refused[:MOST_NAMED]]
+        if len(refused) > MOST_NAMED:
+            named.append(f"and {len(refused) - MOST_NAMED} more")
         raise InputError(
             f"{len(refused)} of {files} files are not taken in, the others are",
-            where="; ".join(f"{error.where}: {error.what}" for error in refused),
+            where="; ".join(named),
             mend="mend these and ingest the same again: what is there is not taken in twice",
         )
 

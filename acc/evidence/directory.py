@@ -51,10 +51,16 @@ class Directory:
 
     def _shelf(self, thread: Thread) -> Shelf:
         space = namespace_of(thread)
-        if space.key not in self._shelves:
-            self._shelves[space.key] = Shelf(self._store, space, "threads")
+        shelf = self._shelves.get(space.key)
+        if shelf is None or self._was_cut(shelf):
+            shelf = self._shelves[space.key] = Shelf(self._store, space, "threads")
             self._places[space.key] = {}
-        return self._shelves[space.key]
+        return shelf
+
+    def _was_cut(self, shelf: Shelf) -> bool:
+        """Whether its last entry is gone, as where an import was undone: the next would leave a gap."""
+        last = shelf.end - 1
+        return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:

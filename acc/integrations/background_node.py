@@ -99,7 +99,7 @@ class BackgroundMemoryNode(MemoryNode):
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
         # What is finished and not committed yet counts: from behind it the turn would be a fork.
-        return self.background.standing(thread)
+        return self.background.entrance.resumed(thread, None)
 
     def _left(
         self, input: Any, looked: Any, entry: Entry, kept: CompressedCognitiveState

@@ -18,8 +18,9 @@ What nothing marks as pasted is the user's: who knows better gives it as an obse
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 from acc.paste.blocks import enclosed, fenced, tagged
@@ -50,21 +51,62 @@ def split_pasted(text: str) -> Passages:
         The user's own words, with `MARK` where something was taken out, and the
         passages in the order of their kinds. Joined they hold every word of ``text``.
     """
-    return _remembered(text) if len(text) <= REMEMBERED else _split(text)
+    return _REMEMBERED(text)
 
 
-REMEMBERED = 20_000
-"""Characters of a message up to which it is split once: a graph reads it again at every step."""
+def split_anew(text: str) -> Passages:
+    """As `split_pasted`, of a message that nobody remembers.
 
-
-def _split(text: str) -> Passages:
+    What is taken out may leave a chat or a log behind that was not seen beside it: so it is looked
+    again until nothing is found. What hides behind more than `LAYERS` of it is not the user's.
+    """
     pasted: list[str] = []
-    for passages in _KINDS:
-        text = _taken(text, passages, pasted)
-    return Passages("\n".join(_tidy(text)), tuple(pasted))
+    for _ in range(LAYERS):
+        known = len(pasted)
+        for passages in _KINDS:
+            text = _taken(text, passages, pasted)
+        if len(pasted) == known:
+            return Passages("\n".join(_tidy(text)), tuple(pasted))
+    return Passages(MARK, (*pasted, text))
 
 
-_remembered = lru_cache(maxsize=64)(_split)
+LAYERS = 6
+
+
+class _Remembered:
+    """Splits each message once, though a graph reads it at every step and `acc.incoming` takes in what is own.
+
+    The own words are tidied, and without their paragraphs two lines of the user's may look like a log: so
+    what is own is remembered as such, and not split again.
+
+    Args:
+        most: Characters of messages that are remembered; the oldest go first.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held = 0
+        self._known: OrderedDict[str, Passages] = OrderedDict()
+        self._guard = Lock()
+
+    def __call__(self, text: str) -> Passages:
+        found = self._known.get(text)
+        if found is None:
+            found = split_anew(text)
+            with self._guard:
+                self._remember(text, found)
+                self._remember(found.own, Passages(found.own, ()))
+        return found
+
+    def _remember(self, text: str, found: Passages) -> None:
+        if text not in self._known:
+            self._known[text] = found
+            self._held += len(text)
+        while self._held > self._most:
+            self._held -= len(self._known.popitem(last=False)[0])
+
+
+_REMEMBERED = _Remembered(1_280_000)
 
 _KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
     fenced, tagged, enclosed, mailed, copied, quoted_lines, logged, chatted, quotations,

@@ -153,6 +153,10 @@ def test_a_file_that_cannot_be_read_keeps_no_other_out(
     assert [each["parts"] for each in json.loads(capsys.readouterr().out)] == [0, 0]
     assert run(["ingest", str(folder / "b.txt"), "--memory", str(memory)]) == 1
     assert "no text in it" in capsys.readouterr().err
+    for number in range(20):
+        (folder / f"e{number}.txt").write_text("", encoding="utf-8")
+    assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
+    assert "; and 12 more)" in capsys.readouterr().err
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs a FIFO")
