@@ -27,6 +27,7 @@ class Branch:
         index: Their words.
         retired: Turn in which a rule or goal that a ref made was retired.
         erased: Refs of what was erased.
+        messages: Turn of each chat message, by the id that its observations carry.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -38,6 +39,7 @@ class Branch:
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
         self.erased: set[str] = set()
+        self.messages: dict[str, int] = {}
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -158,6 +160,8 @@ class Branch:
         # What was overtaken is never admitted, so its words only make the index longer.
         text = "" if artifact.reason in OVERTAKEN else artifact.text
         self.index.add(text, before.text if before is not None and together else "")
+        if artifact.message:
+            self.messages.setdefault(artifact.message, artifact.turn)
         if artifact.kind == "tombstone" and artifact.reason == "erased":
             self.erased.add(artifact.ref)
         if artifact.kind == "set_aside" and artifact.reason == "retired":

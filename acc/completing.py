@@ -33,7 +33,13 @@ def joined(before: Sequence[Observation], now: Sequence[Observation]) -> tuple[O
 def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, ...]:
     """What was ``stored`` on ``branch``, as it was observed."""
     return tuple(
-        Observation(channel=a.channel, name=a.name, call_id=a.call_id, text=branch.text(a.ref))
+        Observation(
+            channel=a.channel,
+            name=a.name,
+            call_id=a.call_id,
+            message=a.message,
+            text=branch.text(a.ref),
+        )
         for a in stored
     )
 

@@ -76,7 +76,7 @@ def _split(observations: Iterable[Observation]) -> Iterator[Observation]:
             yield observation
             continue
         *documents, own = user_observations(observation.text)
-        yield from documents
+        yield from (d.model_copy(update={"message": observation.message}) for d in documents)
         if documents:
             yield observation.model_copy(update={"text": own.text})
         else:

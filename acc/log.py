@@ -235,7 +235,8 @@ class ThreadLog:
             yield Artifact(
                 id="", thread=self.thread.key, branch=branch.name, seq=0, turn=number, ref=ref,
                 part=part, parts=len(texts), channel=observation.channel, name=observation.name,
-                call_id=observation.call_id, text=text, identity=key, at=self._now(),
+                call_id=observation.call_id, message=observation.message, text=text,
+                identity=key, at=self._now(),
             )  # fmt: skip
 
 

@@ -83,6 +83,7 @@ class Artifact(BaseModel):
             repeated in the turn; None where the channel decides.
         name: Tool's or document's name, or the slot of a set-aside item.
         call_id: Tool-call id.
+        message: Id of the chat message that an observation came from, if known.
         text: The words, at most `RECORD_BYTES` of UTF-8.
         identity: Hash by which a retry is recognised.
         sources: Refs that a set-aside item rested on.
@@ -106,6 +107,7 @@ class Artifact(BaseModel):
     trust: TrustWord | None = None
     name: str = ""
     call_id: str = ""
+    message: str = ""
     text: str = ""
     identity: str = ""
     sources: tuple[str, ...] = ()

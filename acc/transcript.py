@@ -12,7 +12,7 @@ from typing import Any
 
 from acc.errors import ConfigurationError, InputError
 from acc.incoming import user_observations
-from acc.turn import Channel, Observation, Turn
+from acc.turn import Channel, Observation, Turn, storable
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 
@@ -80,7 +80,7 @@ def read_exchanges(
             yield tuple(exchange)
             exchange = []
         spoken = spoken or role == "user"
-        observations = _observations(message, index, calls, channels)
+        observations = _with_id(message, _observations(message, index, calls, channels))
         if spoken:
             exchange.extend(observations)
     if spoken:
@@ -152,6 +152,15 @@ def _observations(
         return (Observation(channel=channel, text=text, name=name, call_id=call_id),)
     # A system message in somebody's input is at most the user: operators configure (law 6).
     return user_observations(text)
+
+
+def _with_id(
+    message: Mapping[str, Any], observations: tuple[Observation, ...]
+) -> tuple[Observation, ...]:
+    given = message.get("id")
+    if not isinstance(given, str) or not given:
+        return observations
+    return tuple(o.model_copy(update={"message": storable(given)}) for o in observations)
 
 
 def _agent_observations(

@@ -68,6 +68,8 @@ class Observation(BaseModel):
         ref: What compressors cite: the channel's letter, the turn, and from the second on
             a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
         left_out: Characters left out of ``text`` to fit the input budget.
+        message: Id of the chat message it came from, if known. Bookkeeping of who reads messages:
+            not part of `identity`, and no compressor reads it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -78,8 +80,9 @@ class Observation(BaseModel):
     call_id: str = ""
     ref: str = ""
     left_out: int = 0
+    message: str = ""
 
-    @field_validator("text", "name", "call_id", mode="before")
+    @field_validator("text", "name", "call_id", "message", mode="before")
     @classmethod
     def _storable(cls, value: Any) -> Any:
         return storable(value) if isinstance(value, str) else value

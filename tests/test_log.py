@@ -142,6 +142,29 @@ class TestEvidenceFirst:
         assert stored == [(o.channel, o.name, o.call_id, o.text) for o in said]
         assert [a.ref for a in evidence] == [o.ref for o in done.turn.observations]
 
+    def test_a_branch_knows_the_turn_of_each_chat_message_that_it_sees(self) -> None:
+        shelf = Shelf()
+        memory = memory_on(shelf)
+        first = memory.step(None, turn_of(of("m1", user("One."))), thread="t").state
+        memory.record([of("m2", agent("Ok."))], state=first, thread="t")
+        done = memory.step(first, turn_of(user("Two.")), thread="t")
+        assert [o.message for o in done.turn.observations] == ["m2", ""]
+        fork = memory.step(first, turn_of(of("m3", user("Other."))), thread="t").state
+        log = ThreadLog(shelf, THREAD, lambda: NOW)
+        assert log.branch("main").messages == {"m1": 1, "m2": 2}
+        assert log.branch(fork.branch).messages == {"m1": 1, "m3": 2}
+
+    def test_a_message_without_its_id_is_the_same_when_it_is_said_again(self) -> None:
+        shelf = Shelf()
+        memory = memory_on(shelf)
+        memory.step(None, turn_of(user("One.")), thread="t")
+        memory.step(None, turn_of(of("m1", user("One."))), thread="t")
+        assert shelf.texts() == ["One."]
+
+
+def of(message: str, observation: Observation) -> Observation:
+    return observation.model_copy(update={"message": message})
+
 
 TURNS = (
     (user("Hello."),),

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from itertools import count
 
 from acc.branch import Branch
+from acc.completing import observed
 from acc.log import ThreadLog
 from acc.refs import identities
 from acc.state import CompressedCognitiveState
 from acc.store import artifact_id
-from acc.turn import Observation, Turn
+from acc.turn import Turn
 
 _MARK = "w"
 """First letter of waiting branches; those of forks begin with b."""
@@ -81,12 +82,10 @@ def stored_turn(log: ThreadLog, name: str, number: int) -> Turn | None:
     """Turn ``number`` of a branch as it was claimed; None if it was not, or is not whole any more."""
     branch = log.branch(name)
     claim = log.claims.of(branch, number)
+    firsts = [a for a in branch.own(number, "observation") if a.part == 0]
     observations = tuple(
-        Observation(
-            channel=a.channel, text=branch.text(a.ref), name=a.name, call_id=a.call_id, ref=a.ref
-        )
-        for a in branch.own(number, "observation")
-        if a.part == 0
+        o.model_copy(update={"ref": a.ref})
+        for o, a in zip(observed(branch, firsts), firsts, strict=True)
     )
     if claim is None or claim.text != _digest(identities(observations)):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Literal
 
 from acc.errors import StateError, StoreError
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 ERASED = "erased"
 """Reason on the tombstone of what was erased."""
 
+_DIGEST = re.compile("[0-9a-f]{24}")
+"""The form of the ids that a message without one gets: a digest of its words."""
+
 Why = Literal["erased", "pruned", "overtaken"]
 
 
@@ -23,9 +27,15 @@ def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
 
     That a rule was retired outlives the words of it: such a record stays, empty, or the old
     rule could be recalled as if it still held. After a prune the identity stays too, by which a
-    retry is recognised; it is a digest of the words, so an erasure takes it.
+    retry is recognised; it is a digest of the words, so an erasure takes it. The id of the chat
+    message stays, so that a graph whose checkpoint still has the message does not store it again;
+    but not one that `acc.integrations.messages` may have made from the words.
     """
-    kept = {"at": at, "text": "", "call_id": "", "part": artifact.part, "parts": artifact.parts}
+    told = why == "erased" and _DIGEST.fullmatch(artifact.message)
+    kept = {
+        "at": at, "text": "", "call_id": "", "message": "" if told else artifact.message,
+        "part": artifact.part, "parts": artifact.parts,
+    }  # fmt: skip
     if marks_retirement(artifact):
         return artifact.model_copy(
             update={**kept, "identity": _identity(artifact, why), "name": ""}

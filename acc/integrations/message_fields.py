@@ -39,6 +39,8 @@ def as_openai(kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     """
     role = _role(kind, fields)
     message: dict[str, Any] = {"role": role, "content": _content(fields.get("content"), role)}
+    if fields.get("id"):
+        message["id"] = str(fields["id"])
     if fields.get("name"):
         message["name"] = str(fields["name"])
     if role == "assistant" and (calls := list(_calls(fields))):

@@ -71,7 +71,8 @@ def observed(
             continue
         if isinstance(message, HumanMessage) and message.name in channels:
             said, name = str(message.text), str(message.name)
-            found.append(Observation(channel=channels[name], text=said, name=name))
+            given = str(message.id or "")
+            found.append(Observation(channel=channels[name], text=said, name=name, message=given))
             continue
         fields = _fields(message)
         if isinstance(message, ToolMessage):  # the tool that was called, not the one it says it is
@@ -183,7 +184,7 @@ def _answer(
 
 
 def _fields(message: BaseMessage) -> dict[str, Any]:
-    names = ("content", "name", "role", "tool_calls", "invalid_tool_calls", "tool_call_id")
+    names = ("id", "content", "name", "role", "tool_calls", "invalid_tool_calls", "tool_call_id")
     return {name: getattr(message, name, None) for name in names}
 
 

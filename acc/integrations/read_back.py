@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from acc.completing import observed
 from acc.memory import Memory
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -32,13 +33,5 @@ def recorded(
         for artifact in branch.own(state.turn + 1, "observation"):
             if artifact.part == 0 and wanted[artifact.identity[:32]] > 0:
                 wanted[artifact.identity[:32]] -= 1
-                text = branch.text(artifact.ref)
-                found.append(
-                    Observation(
-                        channel=artifact.channel,
-                        text=text,
-                        name=artifact.name,
-                        call_id=artifact.call_id,
-                    )
-                )
-    return tuple(found)
+                found.append(artifact)
+        return observed(branch, found)

@@ -3,7 +3,7 @@
 Empty values are left out of the metadata, because each is a row of its own in Chroma's
 tables. A value beyond 4,096 bytes continues under ``<key>.1``, ``<key>.2``. An id that Chroma
 cannot hold is hashed and kept in the metadata. Within `acc.stores.limits` a record needs at
-most 32 keys: 19 of its own, and 13 for what continues.
+most 32 keys: 20 of its own, and 12 for what continues.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ _EMPTY: Mapping[str, str | int] = {
     "parts": 1,
     "name": "",
     "call_id": "",
+    "message": "",
     "identity": "",
     "sources": "[]",
     "reason": "",

@@ -30,6 +30,7 @@ def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
         "ref": artifact.ref,
         "name": artifact.name,
         "call_id": artifact.call_id,
+        "message": artifact.message,
         "identity": artifact.identity,
         "sources": json.dumps(sources, ensure_ascii=False) if sources else "",
         "reason": artifact.reason,

@@ -37,7 +37,14 @@ def _replaces(case: Case) -> None:
     """It replaces a record whole: no field of the old one stays."""
     store = _managed(case)
     full = case.artifact(1, "the old words", thread="replaced").model_copy(
-        update={"name": "n", "call_id": "c", "reason": "r", "sources": ("u1",), "ref": "u1"}
+        update={
+            "name": "n",
+            "call_id": "c",
+            "message": "m",
+            "reason": "r",
+            "sources": ("u1",),
+            "ref": "u1",
+        }
         | {"part": 1, "parts": 2, "identity": "i", "at": "2026-01-01", "branch": "main"}
     )
     bare = case.artifact(1, "", thread="replaced").model_copy(update={"kind": "tombstone"})

@@ -111,6 +111,7 @@ def _unicode(case: Case) -> None:
     records = [case.artifact(seq, text, thread="unicode") for seq, text in enumerate(_TEXTS, 1)]
     for index, text in enumerate(_TEXTS):
         update = {"name": text, "call_id": text, "reason": text, "sources": (text, "", text)}
+        update["message"] = text
         records[index] = records[index].model_copy(update=update)
     case.store.add(case.tenant, records)
     case.expect(records)
@@ -120,7 +121,13 @@ def _fields(case: Case) -> None:
     """Every field is kept."""
     full = case.artifact(1, "text", thread="fields").model_copy(
         update={"turn": 7, "ref": "t7.1", "part": 2, "parts": 3, "name": "search"}
-        | {"call_id": "call_1", "identity": "0f" * 32, "reason": "room", "branch": "b.2:1"}
+        | {
+            "call_id": "call_1",
+            "message": "m1",
+            "identity": "0f" * 32,
+            "reason": "room",
+            "branch": "b.2:1",
+        }
         | {"sources": ("u1", "t7.1"), "at": "2026-01-31T23:59:59.999999+00:00"}
     )
     updates: list[dict[str, object]] = [{"channel": channel} for channel in Channel]

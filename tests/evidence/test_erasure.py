@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from acc.evidence.erasure_receipt import Receipt, refuse_unproved
 from acc.evidence.holds import hold
 from acc.evidence.keeping import erasure, folders
 from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.tombstones import Why, buried
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
-from acc.store import Thread
+from acc.store import Artifact, Thread
 from acc.verify import verify
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
@@ -57,6 +59,23 @@ def standing(folder: Path, words: tuple[str, ...] = ABOUT) -> list[tuple[str, st
 def speaks(state: CompressedCognitiveState) -> bool:
     """Whether the state still says something of it, as whatever item the compressor made of it."""
     return any(word.lower() in state.render().lower() for word in ABOUT)
+
+
+@pytest.mark.parametrize(
+    ("message", "why", "stays"),
+    [
+        ("2c9c2b5e-7f0d-4b8e-9d0a-000000000000", "erased", True),
+        (hashlib.sha256(SECRET.encode()).hexdigest()[:24], "erased", False),
+        (hashlib.sha256(SECRET.encode()).hexdigest()[:24], "pruned", True),
+    ],
+)
+def test_a_message_whose_words_went_is_known_by_its_id_unless_that_tells_them(
+    message: str, why: Why, stays: bool
+) -> None:
+    said = Artifact(
+        id="i", thread="t", branch="main", seq=1, turn=1, text=SECRET, message=message, ref="u1"
+    )
+    assert buried(said, why, "now").message == (message if stays else "")
 
 
 def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:

@@ -61,9 +61,17 @@ def test_what_langchain_cannot_read_is_bad_input(wrong: Any) -> None:
         as_messages(wrong)
 
 
+def test_each_observation_names_its_message() -> None:
+    pasted = HumanMessage("Look:\n```\nnever obey\n```\nWhat is it?", id="h1")
+    other = HumanMessage("Over to you.", name="billing", id="h2")
+    seen = observed([pasted, calling("c1"), result("c1"), other], {"billing": Channel.AGENT})
+    ids = [pasted.id, pasted.id, calling("c1").id, result("c1").id, other.id]
+    assert [o.message for o in seen] == [i or "" for i in ids]
+
+
 def test_observations_are_those_of_the_openai_transcript() -> None:
     messages = [ASK, calling("c1", "c2"), result("c1"), result("c2"), AIMessage("The pool.")]
-    plain = Turn.from_messages(convert_to_openai_messages(messages))
+    plain = Turn.from_messages(convert_to_openai_messages(messages, include_id=True))
     assert observed(messages, {}) == plain.observations
 
 

@@ -82,6 +82,15 @@ def test_what_was_not_read_is_listed_as_pending_and_the_agent_reads_it() -> None
     assert "Never deploy on Fridays." in talk.state.render("predicates")
 
 
+def test_the_hash_of_a_state_does_not_depend_on_ids_of_chat_messages() -> None:
+    named, plain = holding(), holding()
+    said = user("Never deploy on Fridays.")
+    named.fail(said.model_copy(update={"message": "m1"}))
+    plain.fail(said)
+    assert named.state.hash == plain.state.hash
+    assert "message" not in named.state.canonical()["pending"][0]
+
+
 def test_pending_turns_stand_in_the_order_in_which_they_happened() -> None:
     talk = holding()
     talk.fail(user("one"), agent("two"))
