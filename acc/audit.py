@@ -104,12 +104,18 @@ class AuditLog:
             line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
         return _parsed(line, self.path, 0) if line is not None else None
 
-    def last_on(self, branch: str) -> dict[str, Any] | None:
-        """The newest whole record of a commit on ``branch``, or None."""
+    def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
+        """The newest whole record of a commit on ``branch``, or None.
+
+        Args:
+            branch: The branch.
+            turn: Number of the turn that was committed; None for whichever is the newest.
+        """
         with _readable(self.path):
             lines = (line for line in _tail_first(self.path) if _is_whole(line))
-            entries = (_parsed(line, self.path, 0) for line in lines)
-            return next((e for e in entries if e["state"]["branch"] == branch), None)
+            states = ((e["state"], e) for e in (_parsed(line, self.path, 0) for line in lines))
+            fits = (e for s, e in states if s["branch"] == branch and turn in (None, s["turn"]))
+            return next(fits, None)
 
     def owner(self) -> Thread | None:
         """Whose log it is, by the newest record that can be read; None where none can.

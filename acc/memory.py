@@ -117,6 +117,18 @@ class Memory:
         entry = (audit := self.audit_of(whose(thread))) and audit.last()
         return self.load(entry["state"]) if entry else None
 
+    def state_at(
+        self, thread: str | Thread, branch: str, turn: int
+    ) -> CompressedCognitiveState | None:
+        """The state that turn ``turn`` left on ``branch`` by the thread's audit log, or None.
+
+        Raises:
+            AuditError: The audit log cannot be read.
+        """
+        audit = self.audit_of(whose(thread))
+        entry = audit.last_on(branch, turn) if audit is not None else None
+        return self.load(entry["state"]) if entry else None
+
     def load(self, raw: Any) -> CompressedCognitiveState:
         """A stored state under this memory's schema; see `CompressedCognitiveState.load`."""
         return self.settings.policy.schema.load(raw)

@@ -11,17 +11,19 @@ next pass.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from acc.background import AsyncBackgroundMemory, BackgroundMemory, Entry
+from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.background.unread import shown
 from acc.errors import ConfigurationError
 from acc.integrations.held_state import HeldStates
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.progress import tell
+from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 
@@ -73,14 +75,12 @@ class BackgroundMemoryNode(MemoryNode):
                 where=f"node {self.name!r}",
                 mend="run the graph with ainvoke or astream, or give a BackgroundMemory",
             )
-        looked = self._look(input, ensure_config(config))
-        if looked.fold.turn is None:
-            return self._update(input, looked, None)
-        entry = self.background.begin(
-            looked.prior, looked.fold.turn, thread=looked.thread, wait=self.wait
-        )
-        kept = self.background.finish(entry)
-        return self._left(input, looked, entry, kept)
+        looked, steps = self._look(input, ensure_config(config)), list[Step]()
+        for turn in looked.plan.turns:
+            entry = self.background.begin(looked.prior, turn, thread=looked.thread, wait=self.wait)
+            looked = looked._replace(prior=self.background.finish(entry))
+            steps += entry.steps
+        return self._left(input, looked, steps)
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
@@ -88,25 +88,26 @@ class BackgroundMemoryNode(MemoryNode):
         """As `invoke`; nothing blocks the event loop."""
         if isinstance(self.background, BackgroundMemory):
             return await asyncio.to_thread(self.invoke, input, ensure_config(config))
-        looked = await asyncio.to_thread(self._look, input, ensure_config(config))
-        if looked.fold.turn is None:
-            return self._update(input, looked, None)
-        entry = await self.background.begin(
-            looked.prior, looked.fold.turn, thread=looked.thread, wait=self.wait
+        looked, steps = (
+            await asyncio.to_thread(self._look, input, ensure_config(config)),
+            list[Step](),
         )
-        kept = await self.background.finish(entry)
-        return self._left(input, looked, entry, kept)
+        for turn in looked.plan.turns:
+            entry = await self.background.begin(
+                looked.prior, turn, thread=looked.thread, wait=self.wait
+            )
+            looked = looked._replace(prior=await self.background.finish(entry))
+            steps += entry.steps
+        return self._left(input, looked, steps)
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
         # What is finished and not committed yet counts: from behind it the turn would be a fork.
         return self.background.entrance.resumed(thread, None)
 
-    def _left(
-        self, input: Any, looked: Any, entry: Entry, kept: CompressedCognitiveState
-    ) -> dict[str, Any]:
-        for step in entry.steps:
+    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> dict[str, Any]:
+        for step in steps:
             tell(step, self.controller.settings.policy)
-        return self._update(input, looked._replace(prior=kept), None)
+        return self._update(input, looked, ())
 
 
 class _Unread(HeldStates):

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from langgraph.prebuilt import ToolRuntime
 
 from acc.errors import ConfigurationError, InputError
+from acc.integrations.compaction import AGENT
 from acc.integrations.graph_channels import read
-from acc.integrations.identity import Identify, Identity, thread_of
-from acc.integrations.messages import EVIDENCE_TOOL
+from acc.integrations.identity import Identify, Identity, owner
+from acc.integrations.messages import EVIDENCE_TOOL, as_messages
 from acc.memory import Memory
+from acc.store import Thread
 
 
 def evidence_tool(
     memory: Memory,
     *,
     state_key: str = "ccs",
+    turn_key: str = "ccs_turn",
     identity: Identify | None = None,
     most: int = 4_000,
     name: str = EVIDENCE_TOOL,
@@ -32,6 +36,7 @@ def evidence_tool(
         memory: Either controller.
         state_key: Channel of the state; where the tools' node does not see it, the thread's
             last state by the audit log is taken.
+        turn_key: Channel of the mark beside it, as the memory's node was given it.
         identity: As the memory's node was given it.
         most: Characters that one call shows; the agent asks for more by ``start``.
         name: Of the tool. Under another, configure it: ``channels={name: Channel.DOCUMENT}``.
@@ -50,7 +55,7 @@ def evidence_tool(
         runtime: ToolRuntime[Any, Any],
         start: Annotated[int, "characters to skip; 0 at first"] = 0,
     ) -> str:
-        thread = thread_of(runtime.config, whose_memory)
+        thread = _thread(runtime, whose_memory, (turn_key, "ccs_run"), state_key)
         raw = read(runtime.state, state_key)
         prior = memory.load(raw) if raw is not None else memory.last_state(thread)
         if prior is None:
@@ -74,6 +79,22 @@ def evidence_tool(
         name=name,
         description="Read the whole text of the evidence that a reference in your state names.",
         handle_tool_error=True,
+    )
+
+
+def _thread(
+    runtime: ToolRuntime[Any, Any], identify: Identify, notes: Sequence[str], state_key: str
+) -> Thread:
+    """Whose thread the agent that calls the tool works on; its agent stands in one of ``notes``."""
+    noted = (read(runtime.state, key) for key in notes)
+    found = next((n for n in noted if isinstance(n, Mapping)), {})
+    raw = read(runtime.state, state_key)
+    return owner(
+        runtime.config,
+        identify,
+        agent=found.get(AGENT),
+        messages=as_messages(read(runtime.state, "messages") or ()),
+        bound_to=str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else "",
     )
 
 

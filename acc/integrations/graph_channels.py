@@ -12,13 +12,42 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MethodType, new_class
 from typing import Annotated, Any, TypeVar
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, RemoveMessage
+from langgraph.channels import LastValue
 from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from acc.errors import ConfigurationError
 
 Value = TypeVar("Value")
+
+
+class Unread(dict[str, Any]):
+    """A state in a channel that the graph's own schema does not declare: its nodes cannot read it."""
+
+
+class PrivateState(LastValue[dict[str, Any]]):
+    """The state's channel where the memory's node alone declares it.
+
+    LangGraph keeps the channel that was declared first, so a graph whose schema has the state
+    never uses this one. What is read from it says so (`Unread`).
+    """
+
+    __slots__ = ()
+
+    def get(self) -> dict[str, Any]:
+        """The value, as `Unread`."""
+        return Unread(super().get())
+
+
+def own_state(left: dict[str, Any], right: Any) -> Any:
+    """The reducer of a state's channel: the state of another agent's thread does not replace this one.
+
+    A nested agent hands its state up with its result, and parallel ones do so at once.
+    """
+    bound = right.get("bound_to") if isinstance(right, Mapping) else None
+    own = left.get("bound_to") if left else ""
+    return left if own and bound and bound != own else right
 
 
 class MemoryState(TypedDict, total=False):
@@ -32,11 +61,11 @@ class MemoryState(TypedDict, total=False):
     Attributes:
         messages: The current turn's messages; all of them where nothing is pruned.
         ccs: The Compressed Cognitive State as plain JSON: what `canonical` returned.
-        ccs_turn: How far the commits have come; see `acc.integrations.folding.Mark`.
+        ccs_turn: How far the commits have come; see `acc.integrations.compaction.Mark`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    ccs: dict[str, Any]
+    ccs: Annotated[dict[str, Any], own_state]
     ccs_turn: dict[str, Any]
 
 
@@ -68,11 +97,31 @@ def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -
     node.__dict__[name] = MethodType(method, node)
 
 
+def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
+    """The types of the memory's own channels, by name, for `declare`."""
+    return {state_key: Annotated[dict[str, Any], PrivateState], turn_key: dict[str, Any]}
+
+
 def read(state: Any, channel: str | None) -> Any:
     """What stands in a channel, whichever form a graph's state has; None where nothing does."""
     if channel is None:
         return None
     return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
+
+
+def check_messages(messages: Any, channel: str) -> None:
+    """See that the channel of the messages has LangGraph's reducer.
+
+    Raises:
+        ConfigurationError: It keeps the removals that the memory wrote as if they were messages.
+    """
+    if any(isinstance(m, RemoveMessage) for m in messages or ()):
+        raise ConfigurationError(
+            f"the channel {channel!r} has no reducer that removes messages",
+            where="the graph's state schema",
+            mend="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
+            "and begin a new thread",
+        )
 
 
 def needed(channel: str, value: Value | None, *, where: str | None, what: str) -> Value:

@@ -80,6 +80,13 @@ class HeldStates:
         state = self._policy.schema.load(raw, adopt=self._adopt)
         return self._hold(state).state
 
+    def at(self, thread: Thread, branch: str, turn: int) -> CompressedCognitiveState | None:
+        """The state that turn ``turn`` left on ``branch`` of ``thread``, if it is held still."""
+        with self._guard:
+            states = [held.state for held in self._held.values()]
+        wanted = (thread.mark, branch, turn)
+        return next((s for s in states[::-1] if (s.bound_to, s.branch, s.turn) == wanted), None)
+
     def check_left(self, found: CompressedCognitiveState | None, mark: Any) -> None:
         """See that nobody took away the state that ``mark`` names; to adopt that is to begin anew.
 

@@ -11,7 +11,8 @@ have seen it, so that a tool whose run was given up before its step ended is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
 from langchain_core.messages import SystemMessage
@@ -19,13 +20,14 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 
 from acc.errors import ConfigurationError
-from acc.integrations.folding import Folding
+from acc.integrations.compaction import Compaction
+from acc.integrations.graph_channels import own_state
 from acc.integrations.held_state import HeldStates, hash_of, last_committed
-from acc.integrations.identity import Identify, Identity, thread_of
-from acc.integrations.messages import pruned
+from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
+from acc.integrations.messages import as_messages, pruned
+from acc.integrations.past import past_of, recorded, state_behind
 from acc.integrations.progress import tell
 from acc.integrations.prompt_watch import watching
-from acc.integrations.read_back import recorded
 from acc.integrations.run_notes import WRITTEN, Look, RunNotes
 from acc.integrations.stepping import Controller, Prior, astepped, check_controller, stepped
 from acc.run import Step
@@ -56,7 +58,7 @@ class MemoryAgentState(AgentState[Any]):
     Callers read ``ccs`` in the result; neither can be set by an invocation's input.
     """
 
-    ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput]]
+    ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, own_state]]
     ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
@@ -102,7 +104,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.controller = controller
         self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
-        self.folding = Folding(
+        self.compaction = Compaction(
             channels=named, over=fold_over, counter=controller.settings.policy.counter
         )
         self.held = HeldStates(controller.settings.policy, adopt)
@@ -111,8 +113,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note which messages the agent was entered with; not rerun when it is resumed."""
-        notes = _notes(state).entered(state["messages"], self.folding)
-        return {"ccs_run": notes.dump()}
+        notes = _notes(state).entered(state["messages"], self.compaction)
+        agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
+        return {"ccs_run": replace(notes, agent=agent).dump()}
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """As `before_agent`."""
@@ -127,23 +130,17 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             StateError: The state in the checkpoint was edited.
             StoreError: The evidence cannot be written; nothing was committed.
         """
-        config = get_config()
-        thread = thread_of(config, self.identity)
+        thread = self._thread(state)
         prior, look = self._look(state, thread)
-        if look.turn is None:
-            return self._update(state, prior, look, None)
-        step = stepped(self.controller, prior, look.turn, thread, config)
-        return self._update(state, prior, look, step)
+        steps = stepped(self.controller, prior, look.turns, thread, get_config())
+        return self._update(state, prior, look, steps)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """As `before_model`, off the event loop."""
-        config = get_config()
-        thread = thread_of(config, self.identity)
+        thread = self._thread(state)
         prior, look = await asyncio.to_thread(self._look, state, thread)
-        if look.turn is None:
-            return self._update(state, prior, look, None)
-        step = await astepped(self.controller, prior, look.turn, thread, config)
-        return self._update(state, prior, look, step)
+        steps = await astepped(self.controller, prior, look.turns, thread, get_config())
+        return self._update(state, prior, look, steps)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -156,7 +153,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         prior = self._loaded(request.state)
         carried, shown = self._shown(request, prior)
-        self._record(prior, self._showing(request.state))
+        self._record(request.state, prior, self._showing(request.state))
         with watching() as watch:
             response = handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -170,7 +167,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """As `wrap_model_call`."""
         prior = self._loaded(request.state)
         carried, shown = self._shown(request, prior)
-        await asyncio.to_thread(self._record, prior, self._showing(request.state))
+        await asyncio.to_thread(self._record, request.state, prior, self._showing(request.state))
         with watching() as watch:
             response = await handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -178,63 +175,77 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
         """Store what the run ended with. Where it does not end, the next run stores it."""
-        unseen = _notes(state).unseen(state["messages"], self.folding)
-        self._record(self._loaded(state), unseen)
+        unseen = _notes(state).unseen(state["messages"], self.compaction)
+        self._record(state, self._loaded(state), unseen)
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
         """As `after_agent`, off the event loop."""
         await asyncio.to_thread(self.after_agent, state, runtime)
 
+    def _thread(self, state: Any) -> Thread:
+        raw, notes = state.get("ccs") or {}, _notes(state)
+        return owner(
+            get_config(),
+            self.identity,
+            agent=notes.agent or None,
+            messages=as_messages(state["messages"]),
+            bound_to=str(raw.get("bound_to") or ""),
+        )
+
     def _look(self, state: Any, thread: Thread) -> tuple[Prior, Look]:
         notes, messages = _notes(state), state["messages"]
         committed = last_committed(self.controller, thread)
-        prior = self.held.load(state.get("ccs"), notes.mark, committed=committed)
+        prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
+        if prior is None and notes.mark is None:
+            prior = state_behind(self.controller, self.held, thread, messages)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
         self.held.check_left(prior, notes.mark)
         gone = notes.gone(messages)
         found = recorded(self.controller, thread, prior, gone) if gone and prior else ()
-        return prior, notes.look(messages, self.folding, begun=prior is not None, gone=found)
+        past = past_of(self.controller, thread, prior)
+        return prior, notes.look(messages, self.compaction, past=past, gone=found)
 
-    def _update(self, state: Any, prior: Prior, look: Look, step: Step | None) -> dict[str, Any]:
-        after = step.state if step is not None else prior
+    def _update(
+        self, state: Any, prior: Prior, look: Look, steps: Sequence[Step]
+    ) -> dict[str, Any]:
+        last = steps[-1] if steps else None
+        after = last.state if last is not None else prior
         update: dict[str, Any] = {}
         notes = look.notes
         if after is not None:
             notes = notes.beside(after.hash)
             if hash_of(state.get("ccs")) != after.hash:
-                update["ccs"] = self.held.canonical(
-                    after, step.commit if step is not None else None
-                )
+                commit = last.commit if last is not None else None
+                update["ccs"] = self.held.canonical(after, commit)
         if notes.dump() != state.get("ccs_run"):
             update["ccs_run"] = notes.dump()
         if changed := pruned(state["messages"], look.messages):
             update["messages"] = changed
-        if step is not None:
+        for step in steps:
             tell(step, self.controller.settings.policy)
         return update
 
     def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
         """The rendered state, and the request with it and the current turn."""
         notes = _notes(request.state)
-        notes.check_unchanged(request.state["messages"], self.folding)
+        notes.check_unchanged(request.state["messages"], self.compaction)
         carried = self.held.rendered(prior) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
-            messages=notes.view(request.messages),  # type: ignore[arg-type]
+            messages=notes.view(request.messages, self.compaction),  # type: ignore[arg-type]
         )
         return carried, shown
 
     def _showing(self, state: Any) -> tuple[Observation, ...]:
-        return _notes(state).showing(state["messages"], self.folding)
+        return _notes(state).showing(state["messages"], self.compaction)
 
-    def _record(self, prior: Prior, observations: tuple[Observation, ...]) -> None:
+    def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:
-            thread = thread_of(get_config(), self.identity)
-            self.controller.recorded(observations, prior, thread)
+            self.controller.recorded(observations, prior, self._thread(state))
 
     def _loaded(self, state: Any) -> Prior:
-        return self.held.load(state.get("ccs"), _notes(state).mark)
+        return self.held.load(state.get("ccs") or None, _notes(state).mark)
 
 
 def _notes(state: Any) -> RunNotes:

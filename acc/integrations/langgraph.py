@@ -9,7 +9,7 @@ what a graph looks like around it, `acc.integrations.subgraph` for one inside an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -17,11 +17,18 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from acc.errors import ConfigurationError
-from acc.integrations.folding import Fold, Folding
-from acc.integrations.graph_channels import declare, read
+from acc.integrations.compaction import AGENT, Compaction, Past, Plan
+from acc.integrations.graph_channels import (
+    Unread,
+    check_messages,
+    declare,
+    read,
+    state_channels,
+)
 from acc.integrations.held_state import COMMITTED, HeldStates, hash_of, last_committed
-from acc.integrations.identity import Identify, Identity, thread_of
-from acc.integrations.messages import pruned
+from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
+from acc.integrations.messages import as_messages, pruned
+from acc.integrations.past import past_of, state_behind
 from acc.integrations.progress import tell
 from acc.integrations.prompting import joined, prompting, texts
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped
@@ -38,7 +45,7 @@ class _Looked(NamedTuple):
 
     thread: Thread
     prior: CompressedCognitiveState | None
-    fold: Fold
+    plan: Plan
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):
@@ -113,13 +120,13 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.turn_key = turn_key
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
-        self.folding = Folding(named_channels(channels), fold_over, counter, reply_chars)
+        self.compaction = Compaction(named_channels(channels), fold_over, counter, reply_chars)
         self.held = HeldStates(controller.settings.policy, adopt)
         self._check()
         keys = (input_messages_key, output_messages_key)
         typed: dict[str, Any] = {key: list[Any] for key in keys if key}
-        typed |= dict.fromkeys((state_key, turn_key), dict[str, Any])
-        declare(self, typed, paths=["due"])
+        declare(self, typed | state_channels(state_key, turn_key), paths=["due"])
+        self.is_read = output_messages_key is not None
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
         """As `invoke`; LangGraph reads off it which channels the node needs."""
@@ -135,22 +142,18 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             PinnedOverflow: Rules and goals alone exceed the bounds.
         """
         looked = self._look(input, ensure_config(config))
-        step = None
-        if looked.fold.turn is not None:
-            step = stepped(self.controller, looked.prior, looked.fold.turn, looked.thread, config)
-        return self._update(input, looked, step)
+        steps = stepped(self.controller, looked.prior, looked.plan.turns, looked.thread, config)
+        return self._update(input, looked, steps)
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """As `invoke`; nothing blocks the event loop."""
         looked = await asyncio.to_thread(self._look, input, ensure_config(config))
-        step = None
-        if looked.fold.turn is not None:
-            step = await astepped(
-                self.controller, looked.prior, looked.fold.turn, looked.thread, config
-            )
-        return self._update(input, looked, step)
+        steps = await astepped(
+            self.controller, looked.prior, looked.plan.turns, looked.thread, config
+        )
+        return self._update(input, looked, steps)
 
     def due(self, state: Any) -> bool:
         """Whether a pass would change anything: the condition of an edge that leads past the node.
@@ -163,8 +166,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         messages, mark = self._messages(state), read(state, self.turn_key)
         if is_missing(mark, messages):
             return True
-        fold = self.folding.look(messages, mark, begun=read(state, self.state_key) is not None)
-        return fold.turn is not None or bool(pruned(messages, [*fold.role, *fold.kept]))
+        begun = bool(read(state, self.state_key))
+        plan = self.compaction.plan(messages, mark, Past(begun=begun))
+        return bool(plan.turns or pruned(messages, [*plan.role, *plan.kept]))
 
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
         """What makes the model's prompt of the graph's state: also ``create_react_agent(prompt=)``.
@@ -172,7 +176,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         The graph's schema must declare the state's channel, as `MemoryState` does: LangGraph
         hands a node only what its schema names.
         """
-
+        self.is_read = True
         return prompting(self, role)
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
@@ -181,53 +185,92 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         Raises:
             StateError: It is none, or was edited and ``adopt`` is None.
         """
-        return self.held.load(read(state, self.state_key), read(state, self.turn_key))
+        return self.held.load(read(state, self.state_key) or None, read(state, self.turn_key))
 
-    def thread(self, config: RunnableConfig | None) -> Thread:
-        """Whose thread a run works on."""
-        return thread_of(ensure_config(config), self.identity)
+    def thread(self, config: RunnableConfig | None, state: Any = None) -> Thread:
+        """Whose thread a run works on.
+
+        Args:
+            config: The run's.
+            state: The graph's state, which tells a run inside another graph from others.
+        """
+        mark, raw = read(state, self.turn_key), read(state, self.state_key)
+        return owner(
+            ensure_config(config),
+            self.identity,
+            agent=mark.get(AGENT) if isinstance(mark, Mapping) else None,
+            messages=as_messages(self._messages(state)) if state is not None else (),
+            bound_to=str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else "",
+        )
 
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
-        thread = self.thread(config)
+        thread = self.thread(config, state)
         messages, mark = self._messages(state), read(state, self.turn_key)
+        raw = read(state, self.state_key) or None
+        self._check_read(raw)
         committed = last_committed(self.controller, thread)
-        prior = self.held.load(read(state, self.state_key), mark, committed=committed)
-        if prior is None and self.resume:
-            prior = self._last_state(thread)
+        prior = self.held.load(raw, mark, committed=committed)
+        if prior is None:
+            prior = self._resumed(thread, messages, mark)
         self.held.check_left(prior, mark)
         if prior is not None and is_missing(mark, messages):
             mark = brought_back(mark, self.controller, thread, prior)
-        fold = self.folding.look(messages, mark, begun=prior is not None)
-        return _Looked(thread, prior, fold)
+        past = past_of(self.controller, thread, prior)
+        return _Looked(thread, prior, self.compaction.plan(messages, mark, past))
+
+    def _resumed(self, thread: Thread, messages: Any, mark: Any) -> CompressedCognitiveState | None:
+        """The state to go on from where the channel has none."""
+        found = None
+        if mark is None:
+            found = state_behind(self.controller, self.held, thread, messages)
+        return self._last_state(thread) if found is None and self.resume else found
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
         return self.controller.last_state(thread)
 
     def _messages(self, state: Any) -> Any:
-        return read(state, self.input_messages_key) or ()
+        messages = read(state, self.input_messages_key) or ()
+        check_messages(messages, self.input_messages_key)
+        return messages
 
-    def _update(self, state: Any, looked: _Looked, step: Step | None) -> dict[str, Any]:
+    def _check_read(self, raw: Any) -> None:
+        """See that the graph's nodes can read the state, once there is one.
+
+        Raises:
+            ConfigurationError: The graph's schema lacks it, and no prompt is made of it: the model
+                would forget every turn but the current one.
+        """
+        if isinstance(raw, Unread) and not self.is_read:
+            raise ConfigurationError(
+                f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
+                where=f"node {self.name!r}",
+                mend="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the "
+                "model read node.prompt(role)(state) in place of state['messages']",
+            )
+
+    def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> dict[str, Any]:
         """What changes in the channels."""
-        fold = looked.fold
-        after = step.state if step is not None else looked.prior
+        plan, last = looked.plan, steps[-1] if steps else None
+        after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
-        stored = step.turn if step is not None else None
-        mark = by_evidence(fold, stored, before := read(state, self.turn_key))
+        before = read(state, self.turn_key)
+        mark = by_evidence(plan, last.turn if last is not None else None, before)
+        if looked.thread.agent != UNKNOWN:
+            mark = {**mark, AGENT: looked.thread.agent}
         if after is not None:
             mark = {**mark, COMMITTED: after.hash}
             if hash_of(read(state, self.state_key)) != after.hash:
-                update[self.state_key] = self.held.canonical(
-                    after, step.commit if step is not None else None
-                )
+                commit = last.commit if last is not None else None
+                update[self.state_key] = self.held.canonical(after, commit)
         if mark != before:
             update[self.turn_key] = mark
-        if self.prune and (changed := pruned(self._messages(state), [*fold.role, *fold.kept])):
+        if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            spoken = joined(self.role, *texts(fold.role), self.held.rendered(after))
+            spoken = joined(self.role, *texts(plan.role), self.held.rendered(after))
             # No message object: LangGraph would show it in the user's stream of messages.
-            update[self.output_messages_key] = [{"role": "system", "content": spoken}, *fold.kept]
-        if step is not None:
+            update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
+        for step in steps:
             tell(step, self.controller.settings.policy)
         return update
 

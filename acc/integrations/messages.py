@@ -98,6 +98,12 @@ def is_users(message: BaseMessage, channels: Mapping[str, Channel]) -> bool:
     return human and not is_summary(message) and message.name not in channels
 
 
+def is_answer(step: Sequence[BaseMessage]) -> bool:
+    """Whether the last message is the agent's and calls nothing."""
+    last = step[-1]
+    return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)
+
+
 def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] | None:
     """The turn that the human message ``user_id`` begins, with it; None where it is not there."""
     for place, message in enumerate(messages):
@@ -157,9 +163,11 @@ def pruned(before: Sequence[Any], kept: Sequence[BaseMessage]) -> list[BaseMessa
 
 
 def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
-    """The system messages at the beginning, which are the agent's role, and the others."""
-    places = (i for i, m in enumerate(messages) if not isinstance(m, SystemMessage))
-    first = next(places, len(messages))
+    """The system message at the head of a conversation, which is the agent's role, and the others.
+
+    Any other system message is material of the application, such as a retrieved context.
+    """
+    first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
     return list(messages[:first]), list(messages[first:])
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import BaseMessage, SystemMessage
 
-from acc.integrations.graph_channels import needed, read
+from acc.integrations.graph_channels import check_messages, needed, read
 from acc.integrations.messages import as_messages, role_and_rest
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def prompting(node: MemoryNode, role: str) -> Callable[[Mapping[str, Any]], list
     def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
         shown = node.output_messages_key or node.input_messages_key
         found = as_messages(there(shown, read(state, shown)))
+        check_messages(found, shown)
         ccs = there(node.state_key, node.loaded(state))
         own, turn = role_and_rest(found)
         carried = [] if node.output_messages_key else [node.held.rendered(ccs)]

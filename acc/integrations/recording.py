@@ -15,9 +15,9 @@ from langgraph.types import Command
 
 from acc.controller import AsyncMemoryController
 from acc.errors import ConflictError, StoreError
-from acc.integrations.folding import is_answer
-from acc.integrations.graph_channels import declare, needed, read
+from acc.integrations.graph_channels import declare, needed, read, state_channels
 from acc.integrations.langgraph import MemoryNode
+from acc.integrations.messages import is_answer
 from acc.integrations.stepping import synchronous
 from acc.turn import Observation
 
@@ -34,9 +34,8 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
         """Record for the memory that ``memory`` commits to, from the same channels."""
         self.memory = memory
         self.name = name
-        channels = (memory.state_key, memory.turn_key)
         typed: dict[str, Any] = {memory.input_messages_key: list[Any]}
-        declare(self, typed | dict.fromkeys(channels, dict[str, Any]))
+        declare(self, typed | state_channels(memory.state_key, memory.turn_key))
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
         """As `invoke`; LangGraph reads off it which channels the node needs."""
@@ -52,7 +51,7 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
         controller = synchronous(self.memory.controller)
         if decided := self._decided(input):
             prior = self.memory.loaded(input)
-            controller.record(decided, state=prior, thread=self.memory.thread(config))
+            controller.record(decided, state=prior, thread=self.memory.thread(config, input))
         return {}
 
     async def ainvoke(
@@ -64,12 +63,12 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
             return await asyncio.to_thread(self.invoke, input, config)
         if decided := self._decided(input):
             prior = self.memory.loaded(input)
-            await controller.record(decided, state=prior, thread=self.memory.thread(config))
+            await controller.record(decided, state=prior, thread=self.memory.thread(config, input))
         return {}
 
     def _decided(self, state: Any) -> tuple[Observation, ...]:
         messages = read(state, self.memory.input_messages_key) or ()
-        return self.memory.folding.decided(messages, read(state, self.memory.turn_key))
+        return self.memory.compaction.decided(messages, read(state, self.memory.turn_key))
 
 
 class RecordedNode(Runnable[Any, Any]):

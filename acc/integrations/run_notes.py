@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.errors import ConfigurationError, StateError
-from acc.integrations.folding import Folding, Mark
+from acc.integrations.compaction import NO_PAST, Compaction, Mark, Past
 from acc.integrations.held_state import COMMITTED
 from acc.integrations.messages import (
     as_messages,
@@ -32,12 +32,12 @@ class Look(NamedTuple):
     """What is to be done before the model is called.
 
     Attributes:
-        turn: What is to be committed; None where nothing is.
+        turns: What is to be committed, in order.
         messages: What the channel holds afterwards.
         notes: The notes afterwards.
     """
 
-    turn: Turn | None
+    turns: tuple[Turn, ...]
     messages: list[BaseMessage]
     notes: RunNotes
 
@@ -52,12 +52,14 @@ class RunNotes:
         written: Ids of human messages that a middleware wrote into the turn.
         shown: By the id of a message that the model was shown and no commit has seen:
             the identities of its observations.
+        agent: The agent whose memory a nested run works on; empty for one that nobody encloses.
     """
 
     mark: Mark | None = None
     users: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    agent: str = ""
 
     @classmethod
     def load(cls, raw: Mapping[str, Any] | None) -> RunNotes:
@@ -81,10 +83,10 @@ class RunNotes:
         noted = asdict(self)
         return {**noted, "users": list(self.users), "written": list(self.written)}
 
-    def entered(self, messages: Sequence[Any], folding: Folding) -> RunNotes:
+    def entered(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
         """The notes once the agent is entered with new input: whose messages it came with."""
         new = self.since(as_messages(messages))
-        users = [m for m in new if is_users(m, folding.channels) and m.id not in self.written]
+        users = [m for m in new if is_users(m, compaction.channels) and m.id not in self.written]
         return replace(self, users=tuple(str(m.id) for m in users))
 
     def beside(self, state: str) -> RunNotes:
@@ -112,35 +114,40 @@ class RunNotes:
     def look(
         self,
         messages: Sequence[Any],
-        folding: Folding,
+        compaction: Compaction,
         *,
-        begun: bool,
+        past: Past = NO_PAST,
         gone: Sequence[Observation] = (),
     ) -> Look:
         """What to commit before the model reads ``messages``, and what it reads then.
 
         Args:
             messages: The channel's.
-            folding: How messages become turns.
-            begun: Whether the thread has a state.
+            compaction: How messages become turns.
+            past: What the thread's log knows.
             gone: The observations that `gone` named. They are committed now, and with them
                 all that the model has read: nobody else will show them to it again.
 
         Raises:
             InputError: No user message, or one that cannot be read.
+            ConfigurationError: A middleware rewrote or replaced a message of the user's.
         """
         whole = as_messages(messages)
         self._check_user(whole)
-        written, named = self.told_apart(whole, folding)
-        fold = (replace(folding, over=0) if gone else folding).look(named, self.mark, begun=begun)
+        written, named = self.told_apart(whole, compaction)
+        how = replace(compaction, over=0) if gone else compaction
+        plan = how.plan(named, self.mark, past)
         own = {m.id: m for m in whole}
-        kept = [own.get(m.id, m) for m in (*fold.role, *fold.kept)]
-        shown = {str(m.id): _identities(m, folding) for m in fold.kept[1:]}
-        notes = RunNotes(fold.mark, (), tuple(i for i in written if i in shown), shown)
-        return Look(_with(gone, fold.turn), kept, notes)
+        kept = [own.get(m.id, m) for m in (*plan.role, *plan.kept)]
+        shown = {str(m.id): _identities(m, compaction) for m in plan.unread}
+        notes = replace(
+            self, mark=plan.mark, users=(), written=tuple(i for i in written if i in shown),
+            shown=shown,
+        )  # fmt: skip
+        return Look(_with(gone, plan.turns), kept, notes)
 
     def told_apart(
-        self, messages: Sequence[BaseMessage], folding: Folding
+        self, messages: Sequence[BaseMessage], compaction: Compaction
     ) -> tuple[list[str], list[BaseMessage]]:
         """Ids of the human messages that middlewares wrote, and the messages with these named.
 
@@ -150,47 +157,52 @@ class RunNotes:
         written = [
             str(m.id)
             for m in self.since(messages)
-            if is_users(m, folding.channels) and m.id not in users
+            if is_users(m, compaction.channels) and m.id not in users
         ]
         named = [m.model_copy(update={"name": WRITTEN}) if m.id in written else m for m in messages]
         return written, named
 
-    def view(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+    def view(self, messages: Sequence[BaseMessage], compaction: Compaction) -> list[BaseMessage]:
         """The current turn of ``messages``; the user's message stands there whoever removed it."""
         role, rest = role_and_rest(messages)
-        turn = turn_of(rest, str(self.user_id))
-        if turn is None and self.mark:
-            turn = [HumanMessage(self.mark["content"], id=self.user_id), *rest]
-        return [*role, *healed(turn if turn is not None else rest)]
+        if self.mark and all(m.id != self.user_id for m in rest):
+            rest = [HumanMessage(self.mark["content"], id=self.user_id), *rest]
+        return [*role, *healed(rest[compaction.opening(rest, self.user_id) :])]
 
-    def showing(self, messages: Sequence[Any], folding: Folding) -> tuple[Observation, ...]:
+    def showing(self, messages: Sequence[Any], compaction: Compaction) -> tuple[Observation, ...]:
         """What the model is shown of ``messages``, and no commit has seen.
 
         Once it has read them, they are what the next commit takes in; so they may be recorded.
         """
-        _, named = self.told_apart(as_messages(messages), folding)
-        return folding.observed([m for m in named if m.id in self.shown])
+        _, named = self.told_apart(as_messages(messages), compaction)
+        return compaction.observed([m for m in named if m.id in self.shown])
 
-    def unseen(self, messages: Sequence[Any], folding: Folding) -> tuple[Observation, ...]:
+    def unseen(self, messages: Sequence[Any], compaction: Compaction) -> tuple[Observation, ...]:
         """All that no commit has seen: to be recorded once a run is over."""
-        _, named = self.told_apart(as_messages(messages), folding)
-        return folding.observed(self.since(role_and_rest(named)[1]))
+        _, named = self.told_apart(as_messages(messages), compaction)
+        return compaction.observed(self.since(role_and_rest(named)[1]))
 
-    def check_unchanged(self, messages: Sequence[Any], folding: Folding) -> None:
+    def check_unchanged(self, messages: Sequence[Any], compaction: Compaction) -> None:
         """See that nobody rewrote what was stored or committed just before.
 
         Raises:
             ConfigurationError: Somebody did, such as a redaction that came too late.
         """
-        _, named = self.told_apart(as_messages(messages), folding)
+        _, named = self.told_apart(as_messages(messages), compaction)
         for message in named:
             stored = self.shown.get(str(message.id))
-            if stored is not None and list(stored) != _identities(message, folding):
+            if stored is not None and list(stored) != _identities(message, compaction):
                 raise _rewritten(message)
         self._check_user(named)
 
     def _check_user(self, messages: Sequence[BaseMessage]) -> None:
         for message in messages:
+            if message.id in self.users and not isinstance(message, HumanMessage):
+                raise ConfigurationError(
+                    f"a middleware put a {message.type} message in the place of the user's",
+                    where=f"message {message.id}",
+                    mend="give what the middleware adds an id of its own",
+                )
             is_current = self.mark is not None and message.id == self.user_id
             if is_current and self.mark and message.content != self.mark["content"]:
                 raise _rewritten(message)
@@ -212,20 +224,21 @@ def _is_dumped(raw: Any) -> bool:
     lists = (raw.get("users", []), raw.get("written", []))
     shown, mark = raw.get("shown", {}), raw.get("mark")
     return (
-        all(isinstance(names, list) for names in lists)
+        isinstance(raw.get("agent", ""), str)
+        and all(isinstance(names, list) for names in lists)
         and isinstance(shown, Mapping)
         and all(isinstance(keys, list) for keys in shown.values())
         and (mark is None or {"id", "content", "through"} <= {*mark})
     )
 
 
-def _identities(message: BaseMessage, folding: Folding) -> list[str]:
-    return [o.identity[:32] for o in folding.observed([message])]
+def _identities(message: BaseMessage, compaction: Compaction) -> list[str]:
+    return [o.identity[:32] for o in compaction.observed([message])]
 
 
-def _with(gone: Sequence[Observation], turn: Turn | None) -> Turn | None:
+def _with(gone: Sequence[Observation], turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """``turns`` with what is ``gone`` at the beginning of the first."""
     if not gone:
-        return turn
-    if turn is None:
-        return Turn(observations=tuple(gone))
-    return turn.model_copy(update={"observations": (*gone, *turn.observations)})
+        return turns
+    first, *others = turns or (Turn(observations=()),)
+    return (Turn(observations=(*gone, *first.observations)), *others)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -35,28 +36,48 @@ def check_controller(controller: Any) -> None:
 
 
 def stepped(
-    controller: Controller, prior: Prior, turn: Turn, thread: Thread, config: RunnableConfig | None
-) -> Step:
-    """`MemoryController.step`; no chat model that a compressor calls is heard in the stream.
+    controller: Controller,
+    prior: Prior,
+    turns: Sequence[Turn],
+    thread: Thread,
+    config: RunnableConfig | None,
+) -> list[Step]:
+    """`MemoryController.step` for each of ``turns``, each from the state that the one before left.
+
+    No chat model that a compressor calls is heard in the stream.
 
     Raises:
         ConfigurationError: The memory is an `AsyncMemoryController`.
     """
+    steps: list[Step] = []
+    if not turns:
+        return steps
     memory = synchronous(controller)
     with set_config_context(_quiet(config)) as context:
-        return context.run(memory.step, prior, turn, thread=thread)
+        for turn in turns:
+            step = context.run(memory.step, prior, turn, thread=thread)
+            steps, prior = [*steps, step], step.state
+    return steps
 
 
 async def astepped(
-    controller: Controller, prior: Prior, turn: Turn, thread: Thread, config: RunnableConfig | None
-) -> Step:
+    controller: Controller,
+    prior: Prior,
+    turns: Sequence[Turn],
+    thread: Thread,
+    config: RunnableConfig | None,
+) -> list[Step]:
     """As `stepped`, with either controller; a synchronous one works in a thread."""
+    steps: list[Step] = []
     with set_config_context(_quiet(config)) as context:
-        if isinstance(controller, AsyncMemoryController):
-            stepping = controller.step(prior, turn, thread=thread)
-        else:
-            stepping = asyncio.to_thread(controller.step, prior, turn, thread=thread)
-        return await asyncio.create_task(stepping, context=context)
+        for turn in turns:
+            if isinstance(controller, AsyncMemoryController):
+                stepping = controller.step(prior, turn, thread=thread)
+            else:
+                stepping = asyncio.to_thread(controller.step, prior, turn, thread=thread)
+            step = await asyncio.create_task(stepping, context=context)
+            steps, prior = [*steps, step], step.state
+    return steps
 
 
 def synchronous(controller: Controller) -> MemoryController:

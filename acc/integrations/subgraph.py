@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config
 from langgraph.graph.state import CompiledStateGraph
 
 from acc.errors import ConfigurationError
-from acc.integrations.graph_channels import declare, read
+from acc.integrations.graph_channels import declare, read, state_channels
+from acc.integrations.identity import transparent
 from acc.integrations.messages import as_messages, replacing
 
 
@@ -49,8 +51,7 @@ class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
                 where=f"node {name!r}",
                 mend="declare its state as a subclass of acc.integrations.graph_channels.MemoryState",
             )
-        typed: dict[str, Any] = dict.fromkeys((state_key, turn_key), dict[str, Any])
-        declare(self, {messages_key: list[Any]} | typed)
+        declare(self, {messages_key: list[Any]} | state_channels(state_key, turn_key))
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
         """As `invoke`; LangGraph reads off it which channels the node needs."""
@@ -58,13 +59,15 @@ class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
         """Run the graph; returns the update of the parent's channels."""
-        return self._update(self.graph.invoke(self._given(input), config))
+        with transparent(ensure_config(config)):
+            return self._update(self.graph.invoke(self._given(input), config))
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """As `invoke`."""
-        return self._update(await self.graph.ainvoke(self._given(input), config))
+        with transparent(ensure_config(config)):
+            return self._update(await self.graph.ainvoke(self._given(input), config))
 
     def _given(self, state: Any) -> dict[str, Any]:
         found = {key: read(state, key) for key in self._keys}

@@ -25,7 +25,7 @@ from langchain_core.runnables.config import ensure_config
 
 from acc.audit import AuditLog
 from acc.errors import ConfigurationError
-from acc.integrations.identity import Identify, Identity, thread_of
+from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import as_messages, is_summary, is_users, observed
 from acc.integrations.progress import tell
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped
@@ -85,25 +85,22 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             PinnedOverflow: Rules and goals alone exceed the bounds.
             StoreError: The messages cannot be stored; nothing is summarised.
         """
-        thread = thread_of(ensure_config(config), self.identity)
+        thread = owner(ensure_config(config), self.identity, agent=None)
         state, turns = self._plan(as_messages(input), thread)
-        for turn in turns:
-            state = self._told(stepped(self.controller, state, turn, thread, config))
-        return self._rendered(state)
+        return self._summary(state, stepped(self.controller, state, turns, thread, config))
 
     async def ainvoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
     ) -> str:
         """As `invoke`; nothing blocks the event loop."""
-        thread = thread_of(ensure_config(config), self.identity)
+        thread = owner(ensure_config(config), self.identity, agent=None)
         state, turns = await asyncio.to_thread(self._plan, as_messages(input), thread)
-        for turn in turns:
-            state = self._told(await astepped(self.controller, state, turn, thread, config))
-        return self._rendered(state)
+        return self._summary(state, await astepped(self.controller, state, turns, thread, config))
 
-    def _told(self, step: Step) -> CompressedCognitiveState:
-        tell(step, self.controller.settings.policy)
-        return step.state
+    def _summary(self, state: CompressedCognitiveState | None, steps: Sequence[Step]) -> str:
+        for step in steps:
+            tell(step, self.controller.settings.policy)
+        return self._rendered(steps[-1].state if steps else state)
 
     def _rendered(self, state: CompressedCognitiveState | None) -> str:
         shown = self.controller.settings.policy.rendered(state) if state else ""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acc.errors import StateError
-from acc.integrations.folding import Fold, Mark
+from acc.integrations.compaction import Mark, Plan
 from acc.integrations.messages import as_messages
 from acc.memory import Memory
 from acc.paste import MARK
@@ -22,23 +22,23 @@ REFS = "refs"
 """In a mark: the refs of the observations that the user's message made."""
 
 
-def by_evidence(fold: Fold, stored: Turn | None, before: Mark | None) -> Mark:
-    """The mark of ``fold`` with refs for the message's content, where they say the same.
+def by_evidence(plan: Plan, stored: Turn | None, before: Mark | None) -> Mark:
+    """The mark of ``plan`` with refs for the message's content, where they say the same.
 
     They do not for pictures, or for words that no store can hold; then the content stays.
 
     Args:
-        fold: The look at the messages.
+        plan: The look at the messages.
         stored: Its turn as it was committed, with refs; None where nothing was.
         before: The mark until then, whose refs hold as long as the message is the same.
     """
-    mark = {name: value for name, value in fold.mark.items() if name != "content"}
+    mark = {name: value for name, value in plan.mark.items() if name != "content"}
     if before and REFS in before and before["id"] == mark["id"]:
         return {**mark, REFS: before[REFS]}
-    told = [o.text for o in fold.said]
-    if stored is None or not told or _joined(told) != fold.mark["content"]:
-        return fold.mark
-    end = len(stored.observations) - fold.behind
+    told = [o.text for o in plan.said]
+    if stored is None or not told or _joined(told) != plan.mark["content"]:
+        return plan.mark
+    end = len(stored.observations) - plan.behind
     return {**mark, REFS: [o.ref for o in stored.observations[end - len(told) : end]]}
 
 

@@ -50,7 +50,8 @@ def test_a_default_is_what_the_deployer_states() -> None:
 
 def test_only_keys_that_were_named_are_read() -> None:
     sent = config(thread_id="t", user="mallory", tenant="acme", agent="a", user_id=7)
-    assert Identity()(sent) == Thread(thread="t")
+    assert Identity(user="")(sent) == Thread(thread="t")
+    assert Identity()(sent) == Thread(thread="t", user="7")
     named = Identity(user="user_id", tenant="tenant", agent="agent")
     assert named(sent) == Thread(thread="t", user="7", tenant="acme", agent="a")
 

@@ -298,9 +298,9 @@ def test_a_stateless_caller_passes_the_whole_transcript_and_the_model_reads_one_
         transcript += [out["messages"][-1]]
         assert spoken(model.prompts[-1]) == [("human", text)]
         assert "Never restart the database" in system(model.prompts[-1])
-    # Each call is a thread begun anew, with all that was said before as its first turn.
+    # The messages are known by their ids, so each call goes on where the one before ended.
     state = memory.load(out["ccs"])
-    assert state.turn == 1
+    assert (state.turn, state.branch) == (3, "main")
     kept = [text for _, text in evidence_on(memory, state.branch)]
     assert kept == [RULE, "Noted.", "And shard 2?", "Noted.", "And shard 3?", "Noted."]
 
@@ -373,7 +373,9 @@ def test_after_a_crash_new_input_gets_a_valid_prompt_and_the_crashed_turn_is_evi
     with pytest.raises(RuntimeError, match="killed"):
         say(agent, RULE)
     say(agent, "Hello?")
-    assert spoken(model.prompts[-1]) == [("human", "Hello?")]
+    answered = hook == "after_agent"
+    unanswered = [] if answered else [("human", RULE)]
+    assert spoken(model.prompts[-1]) == [*unanswered, ("human", "Hello?")]
     assert "Never restart the database" in system(model.prompts[-1])
     kept = evidence(memory, agent)
     assert kept[0] == ("user", RULE)

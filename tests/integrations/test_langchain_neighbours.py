@@ -263,7 +263,7 @@ def test_a_review_that_is_never_answered_gives_way_to_the_next_turn(last: bool) 
     model.script = ["Very well."]
     model.prompts.clear()
     say(agent, "Leave it then.")
-    assert spoken(model.prompts[0]) == [("human", "Leave it then.")]
+    assert spoken(model.prompts[0]) == [("human", RULE), ("human", "Leave it then.")]
     kept = [channel for channel, _ in evidence(memory, agent)]
     assert kept == ["user", "agent", "user", "agent"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ from langgraph.graph.message import add_messages
 
 from acc import Channel, Turn
 from acc.errors import InputError, StateError
-from acc.integrations.folding import Folding
+from acc.integrations.compaction import Compaction, Past
 from acc.integrations.messages import (
     NO_RESULT,
     as_messages,
@@ -159,22 +160,23 @@ def test_the_role_stands_in_front_and_nowhere_else() -> None:
         SystemMessage("c", id="3"),
     ]
     role, rest = role_and_rest(messages)
-    assert [m.text for m in role] == ["a", "b"]
-    assert rest == messages[2:]
+    assert [m.text for m in role] == ["a"]  # any other is material of the application
+    assert rest == messages[1:]
 
 
 def test_a_mark_that_is_none_is_refused() -> None:
     for mark in ("x", {"id": "h"}):
         with pytest.raises(StateError, match="not a mark"):
-            Folding().look([ASK], mark, begun=True)  # type: ignore[arg-type]
+            Compaction().plan([ASK], mark)  # type: ignore[arg-type]
 
 
 def test_the_last_reply_opens_the_turn_within_its_bound() -> None:
-    said = [HumanMessage("Hi", id="a"), AIMessage("x" * 50, id="b"), ASK]
-    fold = Folding(reply_chars=20).look(said, None, begun=False)
-    assert [m.text for m in fold.kept] == ["x" * 14 + " [...]", ASK.text]
-    assert Folding(reply_chars=20).look(fold.kept, fold.mark, begun=True).kept == fold.kept
-    assert [m.text for m in Folding().look(said, None, begun=False).kept] == [ASK.text]
+    said = [HumanMessage("Hi", id="a"), AIMessage("x" * 50 + "Shall I?", id="b"), ASK]
+    cut = Compaction(reply_chars=23)
+    plan = cut.plan(said, None)
+    assert [m.text for m in plan.kept] == ["x" * 8 + " [...] " + "Shall I?", ASK.text]
+    assert cut.plan(plan.kept, plan.mark).kept == plan.kept
+    assert [m.text for m in Compaction().plan(said, None).kept] == [ASK.text]
 
 
 @st.composite
@@ -199,7 +201,7 @@ def conversations(draw: st.DrawFn) -> list[list[BaseMessage]]:
 def test_every_message_is_committed_once_and_every_prompt_is_accepted(
     added: list[list[BaseMessage]], over: int | None, pruned: bool, crashing: bool
 ) -> None:
-    folding = Folding(over=over)
+    compaction = Compaction(over=over)
     channel: list[BaseMessage] = []
     mark: Any = None
     committed: list[Any] = []
@@ -207,18 +209,18 @@ def test_every_message_is_committed_once_and_every_prompt_is_accepted(
         channel = [*channel, *messages]
         if crashing and place % 2:  # the run dies before the memory sees it
             continue
-        fold = folding.look(channel, mark, begun=mark is not None)
-        again = folding.look(channel, mark, begun=mark is not None)
-        assert fold == again
-        mark = fold.mark
-        if fold.turn is not None:
-            committed += fold.turn.observations
-        check_prompt(fold.kept)
-        assert fold.kept[0].id == [m.id for m in channel if m.type == "human"][-1]
-        channel = fold.kept if pruned else channel
-    end = folding.look([*channel, HumanMessage("end", id="end")], mark, begun=mark is not None)
-    assert end.turn is not None
-    committed += end.turn.observations
+        plan = compaction.plan(channel, mark)
+        assert plan == compaction.plan(channel, mark)
+        mark = plan.mark
+        users = [[o.channel for o in turn.observations].count(Channel.USER) for turn in plan.turns]
+        assert max(users, default=0) <= 1
+        committed += [o for turn in plan.turns for o in turn.observations]
+        check_prompt(plan.kept)
+        unanswered = list(dropwhile(lambda m: m.type != "human", plan.kept))
+        assert [m.id for m in channel if m.type == "human"][-1] in [m.id for m in unanswered]
+        channel = plan.kept if pruned else channel
+    end = compaction.plan([*channel, HumanMessage("end", id="end")], mark)
+    committed += [o for turn in end.turns for o in turn.observations]
     everything = observed([m for messages in added for m in messages], {})
     held = [o for o in committed if o.text not in ("end", NO_RESULT)]
     assert held == list(everything)

@@ -29,7 +29,9 @@ from graphs import CONFIG, RULE, Viewed, agent, evidence, looping, memory_of
 def test_trap_undeclared_channels_are_dropped_silently_so_the_node_declares_them() -> None:
     memory = memory_of()
     graph = StateGraph(MessagesState)
-    graph.add_node("memory", MemoryNode(memory, state_key="mind", turn_key="mark"))
+    node = MemoryNode(memory, state_key="mind", turn_key="mark")
+    node.prompt()
+    graph.add_node("memory", node)
     graph.add_edge(START, "memory")
     compiled = graph.compile(checkpointer=InMemorySaver())
     for n in range(3):

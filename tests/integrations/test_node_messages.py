@@ -30,7 +30,7 @@ def test_trap_overwritten_channels_hold_messages_without_ids_and_dicts() -> None
     out = graph.invoke({"messages": ["And now?"]}, CONFIG)
     held = [a.text for a in evidence(memory, out["ccs"])]
     assert held == [RULE, "Noted.", "Why?", "Hi.", "And now?"]
-    assert out["ccs"]["turn"] == 2
+    assert out["ccs"]["turn"] == 3  # one for each message of the user
     assert all(m.id for m in out["messages"])
 
 

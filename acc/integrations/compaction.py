@@ -1,0 +1,366 @@
+"""How a conversation's messages become turns, and what the model still reads of them.
+
+Each message of the user closes a turn: the turn holds that message and everything before it
+that no commit has seen. Within a long loop of tool calls, the steps that the model has read
+become a turn of their own once they outgrow a limit. The latest step stays verbatim, a call
+stays with its result, and the user's messages stay until the agent has answered them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from acc.errors import ConfigurationError, InputError, StateError
+from acc.integrations.messages import (
+    as_messages,
+    healed,
+    is_answer,
+    is_summary,
+    is_users,
+    observed,
+    role_and_rest,
+    steps,
+)
+from acc.tokens import TokenCounter, utf8_quarter
+from acc.turn import Channel, Observation, Turn
+
+Mark = dict[str, Any]
+"""How far the commits have come, as plain JSON beside the state in its checkpoint: ``id`` and
+``content`` of the user's current message, and ``through``, the id of the last message committed."""
+
+AGENT = "agent"
+"""In a mark: the agent whose memory a nested run works on."""
+
+UNANSWERED_TOKENS = 2_000
+"""Tokens of earlier messages, unanswered so far, that the model reads beside the current one."""
+
+_CUT = " [...] "
+_LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Past:
+    """What the thread's log knows of a conversation, beside the mark.
+
+    Attributes:
+        begun: Whether the thread has a state.
+        committed: Ids of the messages that a commit has taken in.
+        recorded: Ids of the messages that are recorded for the next turn: they belong to one.
+        spoken: Tells the identities of the user's and the agent's committed words, in order. It
+            is asked where a transcript comes without a mark and without ids that are known.
+        refused: Tells whether a commit refused this turn of the user's before (`PinnedOverflow`).
+    """
+
+    begun: bool = False
+    committed: Container[str] = frozenset()
+    recorded: Container[str] = frozenset()
+    spoken: Callable[[], Sequence[str]] = tuple
+    refused: Callable[[Turn], bool] = lambda _: False
+
+
+NO_PAST = Past()
+
+
+class Plan(NamedTuple):
+    """What one look at the messages found.
+
+    Attributes:
+        turns: What is to be committed before the model is called, in order.
+        role: The system message at the head of the conversation; never evidence.
+        kept: The current turn as the model reads it: the agent's last reply where that is
+            wanted, the messages that the agent has not answered, then the steps that are not
+            committed, as providers accept them.
+        unread: Those of ``kept`` that no commit has seen once ``turns`` are committed.
+        mark: The mark once ``turns`` are committed.
+        said: The observations that the user's current message makes in the last of ``turns``;
+            empty where an earlier commit took the message in.
+        behind: How many observations of the last turn come after them.
+    """
+
+    turns: tuple[Turn, ...]
+    role: list[BaseMessage]
+    kept: list[BaseMessage]
+    unread: list[BaseMessage]
+    mark: Mark
+    said: tuple[Observation, ...] = ()
+    behind: int = 0
+
+
+@dataclass(frozen=True)
+class Compaction:
+    """The settings by which messages become turns.
+
+    Attributes:
+        channels: Channel by tool name, where a tool is no more than a document; also by the
+            name of a human message that another agent wrote.
+        over: Tokens that the steps which the model has read may hold before they become a turn;
+            0 commits each step, None waits for the user's next message.
+        counter: Counts them.
+        reply_chars: Characters of the agent's own last reply that open the turn, so that "yes,
+            send it" has something to refer to; 0 for a model that must be addressed first.
+    """
+
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    over: int | None = 2_000
+    counter: TokenCounter = utf8_quarter
+    reply_chars: int = 0
+
+    def __post_init__(self) -> None:
+        if self.over is not None and self.over < 0:
+            raise ConfigurationError(
+                f"steps are folded over {self.over} tokens",
+                where="fold_over",
+                mend="0 folds each step, None waits for the user's next turn",
+            )
+
+    def plan(self, messages: Sequence[Any], mark: Mark | None, past: Past = NO_PAST) -> Plan:
+        """See what is to be committed before the model reads ``messages``.
+
+        Args:
+            messages: The conversation's, whole or pruned by an earlier plan.
+            mark: The mark of the last plan; None at first.
+            past: What the thread's log knows.
+
+        Raises:
+            InputError: No user message, or one that cannot be read.
+            StateError: The mark is malformed.
+        """
+        check_mark(mark)
+        role, rest = role_and_rest(as_messages(messages))
+        rest, seen = self._sorted(rest, mark, past)
+        current = self._current(rest, mark, seen)
+        user = rest[current] if current is not None else _restored(mark, rest)
+        before, after = rest[: current or 0], rest[0 if current is None else current + 1 :]
+        said = [user] if current is not None and user.id not in seen else []
+        earlier = [m for m in before if m.id not in seen]
+        following = [m for m in after if m.id not in seen and not is_summary(m)]
+        folded = self._read(following)
+        own, behind = self.observed(said), self.observed(folded)
+        together = _last_recorded([*earlier, *said], past)
+        turns = self._turns(earlier, own, behind, together)
+        taken = [*earlier, *said, *folded]
+        through = taken[-1].id if taken else (mark or {}).get("through", user.id)
+        unread = following[len(folded) :]
+        kept = healed([*self._unanswered(before), user, *unread])
+        return Plan(
+            turns, role, [*self._reply(before), *kept], unread,
+            {"id": user.id, "content": user.content, "through": through},
+            own, len(behind),
+        )  # fmt: skip
+
+    def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
+        """What the agent said and did since the last commit, to be recorded before the next.
+
+        Only what the next commit is sure to take in: the steps that the model has read, and
+        its answer once it calls nothing. The latest results are in the checkpoint until then.
+        """
+        check_mark(mark)
+        _, rest = role_and_rest(as_messages(messages))
+        rest, seen = self._sorted(rest, mark, Past(begun=True))
+        current = self._current(rest, mark, seen)
+        if mark is None or (current is not None and rest[current].id not in seen):
+            return ()  # a user's message that no commit has seen yet
+        found = steps([m for m in rest if m.id not in seen and not is_summary(m)])
+        over = bool(found) and is_answer(found[-1])
+        sure = found if over else found[:-1]
+        return self.observed([m for step in sure for m in step])
+
+    def observed(self, messages: Sequence[BaseMessage]) -> tuple[Observation, ...]:
+        """The observations that ``messages`` make."""
+        return observed(messages, self.channels)
+
+    def opening(self, rest: Sequence[BaseMessage], user_id: str | None) -> int:
+        """Where the messages begin that the agent has not answered: those that the model reads.
+
+        Args:
+            rest: The conversation without its role.
+            user_id: Id of the user's current message.
+        """
+        place = next((i for i, m in enumerate(rest) if m.id == user_id), None)
+        return 0 if place is None else _after_answer(rest[:place])
+
+    def _turns(
+        self,
+        earlier: Sequence[BaseMessage],
+        own: tuple[Observation, ...],
+        behind: tuple[Observation, ...],
+        together: int,
+    ) -> tuple[Turn, ...]:
+        """A turn for each message of the user, and the last with what follows it.
+
+        The first ``together`` messages belong to one turn, however many of the user's they are.
+        """
+        turns: list[Turn] = []
+        group: list[BaseMessage] = []
+        for place, message in enumerate(earlier, 1):
+            group.append(message)
+            if place >= together and any(is_users(m, self.channels) for m in group):
+                turns.append(Turn(observations=self.observed(group)))
+                group = []
+        last = (*self.observed(group), *own, *behind)
+        return (*turns, Turn(observations=last)) if last else tuple(turns)
+
+    def _read(self, unfolded: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """What of a turn is to be folded: the steps before the latest, if they are too much."""
+        read = [m for step in steps(unfolded)[:-1] for m in step]
+        if self.over is None or not read:
+            return []
+        held = sum(self.counter(o.text) for o in self.observed(read))
+        return read if held > self.over else []
+
+    def _unanswered(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """What was said since the agent's last answer, the newest first to find room.
+
+        A tool's results of a turn that was given up are not among them: the model has to look
+        again, since the calls may be out of date. They are committed like everything else.
+        """
+        said = [m for m in before[_after_answer(before) :] if _is_said(m)]
+        room, kept = UNANSWERED_TOKENS, list[BaseMessage]()
+        for message in reversed(said):
+            room -= sum(self.counter(o.text) for o in self.observed([message]))
+            if room < 0:
+                break
+            kept.insert(0, message)
+        if len(kept) < len(said):
+            left = [m.id for m in said[: len(said) - len(kept)]]
+            _LOG.warning("unanswered messages that are only in memory now: %s", left)
+        return kept
+
+    def _reply(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
+        """The agent's answer in front of the user's messages; of a long one both ends."""
+        place = _after_answer(before) - 1
+        if not (self.reply_chars and place >= 0):
+            return []
+        text = str(before[place].text)
+        if len(text) > self.reply_chars:
+            head = max(0, self.reply_chars - len(_CUT)) // 2
+            tail = max(0, self.reply_chars - len(_CUT) - head)
+            text = text[:head] + _CUT + text[len(text) - tail :]
+        return [AIMessage(text, id=before[place].id)] if text else []
+
+    def _current(
+        self, rest: Sequence[BaseMessage], mark: Mark | None, seen: Container[str | None]
+    ) -> int | None:
+        """Where the user's current message stands: the last new one, or the one marked."""
+        users = [i for i, m in enumerate(rest) if is_users(m, self.channels)]
+        new = [i for i in users if rest[i].id not in seen]
+        if new or mark is None:
+            return next(iter(new[-1:] or users[-1:]), None)
+        return next((i for i, m in enumerate(rest) if m.id == mark["id"]), None)
+
+    def _sorted(
+        self, rest: list[BaseMessage], mark: Mark | None, past: Past
+    ) -> tuple[list[BaseMessage], set[str | None]]:
+        """The messages that matter now, and the ids of those that a commit has seen.
+
+        What a client sends again comes in behind the mark, though a commit has seen it: it is
+        dropped. So is a message that a commit refused, unless it is the user's last.
+        """
+        place = _through(rest, mark)
+        seen = {m.id for m in rest[:place]}
+        again = {m.id for m in rest[place:] if m.id in past.committed}
+        if mark is None:
+            seen |= again or self._repeated(rest, past)
+        else:
+            rest = [m for i, m in enumerate(rest) if i < place or m.id not in again]
+        users = [m for m in rest if m.id not in seen and is_users(m, self.channels)]
+        refused = {m.id for m in users[:-1] if past.refused(Turn(observations=self.observed([m])))}
+        if refused:
+            _LOG.warning("messages that a commit refused are not taken in again: %s", refused)
+        return [m for m in rest if m.id not in refused], seen
+
+    def _repeated(self, rest: Sequence[BaseMessage], past: Past) -> set[str | None]:
+        """Ids of what the log has word for word, where a transcript comes without known ids.
+
+        The user's last message always counts as new.
+        """
+        users = [i for i, m in enumerate(rest) if is_users(m, self.channels)]
+        if not (past.begun and users):
+            return set()
+        told = [
+            (place, identity)
+            for place, m in enumerate(rest[: users[-1]])
+            for identity in spoken(self.observed([m]))
+        ]
+        known = overlap([identity for _, identity in told], past.spoken())
+        return {m.id for m in rest[: told[known - 1][0] + 1]} if known else set()
+
+
+def spoken(observations: Sequence[Observation]) -> list[str]:
+    """The identities of what the user and the agent say among ``observations``."""
+    speech = (Channel.USER, Channel.AGENT)
+    return [o.identity[:32] for o in observations if o.channel in speech and not o.is_call]
+
+
+def overlap(told: Sequence[str], log: Sequence[str]) -> int:
+    """How much of the beginning of ``told`` the log has said already.
+
+    The most that ends the log; where nothing does, all up to the last that the log has at all,
+    since a client may have changed or left out some of it.
+    """
+    for length in range(min(len(told), len(log)), 0, -1):
+        if list(told[:length]) == list(log[-length:]):
+            return length
+    has = set(log)
+    return max((place for place, identity in enumerate(told, 1) if identity in has), default=0)
+
+
+def _through(rest: Sequence[BaseMessage], mark: Mark | None) -> int:
+    """How many of ``rest`` the mark says that a commit has seen."""
+    places = {m.id: i for i, m in enumerate(rest)}
+    for name in ("through", "id"):
+        if mark and mark.get(name) in places:
+            return places[mark[name]] + 1
+    return 0
+
+
+def _last_recorded(messages: Sequence[BaseMessage], past: Past) -> int:
+    """How many of ``messages`` there are up to the last that is recorded for the next turn."""
+    places = (i for i in range(len(messages), 0, -1) if messages[i - 1].id in past.recorded)
+    return next(places, 0)
+
+
+def _after_answer(before: Sequence[BaseMessage]) -> int:
+    """The place behind the agent's last answer."""
+    return next((i for i in range(len(before), 0, -1) if is_answer(before[i - 1 : i])), 0)
+
+
+def _is_said(message: BaseMessage) -> bool:
+    """Whether a message is somebody's words to the agent, and neither a step nor a summary."""
+    return isinstance(message, HumanMessage | SystemMessage) and not is_summary(message)
+
+
+def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
+    """The user's current message, where somebody took it out of the messages.
+
+    Raises:
+        InputError: There never was one.
+    """
+    if mark is None:
+        raise InputError(
+            "no user message among the messages",
+            where=f"{len(rest)} messages",
+            mend="pass the messages up to and including the user's current one",
+        )
+    return HumanMessage(mark["content"], id=mark["id"])
+
+
+def check_mark(mark: Any) -> None:
+    """Hold ``mark`` to the form of a `Mark`.
+
+    Raises:
+        StateError: It has another.
+    """
+    named = isinstance(mark, Mapping) and {"id", "through"} <= mark.keys()
+    whole = named and ("content" in mark or isinstance(mark.get("refs"), list))
+    if mark is not None and not whole:
+        raise StateError(
+            "not a mark of how far the commits have come",
+            where=f"keys {sorted(mark)}" if isinstance(mark, Mapping) else type(mark).__name__,
+            mend="leave the channel as the memory wrote it",
+        )
