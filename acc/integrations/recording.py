@@ -6,11 +6,13 @@ import asyncio
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from inspect import signature
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.base import coerce_to_runnable
 from langgraph.graph.message import add_messages
+from langgraph.runtime import get_runtime
 from langgraph.types import Command
 
 from acc.controller import AsyncMemoryController
@@ -87,11 +89,13 @@ class RecordedNode(Runnable[Any, Any]):
 
         Args:
             memory: The memory's node, through which the graph leads to this one.
-            node: Returns the update of the messages. The graph's schema must declare the
-                memory's channels, as `MemoryState` does.
+            node: Returns the update of the messages; a function gets the runtime, store or
+                writer that it asks LangGraph for. The graph's schema must declare the memory's
+                channels, as `MemoryState` does.
             name: Name in traces; that of ``node`` by default.
         """
         self.node: Runnable[Any, Any] = coerce_to_runnable(node)
+        self._takes = () if isinstance(node, Runnable) else (*signature(node).parameters,)
         self.record = RecordNode(memory)
         self.name = name or self.node.get_name()
 
@@ -103,7 +107,7 @@ class RecordedNode(Runnable[Any, Any]):
                 memory is an `AsyncMemoryController`.
         """
         self._check(input)
-        update = self.node.invoke(input, config)
+        update = self.node.invoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
                 self.record.invoke(after, config)
@@ -112,11 +116,24 @@ class RecordedNode(Runnable[Any, Any]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """As `invoke`; nothing blocks the event loop."""
         self._check(input)
-        update = await self.node.ainvoke(input, config)
+        update = await self.node.ainvoke(input, config, **self._injected())
         if after := self._answered(input, update):
             with _left_to_the_next_turn():
                 await self.record.ainvoke(after, config)
         return update
+
+    def _injected(self) -> dict[str, Any]:
+        """What LangGraph gives to a node's function beside state and configuration, by name."""
+        if not {*self._takes} & {"runtime", "store", "writer", "previous"}:
+            return {}
+        runtime = get_runtime()
+        offered = {
+            "runtime": runtime,
+            "store": runtime.store,
+            "writer": runtime.stream_writer,
+            "previous": runtime.previous,
+        }
+        return {name: value for name, value in offered.items() if name in self._takes}
 
     def _check(self, state: Any) -> None:
         memory = self.record.memory

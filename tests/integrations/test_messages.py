@@ -23,7 +23,7 @@ from langgraph.graph.message import add_messages
 
 from acc import Channel, Turn
 from acc.errors import InputError, StateError
-from acc.integrations.compaction import Compaction, Past
+from acc.integrations.compaction import Compaction
 from acc.integrations.messages import (
     NO_RESULT,
     as_messages,
