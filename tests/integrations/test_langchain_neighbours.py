@@ -38,7 +38,7 @@ from langchain.agents.middleware import (
     dynamic_prompt,
 )
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -153,6 +153,45 @@ def test_a_middleware_that_answers_without_a_model_is_no_error() -> None:
     agent = new_agent(answering("Noted."), [MemoryMiddleware(memory), Cached()])
     say(agent, RULE)
     assert evidence(memory, agent)[-1] == ("agent", "From the cache.")
+
+
+class Reminds(AgentMiddleware):
+    """Puts a reminder in the place of the user's message, and the message behind it."""
+
+    def __init__(self, hook: str) -> None:
+        super().__init__()
+        self.hook = hook
+
+    def before_agent(self, state: Any, runtime: Any) -> Any:
+        return self._remind(state) if self.hook == "before_agent" else None
+
+    def before_model(self, state: Any, runtime: Any) -> Any:
+        return self._remind(state) if self.hook == "before_model" else None
+
+    def _remind(self, state: Any) -> Any:
+        last = state["messages"][-1]
+        if last.type != "human" or last.id.endswith("-own"):
+            return None
+        own = HumanMessage(last.content, id=f"{last.id}-own")
+        return {"messages": [SystemMessage("It is Monday.", id=last.id), own]}
+
+
+@ORDERS
+@pytest.mark.parametrize("hook", ["before_agent", "before_model"])
+def test_a_reminder_that_takes_the_users_id_is_an_error_unless_the_users_words_are_known(
+    hook: str, last: bool
+) -> None:
+    memory = new_memory()
+    model = ScriptedChatModel(script=lambda _: "ok", strict=False)
+    agent = new_agent(model, beside(Reminds(hook), MemoryMiddleware(memory), last))
+    if hook == "before_agent" and last:  # it came with the message that the agent was entered with
+        out = say(agent, RULE)
+        assert [rule["text"] for rule in out["ccs"]["constraints"]] == [
+            "Never restart the database"
+        ]
+        return
+    with pytest.raises(ConfigurationError, match="a middleware"):
+        say(agent, RULE)
 
 
 # --- PII ------------------------------------------------------------------------------------

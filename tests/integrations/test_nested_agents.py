@@ -7,13 +7,16 @@ import operator
 from collections.abc import Sequence
 from typing import Annotated, Any
 
+import langgraph_swarm
 import pytest
+from deepagents import create_deep_agent
 from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
+from langgraph_supervisor import create_supervisor
 from typing_extensions import TypedDict
 
 from acc import MemoryController, Thread
@@ -76,7 +79,6 @@ def test_a_sub_agents_task_is_no_word_of_the_users(asynchronous: bool) -> None:
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("asynchronous", [False, True])
 def test_deepagents_needs_no_configuration(parallel: bool, asynchronous: bool) -> None:
-    deepagents = pytest.importorskip("deepagents")
     memory = memory_of()
     tasks = [task("Find the owner of db-7. Never page Ravi.", "t1")]
     tasks += [task("Find the owner of db-8.", "t2")] if parallel else []
@@ -85,7 +87,7 @@ def test_deepagents_needs_no_configuration(parallel: bool, asynchronous: bool) -
         "name": "finder", "description": "finds owners", "system_prompt": "You find owners.",
         "model": answers("It belongs to Ana."), "tools": [], "middleware": [MemoryMiddleware(memory)],
     }  # fmt: skip
-    deep = deepagents.create_deep_agent(
+    deep = create_deep_agent(
         model=boss, tools=[], middleware=[MemoryMiddleware(memory)], subagents=[finder],
         checkpointer=InMemorySaver(),
     )  # fmt: skip
@@ -109,13 +111,12 @@ def _threads(memory: MemoryController) -> list[Thread]:
 
 
 def swarm_of(memory: MemoryController, schema: Any = None) -> tuple[Any, list[list[BaseMessage]]]:
-    swarm = pytest.importorskip("langgraph_swarm")
     handed = AIMessage("", tool_calls=[call("transfer_to_bob", "h1")])
     models = {"alice": answers(handed, "a2"), "bob": answers("I will not restart.", "Bob 2")}
     agents = [
         create_agent(
             models[name],
-            [swarm.create_handoff_tool(agent_name=other)],
+            [langgraph_swarm.create_handoff_tool(agent_name=other)],
             name=name,
             middleware=[MemoryMiddleware(memory)],
             system_prompt=f"You are {name}.",
@@ -123,7 +124,7 @@ def swarm_of(memory: MemoryController, schema: Any = None) -> tuple[Any, list[li
         for name, other in (("alice", "bob"), ("bob", "alice"))
     ]
     given = {"state_schema": schema} if schema else {}
-    made = swarm.create_swarm(agents, default_active_agent="alice", **given)
+    made = langgraph_swarm.create_swarm(agents, default_active_agent="alice", **given)
     return made.compile(checkpointer=InMemorySaver()), models["bob"].prompts
 
 
@@ -133,8 +134,7 @@ def test_a_swarm_keeps_a_memory_for_each_agent_and_commits_each_message_once(
 ) -> None:
     schema = None
     if declared:
-        swarm = pytest.importorskip("langgraph_swarm")
-        schema = type("S", (swarm.SwarmState,), {"__annotations__": {"ccs": dict}})
+        schema = type("S", (langgraph_swarm.SwarmState,), {"__annotations__": {"ccs": dict}})
     memory = memory_of()
     app, prompts = swarm_of(memory, schema)
     for said in (f"{RULE} Let me speak to Bob.", "Which rule did I give?", "And now?", "Well?"):
@@ -155,13 +155,12 @@ def test_a_swarm_keeps_a_memory_for_each_agent_and_commits_each_message_once(
 
 
 def test_a_supervisors_worker_keeps_its_memory() -> None:
-    supervisor = pytest.importorskip("langgraph_supervisor")
     memory = memory_of()
     to_bob = [AIMessage("", tool_calls=[call("transfer_to_bob", f"h{n}")]) for n in range(2)]
     worker = answers("I will not restart.", "As I said.")
     bob = create_agent(worker, [], name="bob", middleware=[MemoryMiddleware(memory)])
     boss = answers(to_bob[0], "Done.", to_bob[1], "Done again.")
-    app = supervisor.create_supervisor([bob], model=boss).compile(checkpointer=InMemorySaver())
+    app = create_supervisor([bob], model=boss).compile(checkpointer=InMemorySaver())
     for said in (f"{RULE} Ask Bob.", "Ask him again."):
         app.invoke({"messages": [HumanMessage(said)]}, CONFIG)
     assert RULE[:-1] in str(worker.prompts[-1][0].content)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import operator
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import (
-    HumanMessage,
-)
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.channels import UntrackedValue
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
+from typing_extensions import TypedDict
 
 from acc import (
     CompressedCognitiveState,
     Trust,
     seed,
 )
-from acc.errors import StateError
+from acc.errors import ConfigurationError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
 from acc.testing.chat_model import ScriptedChatModel
@@ -38,6 +38,83 @@ def test_trap_undeclared_channels_are_dropped_silently_so_the_node_declares_them
         compiled.invoke({"messages": [HumanMessage(f"Question {n}?")]}, CONFIG)
     saved = compiled.checkpointer.get_tuple(CONFIG).checkpoint["channel_values"]
     assert memory.load(saved["mind"]).turn == 3
+
+
+def remembering(schema: type[Any], prompting: bool, **given: Any) -> tuple[Any, list[Any]]:
+    """A graph with the memory in front of a model, and what the model reads."""
+    node = MemoryNode(memory_of())
+    read: list[Any] = []
+    prompt = node.prompt("You help.") if prompting else None
+
+    def model(state: Any) -> Any:
+        read.append(prompt(state) if prompt else state["messages"])
+        return {"messages": [*(state["messages"] if schema is Plain else ()), AIMessage("ok")]}
+
+    graph = StateGraph(schema, **given).add_node("memory", node).add_node("model", model)
+    graph.add_edge(START, "memory").add_edge("memory", "model")
+    return graph.compile(checkpointer=InMemorySaver()), read
+
+
+def test_trap_a_model_that_cannot_read_the_state_would_forget_every_turn() -> None:
+    graph, read = remembering(MessagesState, prompting=False)
+    graph.invoke({"messages": [RULE]}, CONFIG)
+    with pytest.raises(ConfigurationError, match=r"StateGraph\(MemoryState, input_schema"):
+        graph.invoke({"messages": ["And now?"]}, CONFIG)
+    assert len(read) == 1  # no model was asked without its memory
+
+
+@pytest.mark.parametrize("prompting", [False, True])
+def test_a_graph_that_declares_the_state_may_read_it_in_its_own_way(prompting: bool) -> None:
+    graph, read = remembering(MemoryState, prompting=prompting, input_schema=MessagesState)
+    for said in (RULE, "And now?", "Well?"):
+        graph.invoke({"messages": [said]}, CONFIG)
+    assert len(read) == 3
+    assert prompting is (RULE[:-1] in str(read[-1][0].content))
+
+
+def test_a_schema_that_names_the_state_alone_is_enough() -> None:
+    class Own(MessagesState, total=False):
+        ccs: dict[str, Any]
+
+    graph, read = remembering(Own, prompting=False)
+    for said in (RULE, "And now?"):
+        graph.invoke({"messages": [said]}, CONFIG)
+    assert len(read) == 2
+
+
+class Plain(TypedDict, total=False):
+    """Messages that each node replaces."""
+
+    messages: list[Any]
+    ccs: dict[str, Any]
+    ccs_turn: dict[str, Any]
+
+
+class Added(TypedDict, total=False):
+    """Messages to which each node adds."""
+
+    messages: Annotated[list[Any], operator.add]
+    ccs: dict[str, Any]
+    ccs_turn: dict[str, Any]
+
+
+@pytest.mark.parametrize("schema", [Plain, Added])
+@pytest.mark.parametrize("prompting", [False, True])
+def test_trap_a_channel_that_keeps_removals_as_messages(schema: Any, prompting: bool) -> None:
+    graph, read = remembering(schema, prompting=prompting)
+
+    def say(text: str) -> None:
+        before = graph.get_state(CONFIG).values.get("messages", [])
+        kept = before if schema is Plain else []
+        graph.invoke({"messages": [*kept, HumanMessage(text)]}, CONFIG)
+
+    def talk() -> None:
+        for text in (RULE, "And now?", "Well?"):
+            say(text)
+
+    with pytest.raises(ConfigurationError, match="no reducer that removes messages"):
+        talk()
+    assert len(read) <= 2
 
 
 def test_trap_a_caller_cannot_hand_in_a_state_that_no_schema_offers() -> None:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
-from langgraph.types import Command
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
+from langgraph.types import Command, StreamWriter
 
 from acc import Artifact, AsyncMemoryController, MemoryArtifactStore, MemoryController
 from acc.errors import ConfigurationError, StoreError
@@ -141,3 +147,61 @@ def test_a_node_that_says_nothing_records_nothing() -> None:
     assert RecordedNode(node, lambda _: {"other": 1}).invoke(state, CONFIG) == {"other": 1}
     assert RecordedNode(node, lambda _: None).invoke(state, CONFIG) is None
     assert len(evidence(memory, state["ccs"])) == 1
+
+
+@dataclass
+class Context:
+    """What a run is given."""
+
+    who: str = ""
+
+
+def asks_for_runtime(_: Any, runtime: Runtime[Context]) -> Any:
+    return runtime.context.who
+
+
+async def awaits_runtime(_: Any, runtime: Runtime[Context]) -> Any:
+    return runtime.context.who
+
+
+def asks_for_store(_: Any, *, store: BaseStore) -> Any:
+    return store.get(("who",), "who").value["who"]  # type: ignore[union-attr]
+
+
+def asks_for_writer(_: Any, config: RunnableConfig, writer: StreamWriter) -> Any:
+    writer({"wrote": config["configurable"]["thread_id"]})
+    return "ana"
+
+
+@pytest.mark.parametrize(
+    "asks", [asks_for_runtime, awaits_runtime, asks_for_store, asks_for_writer]
+)
+def test_the_models_function_gets_what_it_asks_langgraph_for(asks: Any) -> None:
+    node = MemoryNode(MemoryController(MemoryArtifactStore()))
+
+    @wraps(asks)
+    def model(*given: Any, **named: Any) -> Any:
+        return {"messages": [AIMessage(asks(*given, **named))]}
+
+    @wraps(asks)
+    async def amodel(*given: Any, **named: Any) -> Any:
+        return {"messages": [AIMessage(await asks(*given, **named))]}
+
+    graph = StateGraph(MemoryState, context_schema=Context)
+    graph.add_node("memory", node)
+    graph.add_node("model", RecordedNode(node, amodel if asks is awaits_runtime else model))
+    graph.add_edge(START, "memory").add_edge("memory", "model")
+    store = InMemoryStore()
+    store.put(("who",), "who", {"who": "ana"})
+    compiled = graph.compile(checkpointer=InMemorySaver(), store=store)
+
+    async def streamed() -> list[Any]:
+        run = compiled.astream(
+            SAID, CONFIG, context=Context("ana"), stream_mode=["values", "custom"]
+        )
+        return [event async for event in run]
+
+    events = asyncio.run(streamed())
+    assert events[-1][1]["messages"][-1].text == "ana"
+    wrote = [event for kind, event in events if kind == "custom" and "wrote" in event]
+    assert wrote == ([{"wrote": "t"}] if asks is asks_for_writer else [])
