@@ -45,9 +45,12 @@ class Branch:
         self._next = 1
         self._in_step = False
         self._unsaved: list[Artifact] = []
+        self._line: list[tuple[str, int]] = []
 
     def inherit(self, ancestor: Branch, turn: int) -> None:
         """See what ``ancestor`` held up to ``turn``."""
+        above = [(name, min(upto, turn)) for name, upto in ancestor._line]
+        self._line = [*above, (ancestor.name, turn)]
         for artifact in ancestor.artifacts:
             if artifact.turn <= turn:
                 self._see(artifact)
@@ -70,6 +73,10 @@ class Branch:
                 break
             batch = min(batch * 2, _LARGEST_READ)
         self._in_step = True
+
+    def home_of(self, turn: int) -> str:
+        """The branch on which ``turn`` stands: this one, or an ancestor."""
+        return next((name for name, upto in self._line if turn <= upto), self.name)
 
     def at_turn(self, turn: int) -> list[Artifact]:
         """Everything of ``turn`` that the branch sees, its ancestors' included."""

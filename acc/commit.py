@@ -15,7 +15,7 @@ from acc.compress import Proposal
 from acc.errors import ConfigurationError
 from acc.laws.bounds import fit
 from acc.laws.draft import Draft
-from acc.laws.held import hold
+from acc.laws.held import hold, leave_unread
 from acc.laws.integrity import Sources
 from acc.laws.pinning import retire
 from acc.laws.proposals import write
@@ -105,7 +105,7 @@ def commit(
     draft = _drafted(state, turn, policy, bound_to)
     if proposal is None:
         hold(draft, policy)
-    elif not _applied(draft, proposal, Sources(state, turn, evidence)):
+    elif not _applied(draft, proposal, Sources(state, turn, evidence), policy):
         draft = _drafted(state, turn, policy, bound_to)
         draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
         hold(draft, policy)
@@ -128,13 +128,15 @@ def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_
     return draft
 
 
-def _applied(draft: Draft, proposal: Proposal, sources: Sources) -> bool:
+def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy) -> bool:
     """Apply ``proposal``; False where nothing of it is usable (law 9).
 
     That is a rewrite of which nothing could be written, or items for slots that do not exist.
     """
     draft.lapse()
-    if draft.before.pending:
+    if not proposal.reads_turn:
+        leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
+    elif draft.before.pending:
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     retire(draft, proposal.retire, sources)
     write(draft, proposal.items, sources)

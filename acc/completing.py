@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from acc.branch import Branch
+from acc.lines import one_line
+from acc.state import CompressedCognitiveState
 from acc.store import Artifact
 from acc.turn import Channel, Observation, Turn
 
@@ -22,6 +24,29 @@ def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
         return turn
     recorded = observed(branch, [a for a in stored if _is_done(a.channel, a.call_id)])
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
+
+
+def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:
+    """``turn`` without what an operator's turn just before it holds already, whole and unread.
+
+    It was recorded, or begun, before the operator acted, and stands in that turn; a caller that keeps
+    messages of its own tells it again.
+    """
+    if not any(a.channel is Channel.OPERATOR for a in branch.own(state.turn, "observation")):
+        return turn
+    there = {a.ref for a in branch.at_turn(state.turn)}
+    unread = Counter(_told(o) for o in state.pending if o.ref in there)
+    again = [o for o in turn.observations if not o.is_call and _taken(unread, _told(o))]
+    answered = {o.call_id for o in again if o.call_id}
+    again += [o for o in turn.observations if o.is_call and o.call_id in answered]
+    left = tuple(o for o in turn.observations if not any(o is other for other in again))
+    return turn.model_copy(update={"observations": left}) if left else turn
+
+
+def _told(observation: Observation) -> str:
+    """The same for an observation and for what is pending of it, which stands on one line."""
+    text = one_line(observation.text)
+    return "\x00".join((observation.channel, observation.name, observation.call_id, text))
 
 
 def joined(before: Sequence[Observation], now: Sequence[Observation]) -> tuple[Observation, ...]:

@@ -93,6 +93,8 @@ class Proposal(BaseModel):
         author: Name of the compressor.
         usage: Tokens by kind (input, output, cached), where a model was paid.
         account: What the model was asked, and how it went, likewise.
+        reads_turn: Whether its author read the turn. An operator who retires something did not: what
+            else was said in the turn, and what was pending, is left for the next commit to read.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -103,6 +105,7 @@ class Proposal(BaseModel):
     author: str = ""
     usage: dict[str, int] = {}
     account: Account | None = None
+    reads_turn: bool = True
 
     @classmethod
     def from_wire(

@@ -12,14 +12,16 @@ from types import TracebackType
 from typing import Any, Self
 
 from acc.commit import Commit, commit
-from acc.compress import Compressor, Proposal, ProposedItem, Retirement
+from acc.compress import Compressor, Proposal, ProposedItem
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Fallback, check_compressor, check_fallback, compressed
 from acc.incoming import taken_in
 from acc.laws.reasons import Reason
-from acc.memory import Memory
+from acc.memory import Memory, whose
+from acc.operators import retire, with_operator_acts
+from acc.operators import retirement as retirement
 from acc.policy import Policy
 from acc.run import Step
 from acc.state import CompressedCognitiveState
@@ -93,6 +95,67 @@ class MemoryController(Memory):
         """
         return self.told(target, utility, thread)
 
+    def retire(
+        self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
+    ) -> Step:
+        """Take items out of a thread's state as its operator, in a turn of the operator's own.
+
+        The compressor is not asked. What else was said and not committed yet stays pending, for the
+        next turn to read. That the items are retired holds on every branch of the thread:
+        `with_operator_acts`.
+
+        Args:
+            ids: Ids of rules, goals or other items, such as ``c17``.
+            reason: Why, in at most 400 characters; the audit record and the agent's notice tell it.
+            thread: The conversation.
+            state: The state to take them out of; the thread's newest by the audit log if None.
+
+        Returns:
+            The step; `Step.state` is the state to go on from.
+
+        Raises:
+            InputError: No such item, or no state is given and no audit log tells of one.
+            PinnedOverflow: What is left still exceeds the bounds; name more items.
+            ConflictError: A step of this thread is under way.
+            StateError: The state was edited, or belongs to another thread.
+            StoreError: It cannot be written.
+        """
+        return retire(self, ids, reason, whose(thread), state)
+
+    def with_operator_acts(self, state: Stored, thread: str | Thread) -> CompressedCognitiveState:
+        """The state to step from: ``state`` without what operators retired in this thread since.
+
+        For callers that keep states of their own, as a graph does in its checkpoints: call it before
+        each step. Where nothing is to be done it returns the state as it is, and reads nothing from
+        a store that no other process writes to. Otherwise it commits the operator's turn again: from
+        the state that it was made from that is the very same commit; on another branch, a new one.
+        What the user says again after a retirement is another item, and stays.
+
+        Args:
+            state: A state of the thread, or its canonical JSON; None for none yet.
+            thread: The conversation.
+
+        Returns:
+            The state; with an empty one for None.
+
+        Raises:
+            PinnedOverflow, ConflictError, StateError, StoreError: As `retire`.
+        """
+        return with_operator_acts(self, state, whose(thread))
+
+    def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
+        """Whether the user's words of ``turn`` found no room when they were last said in this thread.
+
+        That is, whether the step that took them in ended in `PinnedOverflow`, from whichever state and
+        in whichever process. A caller that keeps messages of its own skips such a one, rather than
+        bring it along with what is said later.
+
+        Raises:
+            InputError: It is no turn.
+            StoreError: The store cannot be read.
+        """
+        return self.refused_before(turn, thread)
+
     def __enter__(self) -> Self:
         return self
 
@@ -106,7 +169,7 @@ class MemoryController(Memory):
 
 
 class AsyncMemoryController(Memory):
-    """`MemoryController` for asynchronous agents: `step`, `record`, `feedback` and closing work off the event loop.
+    """`MemoryController` for asynchronous agents: its methods and closing work off the event loop.
 
     `open`, `last_state`, `open_evidence` and `history` are plain: give them to ``asyncio.to_thread``.
     """
@@ -133,6 +196,22 @@ class AsyncMemoryController(Memory):
     ) -> tuple[str, ...]:
         """As `MemoryController.feedback`."""
         return await asyncio.to_thread(self.told, target, utility, thread)
+
+    async def retire(
+        self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
+    ) -> Step:
+        """As `MemoryController.retire`."""
+        return await asyncio.to_thread(retire, self, ids, reason, whose(thread), state)
+
+    async def with_operator_acts(
+        self, state: Stored, thread: str | Thread
+    ) -> CompressedCognitiveState:
+        """As `MemoryController.with_operator_acts`."""
+        return await asyncio.to_thread(with_operator_acts, self, state, whose(thread))
+
+    async def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
+        """As `MemoryController.was_refused`."""
+        return await asyncio.to_thread(self.refused_before, turn, thread)
 
     async def __aenter__(self) -> Self:
         return self
@@ -226,14 +305,3 @@ def seed(
             mend="give each once, in one line of at most 480 characters",
         )
     return done.state
-
-
-def retirement(
-    state: CompressedCognitiveState, item_ids: Sequence[str], reason: str
-) -> tuple[Turn, Proposal]:
-    """The operator's turn and proposal that retire ``item_ids`` (law 7's way out)."""
-    words = f"retire {', '.join(item_ids)}: {reason}" if reason else f"retire {', '.join(item_ids)}"
-    turn = Turn(observations=(Observation(channel=Channel.OPERATOR, text=words),))
-    cite = turn.numbered(state.turn + 1).observations[0].ref
-    retired = tuple(Retirement(id=i, cites=(cite,), quote=words) for i in item_ids)
-    return turn, Proposal(retire=retired, author="operator")

@@ -18,11 +18,12 @@ from typing import NamedTuple
 from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
-from acc.completing import completed, joined, observed, whole
+from acc.completing import completed, joined, observed, told_once, whole
 from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
 from acc.evidence.directory import Directory
 from acc.evidence.tombstones import refuse_erased
+from acc.journal import Journal
 from acc.laws.reasons import SetAside
 from acc.refs import identities, refs, refs_of
 from acc.state import ROOT, CompressedCognitiveState
@@ -60,6 +61,7 @@ class ThreadLog:
         self.thread = thread
         self._directory = directory or Directory(store)
         self.claims = Claims(store, thread, now)
+        self.journal = Journal(store, thread, now)
         self._now = now
         self._branches: dict[str, Branch] = {}
 
@@ -104,6 +106,7 @@ class ThreadLog:
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
         refuse_erased(self.branch(state.branch), state)
+        turn = told_once(turn, state, self.branch(state.branch))
         before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
             stored = whole(branch.own(number, "observation"))

@@ -199,6 +199,15 @@ class Memory:
             log = self.audit_of(who)
             return tell(self.artifacts, log, who, target, utility, self.now(), self.log_of(who))
 
+    def refused_before(self, turn: Turn, thread: str | Thread) -> bool:
+        """What stands behind ``was_refused``."""
+        who = whose(thread)
+        taken = taken_in(turn, f"thread {who.thread!r}")
+        with self.lock:
+            journal = self.log_of(who).journal
+            journal.refresh()
+            return journal.was_refused(taken)
+
     @contextmanager
     def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[Run]:
         """A run of one turn; no other step of the thread may be under way.

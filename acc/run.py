@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
+from acc.audit import AuditLog
 from acc.audit_record import record
 from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compressors.outcomes import Account, Outcome
-from acc.errors import PinnedOverflow, StoreError
+from acc.errors import ConflictError, PinnedOverflow, StoreError
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Compressed, acompressed, compressed
 from acc.gate import Context, Verdict, qualify
 from acc.log import is_reply
+from acc.operators import proposed
 from acc.recall import Candidate
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -85,6 +87,7 @@ class Run:
         self._settings = memory.settings
         self._thread = thread
         self._state = state
+        self._given = turn
         self._turn = turn
         self._branch: Branch
         self._repeats = False
@@ -93,6 +96,7 @@ class Run:
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
         self._compressed = Compressed(None)
+        self._retires: Sequence[str] = ()
         self._ms: dict[str, float] = {}
         self._done: Commit
         self._overflow: PinnedOverflow | None = None
@@ -103,6 +107,8 @@ class Run:
             log = self._memory.log_of(self._thread)
             begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun
+            log.journal.refresh()
+            log.journal.hear(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = self._with_reply(numbered).model_copy(update={"pending": self._state.unread()})
@@ -139,6 +145,11 @@ class Run:
         with self._timed("compress"):
             self._compressed = await acompressed(self._asked())
 
+    def retire(self, ids: Sequence[str]) -> None:
+        """Take items out on the operator's word with which the turn ends: nobody else is asked."""
+        self._retires = ids
+        self._compressed = Compressed(proposed(ids, self._turn.observations[-1]))
+
     def commit(self) -> None:
         """The next state: checked, bounded, chained. That there can be none `keep` raises."""
         with self._timed("commit"):
@@ -159,12 +170,20 @@ class Run:
         with self._timed("keep"), self._memory.lock:
             log, audit = self._memory.log_of(self._thread), self._memory.audit_of(self._thread)
             if self._overflow is not None:
-                with suppress(StoreError):  # what stops the agent is told all the same
+                with suppress(
+                    StoreError, ConflictError
+                ):  # what stops the agent is told all the same
                     log.claims.refuse(self._branch, self._turn.number)
+                    log.journal.refuse(self._given, self._branch, self._turn.number)
                 raise self._overflow
+            log.journal.accept(self._given, self._branch, self._turn.number)
+            if self._retires and not self._repeats:
+                gone = [each.item for each in self._done.set_aside]
+                gone = [item for item in gone if item.id in self._retires]
+                log.journal.retired(self._branch, self._turn, gone)
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
-            if audit is not None:
+            if audit is not None and not (self._retires and self._is_told(audit)):
                 audit.append(self._record(), self._state)
             # With an audit record to recover them from, set-aside items ride with the next write.
             later = audit is not None
@@ -181,6 +200,11 @@ class Run:
             outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
             ms=dict(self._ms),
         )  # fmt: skip
+
+    def _is_told(self, audit: AuditLog) -> bool:
+        """Whether the log holds this commit already, as where an operator's act is done again."""
+        last = audit.last_on(self._branch.name)
+        return last is not None and last["state"]["hash"] == self._done.state.hash
 
     def _asked(self) -> Asked:
         return Asked(

@@ -24,7 +24,7 @@ RECORD_BYTES = 16_000
 
 Kind = Literal[
     "observation", "set_aside", "branch", "claim", "successor", "tombstone",
-    "document", "experience", "thread", "usage",
+    "document", "experience", "thread", "usage", "act", "refusal",
 ]  # fmt: skip
 """What a record is; see `Artifact.kind`."""
 
@@ -74,8 +74,8 @@ class Artifact(BaseModel):
         kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
             a branch's origin; ``claim`` of a turn for its observations, or that it was refused; ``successor`` for the
             state that a shared store's turn led to; ``tombstone`` in the place of what was
-            deleted. On the shelves of a namespace (`acc.evidence.shelf`): ``document``,
-            ``experience``, ``thread``, ``usage``.
+            deleted; ``act`` and ``refusal`` in a thread's journal (`acc.journal`). On the shelves of a
+            namespace (`acc.evidence.shelf`): ``document``, ``experience``, ``thread``, ``usage``.
         ref: What citations call it, such as ``t7.1``; the parts of one text share it.
         part: Index of this part of the text, from 0, of ``parts``.
         channel: Where it came from; decides its trust.

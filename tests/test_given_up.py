@@ -225,6 +225,68 @@ def test_words_that_cannot_be_committed_do_not_hold_the_thread_up(given_up_first
     assert len(again.state.constraints) == 1
 
 
+FLOOD = ". ".join(f"rule {word} holds for every host of this cluster" for word in "abcdefgh")
+
+
+def refused(memory: MemoryController, words: str = FLOOD) -> bool:
+    return memory.was_refused(Turn.said(words), thread="t")
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_words_that_were_refused_are_known_from_any_state_and_in_any_process(
+    is_shared: bool,
+) -> None:
+    store = Shared() if is_shared else MemoryArtifactStore()
+    memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
+    other = memory_on(elsewhere(store), Floods(), policy=Policy(max_tokens=80))
+    assert not refused(other)
+    with pytest.raises(PinnedOverflow):
+        memory.step(None, Turn.said(FLOOD), thread="t")
+    assert refused(memory)
+    assert refused(other) or not is_shared
+    assert refused(memory_on(elsewhere(store)))
+    assert not refused(memory, "rule a holds")
+    assert not memory.was_refused(Turn.said(FLOOD), thread="u")
+    assert not memory.was_refused(Turn(observations=(agent(FLOOD),)), thread="t")
+    # They are the user's words: what a tool said beside them makes no difference.
+    again = Turn(observations=(tool("x"), user(FLOOD)))
+    assert memory.was_refused(again, thread="t")
+
+
+def test_words_that_found_room_later_are_refused_no_more() -> None:
+    store = MemoryArtifactStore()
+    memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
+    with pytest.raises(PinnedOverflow):
+        memory.step(None, Turn.said(FLOOD), thread="t")
+    wider = memory_on(store, Floods())
+    assert wider.step(None, Turn.said(FLOOD), thread="t").state.constraints
+    assert not refused(memory)
+    assert not refused(memory_on(elsewhere(store)))
+
+
+def test_refused_words_that_are_said_anew_and_given_up_are_heard() -> None:
+    store = MemoryArtifactStore()
+    memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
+    with pytest.raises(PinnedOverflow):
+        memory.step(None, Turn.said(FLOOD), thread="t")
+    memory = memory_on(store, Dies())
+    state = memory.step(None, Turn.said(FIRST), thread="t").state
+    given_up(memory, state, FLOOD)
+    assert not refused(memory)
+    memory.compressor = Floods()
+    done = memory.step(state, Turn.said("Hello?"), thread="t")
+    assert done.state.constraints
+
+
+def test_the_same_words_refused_again_and_again_are_noted_once() -> None:
+    memory = memory_on(MemoryArtifactStore(), Floods(), policy=Policy(max_tokens=80))
+    for _ in range(3):
+        with pytest.raises(PinnedOverflow):
+            memory.step(None, Turn.said(FLOOD), thread="t")
+    with memory.lock:
+        assert len(memory.log_of(Thread(thread="t")).journal.records()) == 1
+
+
 class Shared(MemoryArtifactStore):
     """A store that several processes write to."""
 

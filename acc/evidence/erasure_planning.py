@@ -95,12 +95,20 @@ class _Planning:
         said_in = {a.thread for a in records}
         return ErasurePlan(
             target=self._target, delete=(), bury=tuple(a.id for a in records),
-            claims=tuple(claims),
+            claims=(*claims, *self._refusals(turns)),
             threads=tuple((t, _seen_from(t, self._space, gone)) for t in threads),
             logs=(), texts=tuple(a.text for a in records),
             echoes=tuple(sorted(k.partition(":")[2] for k in gone - asked)),
             conversations=_names(t for t in threads if t.key in said_in),
         )  # fmt: skip
+
+    def _refusals(self, turns: set[tuple[str, str, int]]) -> Iterator[str]:
+        """The notes that the words of ``turns`` were refused: each holds a digest of them."""
+        for thread in sorted({thread for thread, _, _ in turns}):
+            ids = self._store.ids(self._target.tenant, kind="refusal", thread=thread)
+            notes = self._store.get(self._target.tenant, ids)
+            gone = {a.identity for a in notes if (a.thread, a.name, a.turn) in turns}
+            yield from (a.id for a in notes if a.identity in gone)
 
     def refuse_held(self, plan: ErasurePlan) -> None:
         """Raise where a hold protects something of ``plan``."""

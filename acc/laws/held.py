@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from acc.items import one_line
 from acc.laws.draft import Draft
@@ -28,6 +28,18 @@ def hold(draft: Draft, policy: Policy) -> None:
     unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
     draft.pending = _bounded(unread, policy)
     draft.note(Reason.HELD, detail=f"{len(draft.pending)} observations unread")
+    _note_cut(draft, unread)
+
+
+def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
+    """List what nobody has read as pending, but for the observations whose refs are ``read``."""
+    said = (*draft.turn.pending, *draft.turn.observations)
+    unread = [o for o in said if not o.is_call and o.ref not in read]
+    draft.pending = _bounded(unread, policy)
+    _note_cut(draft, unread)
+
+
+def _note_cut(draft: Draft, unread: Sequence[Observation]) -> None:
     kept = {o.ref: o.left_out for o in draft.pending}
     if cut := [o.ref for o in unread if kept.get(o.ref, -1) != o.left_out]:
         draft.note(Reason.PENDING_CUT, detail=" ".join(cut)[:400])

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from acc import MemoryController, Turn
-from acc.errors import AuditError, InputError, StateError
+from acc.errors import AuditError, InputError, PinnedOverflow, StateError
 from acc.evidence.erasure_plan import Target
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.erasure_receipt import Receipt, refuse_unproved
 from acc.evidence.holds import hold
 from acc.evidence.keeping import erasure, folders
 from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.tombstones import Why, buried
+from acc.evidence.tombstones import Why, buried, managed
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.store import Artifact, Thread
@@ -287,3 +287,21 @@ def test_it_searches_the_store_and_the_audit_logs_wherever_they_are(tmp_path: Pa
         assert folders(memory) == [tmp_path / "logs", tmp_path / "store"]
         assert erased(memory, Target(thread="inc", artifact="u3")).proved
     assert standing(tmp_path) == []
+
+
+def test_of_refused_words_that_are_erased_no_digest_stays(tmp_path: Path) -> None:
+    """The note that they were refused is found by a digest of them, which would prove a guess."""
+    refused = Turn.said(SECRET)
+    with MemoryController.open(tmp_path, policy=Policy(max_tokens=64)) as memory:
+        state = memory.step(None, Turn.said(BEFORE[1]), thread="inc").state
+        other = "Never deploy checkout on a Friday without asking the platform team in Bern first."
+        state = memory.step(state, Turn.said(other), thread="inc").state
+        with pytest.raises(PinnedOverflow):
+            memory.step(state, refused, thread="inc")
+        assert memory.was_refused(refused, thread="inc")
+        assert erased(memory, Target(thread="inc", artifact="u3")).proved
+        assert not memory.was_refused(refused, thread="inc")
+        notes = managed(memory.artifacts).ids("default", kind="refusal")
+        assert all(a.identity.startswith("erased:") for a in memory.artifacts.get("default", notes))
+        assert notes
+        memory.step(state, Turn.said("Go on."), thread="inc")

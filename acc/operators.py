@@ -1,0 +1,129 @@
+"""Operators' acts: retiring items in a turn of their own, and having that hold on every branch.
+
+What an operator retired stays retired, also where somebody goes on from an older state of the thread,
+as a graph does from its checkpoint: `with_operator_acts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from acc.compress import Proposal, Retirement
+from acc.errors import ConfigurationError, InputError
+from acc.journal import standing
+from acc.store import Thread
+from acc.turn import Channel, Observation, Turn
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
+    from acc.run import Step
+    from acc.state import CompressedCognitiveState
+
+LONGEST_REASON = 400
+"""Characters of a reason: the agent reads it whole."""
+
+
+def retire(
+    memory: Memory, ids: Sequence[str], reason: str, thread: Thread, state: Any = None
+) -> Step:
+    """What `MemoryController.retire` documents."""
+    prior = memory.last_state(thread) if state is None else memory.load(state)
+    where = f"thread {thread.thread!r}"
+    if prior is None:
+        raise InputError(
+            "the thread's newest state is not known",
+            where=where,
+            mend="give it: state=...; or keep audit logs",
+        )
+    if len(reason) > LONGEST_REASON:
+        raise InputError(
+            f"a reason of {len(reason)} characters",
+            where=where,
+            mend=f"give one of at most {LONGEST_REASON}",
+        )
+    wanted = _known(prior, [ids] if isinstance(ids, str) else ids)
+    return _retired(memory, prior, wanted, _words(wanted, reason), thread)
+
+
+def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveState:
+    """What `MemoryController.with_operator_acts` documents."""
+    prior = memory.load(state)
+    while (owed := _owed(memory, prior, thread)) is not None:
+        ids, words = owed
+        prior = _retired(memory, prior, ids, words, thread).state
+    return prior
+
+
+def retirement(
+    state: CompressedCognitiveState, item_ids: Sequence[str], reason: str
+) -> tuple[Turn, Proposal]:
+    """The operator's turn and proposal that retire ``item_ids``, for who commits by hand.
+
+    `MemoryController.retire` is what a thread's operator calls.
+    """
+    turn = _turn(_words(item_ids, reason))
+    return turn, proposed(item_ids, turn.numbered(state.turn + 1).observations[0])
+
+
+def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
+    """The proposal that retires ``item_ids`` on an operator's word; the rest of the turn stays unread."""
+    retired = tuple(Retirement(id=i, cites=(said.ref,), quote=said.text) for i in item_ids)
+    return Proposal(retire=retired, author="operator", reads_turn=False)
+
+
+def _retired(
+    memory: Memory,
+    prior: CompressedCognitiveState,
+    ids: Sequence[str],
+    words: str,
+    thread: Thread,
+) -> Step:
+    with memory.running(prior, _turn(words), thread) as run:
+        run.store()
+        run.retire(ids)
+        run.commit()
+        run.keep()
+    step = run.step
+    if left := [item_id for item_id in ids if step.state.find(item_id)]:
+        notes = "; ".join(str(note) for note in step.commit.refused)
+        raise ConfigurationError(f"not retired: {notes}", where=", ".join(left))
+    return step
+
+
+def _owed(
+    memory: Memory, state: CompressedCognitiveState, thread: Thread
+) -> tuple[list[str], str] | None:
+    """What of the first operator's act that ``state`` has not seen still stands in it; and its words."""
+    with memory.lock:
+        log = memory.log_of(thread)
+        log.journal.refresh()
+        if not log.journal.acts:
+            return None
+        branch = log.branch(state.branch)
+        for act in log.journal.acts:
+            ids = [item.id for item in standing(state, branch, act.items)]
+            if ids:
+                return ids, log.branch(act.branch).text(act.ref) or _words(ids, "")
+    return None
+
+
+def _known(state: CompressedCognitiveState, ids: Sequence[str]) -> list[str]:
+    wanted = list(dict.fromkeys(ids))
+    unknown = [item_id for item_id in wanted if state.find(item_id) is None]
+    if unknown or not wanted:
+        pinned = [i.id for slot, i in state.items() if slot.rules.pinned and i.is_open]
+        raise InputError(
+            f"no item {', '.join(map(repr, unknown))}" if unknown else "no items to retire",
+            where=f"the state after turn {state.turn}",
+            mend=f"name one of its rules and goals: {', '.join(pinned) or 'there are none'}",
+        )
+    return wanted
+
+
+def _words(ids: Sequence[str], reason: str) -> str:
+    return f"retire {', '.join(ids)}" + (f": {reason}" if reason else "")
+
+
+def _turn(words: str) -> Turn:
+    return Turn(observations=(Observation(channel=Channel.OPERATOR, text=words),))
