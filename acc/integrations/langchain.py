@@ -30,6 +30,7 @@ from acc.integrations.progress import tell
 from acc.integrations.prompt_watch import watching
 from acc.integrations.run_notes import WRITTEN, Look, RunNotes
 from acc.integrations.stepping import Controller, Prior, astepped, check_controller, stepped
+from acc.operators import with_operator_acts
 from acc.run import Step
 from acc.store import Thread
 from acc.transcript import named_channels
@@ -201,6 +202,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
         self.held.check_left(prior, notes.mark)
+        if prior is not None:
+            prior = with_operator_acts(self.controller, prior, thread)
         gone = notes.gone(messages)
         found = recorded(self.controller, thread, prior, gone) if gone and prior else ()
         past = past_of(self.controller, thread, prior)

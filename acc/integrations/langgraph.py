@@ -33,6 +33,7 @@ from acc.integrations.progress import tell
 from acc.integrations.prompting import joined, prompting, texts
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped
 from acc.integrations.users_message import brought_back, by_evidence, is_missing
+from acc.operators import with_operator_acts
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
@@ -213,6 +214,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if prior is None:
             prior = self._resumed(thread, messages, mark)
         self.held.check_left(prior, mark)
+        if prior is not None:
+            prior = with_operator_acts(self.controller, prior, thread)
         if prior is not None and is_missing(mark, messages):
             mark = brought_back(mark, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)

@@ -40,7 +40,7 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     """
 
     def refused(turn: Turn) -> bool:
-        return bool(getattr(memory, "was_refused", lambda *_, **__: False)(turn, thread=thread))
+        return memory.refused_before(turn, thread)
 
     with memory.lock:
         branch = memory.log_of(thread).branch(prior.branch if prior is not None else ROOT)
