@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from acc.compressors.endpoint import Ask, Call, CallFailed, Reply
 from acc.compressors.ladder import Known, Rung, next_call
 from acc.compressors.model import ModelCompressor
-from acc.compressors.openai_calls import NAME, finish, reply_of, with_schema
+from acc.compressors.openai_calls import NAME, calls_or_text, finish, reply_of, with_schema
 from acc.compressors.outcomes import Outcome
 from acc.compressors.sdk_errors import translated
 from acc.errors import ConfigurationError
@@ -165,7 +165,11 @@ def _messages(call: Call) -> list[tuple[str, str]]:
 
 
 def _reply(answer: Any) -> Reply:
-    """The reply in a message, or in what ``include_raw`` gives."""
+    """The reply in a message, or in what ``include_raw`` gives.
+
+    The message counts before what LangChain parsed: its parser completes an object that was cut
+    off, and takes the first of several.
+    """
     parsed = answer.get("parsed") if isinstance(answer, Mapping) else None
     message = answer.get("raw") if isinstance(answer, Mapping) else answer
     about = getattr(message, "response_metadata", None) or {}
@@ -173,15 +177,18 @@ def _reply(answer: Any) -> Reply:
     outcome = finish(about.get("finish_reason") or about.get("stop_reason"))
     if outcome is Outcome.OK and refusal:
         outcome = Outcome.REFUSAL
-    text = json.dumps(parsed) if parsed is not None else _text(message)
+    text = _text(message)
+    if not text and parsed is not None:
+        text = json.dumps(parsed)
     return Reply(text, _usage(message), outcome, str(refusal or ""))
 
 
 def _text(message: Any) -> str:
-    """What a message says; of a tool call that could not be read, its arguments."""
-    calls = getattr(message, "invalid_tool_calls", None) or ()
-    arguments = next((str(c.get("args")) for c in calls if c.get("args")), "")
-    return arguments or str(getattr(message, "text", ""))
+    """The arguments of the tool calls in a message, readable or not; what it says if it has none."""
+    calls = [json.dumps(call.get("args")) for call in getattr(message, "tool_calls", None) or ()]
+    invalid = getattr(message, "invalid_tool_calls", None) or ()
+    calls += [str(call.get("args") or "") for call in invalid]
+    return calls_or_text(calls, str(getattr(message, "text", "")))
 
 
 def _usage(message: Any) -> dict[str, int] | None:

@@ -6,7 +6,7 @@ Bodies are read leniently, as plain values: servers that speak these APIs leave 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from acc.compressors.endpoint import Call, CallFailed, Message, Reply
@@ -17,6 +17,9 @@ Api = Literal["chat", "responses"]
 
 NAME = "propose_state"
 """What the schema, or the tool, is called."""
+
+_TEXTS = ("text", "output_text")
+"""The types of a message's parts that are its answer."""
 
 _FINISHES = {
     "length": Outcome.TRUNCATED,
@@ -105,7 +108,7 @@ def _chat_reply(body: Mapping[str, Any]) -> Reply:
         return Reply("", _usage(body.get("usage")), Outcome.EMPTY, "no choice in the reply")
     message = _map(choice.get("message"))
     called = [_arguments(_map(call.get("function"))) for call in _maps(message.get("tool_calls"))]
-    text = next(filter(None, called), None) or _joined(message.get("content"))
+    text = calls_or_text(called, _joined(message.get("content")))
     refusal = message.get("refusal")
     outcome = Outcome.REFUSAL if refusal else finish(choice.get("finish_reason"))
     return Reply(text, _usage(body.get("usage")), outcome, str(refusal or ""))
@@ -120,12 +123,17 @@ def _responses_reply(body: Mapping[str, Any]) -> Reply:
         for part in _maps(item.get("content"))
     ]
     called = [_arguments(item) for item in output if item.get("type") == "function_call"]
-    said = "".join(str(part.get("text") or "") for part in parts)
+    said = _joined(parts)
     refusal = next((str(p.get("refusal")) for p in parts if p.get("refusal")), "")
     outcome = finish(_map(body.get("incomplete_details")).get("reason"))
     if refusal:
         outcome = Outcome.REFUSAL
-    return Reply(next(filter(None, called), said), _usage(body.get("usage")), outcome, refusal)
+    return Reply(calls_or_text(called, said), _usage(body.get("usage")), outcome, refusal)
+
+
+def calls_or_text(arguments: Iterable[str], text: str) -> str:
+    """The arguments of the calls that a model made, all of them; or what it said if it made none."""
+    return "\n".join(filter(None, arguments)) or text
 
 
 def _arguments(called: Mapping[str, Any]) -> str:
@@ -152,10 +160,11 @@ def _count(counts: Mapping[str, Any], *names: str) -> int | None:
 
 
 def _joined(content: Any) -> str:
-    """A message's content: a text, or parts with a text each."""
+    """A message's content: a text, or parts, of which those with reasoning are left out."""
     if isinstance(content, str):
         return content
-    return "".join(str(part.get("text") or "") for part in _maps(content))
+    said = (part for part in _maps(content) if part.get("type", "text") in _TEXTS)
+    return "".join(str(part.get("text") or "") for part in said)
 
 
 def _map(value: Any) -> Mapping[str, Any]:

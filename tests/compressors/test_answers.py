@@ -56,8 +56,8 @@ def test_json_of_another_shape_is_given_as_it_is() -> None:
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_prose_around_it_does_no_harm(before: str, after: str) -> None:
     try:
-        found: Any = json_in(f"{before}{SAID}{after}", NAMES)
+        found: Any = json_in(f"{before}{SAID}{after}.", NAMES)
     except NoJson:
-        assert set(before) & set('{"<'), "only what opens something can hide it"
+        assert set(before + after) & set('{["<'), "only what opens something can hide it"
     else:
         assert found == GOOD or set(before + after) & set('{["<')
