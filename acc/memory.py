@@ -138,18 +138,25 @@ class Memory:
     ) -> str:
         """The whole text behind a reference in ``state``.
 
+        Of its thread's own evidence, of a document that the thread may see, and where a user is known
+        of that user's other threads with the same agent.
+
         Raises:
-            InputError: Nothing of that ref on the state's branch.
+            InputError: Nothing of that ref on the state's branch, or nothing that the thread may see.
         """
+        from acc.evidence.opening import opened
+
+        who = whose(thread)
         with self.lock:
-            branch = self.log_of(whose(thread)).branch(state.branch)
-            if not branch.parts(ref):
-                raise InputError(
-                    f"no evidence {ref!r}",
-                    where=f"branch {state.branch}",
-                    mend="use a ref of the state",
-                )
-            return branch.text(ref)
+            branch = self.log_of(who).branch(state.branch)
+            text = branch.text(ref) if branch.parts(ref) else opened(self.artifacts, who, ref)
+        if not (text or branch.parts(ref)):
+            raise InputError(
+                f"no evidence {ref!r}",
+                where=f"branch {state.branch}",
+                mend="use a ref of the state",
+            )
+        return text
 
     def history(
         self,

@@ -1,24 +1,30 @@
-"""R_ACC: recall proposes a bounded set of candidates from the thread; it commits nothing.
+"""R_ACC: recall proposes a bounded set of candidates from the thread and from documents; it commits nothing.
 
 Ranking is BM25 over the thread, by the user's words of this turn; what the state is about
 (entities, gaps, cues) scores apart, at a low weight, because words concatenated into the
 query halve recall. Candidates come from turns that the state has behind it, on its own
-branch, and never include what the agent reads anyway.
+branch, and never include what the agent reads anyway. Passages of ingested documents come beside
+them, if the thread may see any: without documents that costs one read by id, or none.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acc.branch import Branch
+from acc.evidence.dense import Dense
+from acc.evidence.exact import WordCounts
+from acc.evidence.holding import KNOWN, Holdings
+from acc.evidence.shelf import namespace_of
+from acc.evidence.wide import Found, WideScope, each_ref
 from acc.items import Cue, Entity, Uncertainty
 from acc.state import CompressedCognitiveState
-from acc.store import Artifact
+from acc.store import Artifact, Thread
 from acc.turn import Trust, Turn
 
 
@@ -46,20 +52,51 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recall:
-    """Recalls at most ``most`` candidates.
+    """Recalls from the thread, and from the documents that it may see; never from another thread.
 
     Attributes:
-        most: Candidates at the most; the bound on A_t.
+        most: Candidates of the thread at the most.
         state_weight: Weight of what the state is about, against 1 for the user's words.
+        documents: Passages of documents at the most, beside the thread's; 0 looks at none.
+        share: What the best passage scores against the thread's best.
+        dense: Ranks by meaning too what does not come from the thread.
     """
 
     most: int = 16
     state_weight: float = 0.1
+    documents: int = 4
+    share: float = 0.9
+    dense: Dense | None = None
+    _kept: Holdings = field(default_factory=Holdings, compare=False, repr=False)
+    _words: WordCounts = field(default_factory=lambda: WordCounts(KNOWN), compare=False, repr=False)
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, branch: Branch
     ) -> list[Candidate]:
-        """The candidates for this turn, best first; ties go to the later artifact."""
+        """The candidates for this turn, best first; of equals the thread's, then the later one."""
+        near = self._near(turn, state, branch)
+        far = self._far(turn.user_words, branch)
+        return sorted([*near, *far], key=lambda candidate: -candidate.score)
+
+    def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
+        """Candidates of documents, and of at most ``threads`` records of the user's other threads.
+
+        Where no user is known, other threads may be other people's: nothing is proposed of them.
+        """
+        threads = threads if branch.thread.has_user else 0
+        if not self.documents and not threads:
+            return
+        space = namespace_of(branch.thread)
+        scope = WideScope(branch.store, space, dense=self.dense, kept=self._kept, words=self._words)
+        for found in scope.recalled(query, self.documents, threads, branch.thread):
+            yield from self._as_candidates(found, space)
+
+    def _as_candidates(self, found: Found, space: Thread) -> Iterator[Candidate]:
+        for artifact, (_, score) in zip(each_ref(found, space), found, strict=True):
+            yield Candidate(artifact=artifact, score=self.share * score, by_turn=1.0)
+
+    def _near(self, turn: Turn, state: CompressedCognitiveState, branch: Branch) -> list[Candidate]:
+        """The candidates of the thread."""
         # Turns never decrease along a branch, so what the state has behind it comes first.
         past = bisect_right(branch.turns, state.turn)
         asked = branch.index.bm25(turn.user_words, past)

@@ -29,6 +29,10 @@ Kind = Literal[
 """What a record is; see `Artifact.kind`."""
 
 
+UNNAMED = "default"
+"""Stands for a tenant, user or agent that nobody has named."""
+
+
 class Thread(BaseModel):
     """Whose evidence it is. Nothing crosses from one identity to another.
 
@@ -42,9 +46,14 @@ class Thread(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     thread: str
-    user: str = "default"
-    agent: str = "default"
-    tenant: str = "default"
+    user: str = UNNAMED
+    agent: str = UNNAMED
+    tenant: str = UNNAMED
+
+    @property
+    def has_user(self) -> bool:
+        """Whether a user is known. Where none is, threads may be different people's, and share nothing."""
+        return self.user.strip() not in ("", UNNAMED)
 
     @property
     def key(self) -> str:

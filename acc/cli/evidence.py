@@ -18,7 +18,7 @@ from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.wide import WideScope, each_ref
 from acc.memory import resumed
 from acc.policy import Policy
-from acc.store import Artifact, Thread
+from acc.store import UNNAMED, Artifact, Thread
 
 Names = tuple[str, str, str]
 """User, agent and tenant."""
@@ -52,6 +52,13 @@ def space_of(names: Names) -> Thread:
     return namespace(user, agent, tenant)
 
 
+def reaches(space: Thread) -> str:
+    """Whose turns recall the documents of a namespace, in words."""
+    users = f"user {space.user!r}" if space.has_user else "every user"
+    agents = f"agent {space.agent!r}" if space.agent != UNNAMED else "every agent"
+    return f"{users} and {agents} of tenant {space.tenant!r}"
+
+
 def ingest(
     paths: Sequence[Path],
     memory: Path,
@@ -69,6 +76,7 @@ def ingest(
     """
     files = files_below(paths)
     addition = Addition("automatic", ModelJudge(judge)) if judge else Addition("all")
+    reached = reaches(space_of(names))
     found: list[Ingested] = []
     refused: list[InputError] = []
     with kept(memory, server, new=True) as controller:
@@ -80,24 +88,27 @@ def ingest(
                 refused.append(error)
                 continue
             if not as_json:
-                print(_taken_in(found[-1]))
+                print(_taken_in(found[-1], reached))
     if as_json and found:
         told_json([
             {"name": f.name, "ref": f.ref, "parts": f.parts, "replaced": f.replaced,
-             "ended": f.ended, **f.judgement.model_dump()}
+             "ended": f.ended, "reaches": reached if f.judgement.admitted else "nobody",
+             **f.judgement.model_dump()}
             for f in found
         ])  # fmt: skip
     _refuse(refused, len(files))
 
 
-def _taken_in(each: Ingested) -> str:
+def _taken_in(each: Ingested, reached: str) -> str:
     said = f"{each.parts} parts" if each.parts else "there already"
     if each.ended:
         said += ", which ends an ingest that was interrupted"
+    if each.replaced:
+        said += f", {each.replaced} parts of earlier versions deleted"
+    said += f"; recalled for {reached}"
     if not each.judgement.admitted:
         said = f"refused, in quarantine: {each.judgement.reason}"
-    gone = f", {each.replaced} parts of earlier versions deleted" if each.replaced else ""
-    return f"{each.ref}  {each.name}: {said}{gone}"
+    return f"{each.ref}  {each.name}: {said}"
 
 
 def _refuse(refused: Sequence[InputError], files: int) -> None:

@@ -50,7 +50,11 @@ def ingest(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Take in documents: text, Markdown, HTML, PDF."""
+    """Take in documents: text, Markdown, HTML, PDF.
+
+    Turns recall them by default. Without --user they are for every user of the tenant, without
+    --agent for every agent.
+    """
     from acc.cli.evidence import ingest as work
 
     return lambda: work(
@@ -72,7 +76,7 @@ def search(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Search a user's threads and documents by words."""
+    """Search a user's threads, and the documents that the user may see, by words."""
     from acc.cli.evidence import search as work
 
     return lambda: work(

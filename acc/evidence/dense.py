@@ -57,6 +57,36 @@ class Dense:
         """The name that counts."""
         return self.name or str(getattr(self.embedder, "name", ""))
 
+    def asked(self, query: str) -> Vector | None:
+        """The query's vector; None where it has no words, or the embedder fails."""
+        if not query.strip():
+            return None
+        try:
+            (asked,) = self.vectors([query])
+            return asked
+        except Exception as error:  # whatever somebody else's embedder raises
+            self.on_failure(error)
+            return None
+
+    def vectors(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of length 1 for each text.
+
+        Raises:
+            StoreError: What came back is no such vectors; or whatever the embedder raises.
+        """
+        found = np.asarray(self.embedder(texts), np.float32)
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
+            raise StoreError(
+                f"{len(texts)} texts came back as numbers of shape {found.shape}",
+                where=self.title or "embedder",
+                mend="return one vector of finite numbers for each text, all of one length",
+            )
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = np.divide(
+            found, lengths, out=np.zeros_like(found), where=lengths > 0
+        )
+        return list(unit)
+
 
 class DenseRows:
     """The dense vectors of a namespace's records.
@@ -79,17 +109,14 @@ class DenseRows:
         """Records that are to have a vector at the next query."""
         self._waiting += [a for a in artifacts if a.text.strip()]
 
-    def asked(self, query: str) -> Vector | None:
-        """The query's vector, with those of all records at hand; None where the embedder fails."""
-        if not query.strip():
-            return None
+    def read(self, asked: Vector) -> bool:
+        """Have the vectors of all records at hand, of the query's length; False where the embedder fails."""
         try:
-            (asked,) = self._embedded([query])
             self._read(f"{self._dense.title}:{len(asked)}", len(asked))
-            return asked
+            return True
         except Exception as error:  # whatever somebody else's embedder raises
             self._dense.on_failure(error)
-            return None
+            return False
 
     def best(self, asked: Vector, k: int, keep: Callable[[str], bool] | None) -> list[str]:
         """Ids of the ``k`` records most like the query."""
@@ -124,26 +151,12 @@ class DenseRows:
         return {id_: vector for id_, vector in vectors.items() if len(vector) == length}
 
     def _made(self, embedder: str, artifacts: Sequence[Artifact]) -> dict[str, Vector]:
-        vectors = self._embedded([a.text for a in artifacts])
+        vectors = self._dense.vectors([a.text for a in artifacts])
         made = {a.id: vector for a, vector in zip(artifacts, vectors, strict=True)}
         if self._store is not None:
             data = {id_: vector.tobytes() for id_, vector in made.items()}
             self._store.keep_dense(self._tenant, embedder, data)
         return made
-
-    def _embedded(self, texts: Sequence[str]) -> list[Vector]:
-        found = np.asarray(self._dense.embedder(texts), np.float32)
-        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
-            raise StoreError(
-                f"{len(texts)} texts came back as numbers of shape {found.shape}",
-                where=self._dense.title or "embedder",
-                mend="return one vector of finite numbers for each text, all of one length",
-            )
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        unit: NDArray[np.float32] = np.divide(
-            found, lengths, out=np.zeros_like(found), where=lengths > 0
-        )
-        return list(unit)
 
 
 def _product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition, Judgement
 from acc.evidence.compaction import compact
 from acc.evidence.composition import Doomed
@@ -43,6 +43,11 @@ class ExperienceMemory:
         addition: Decides what is kept.
         deletion: Decides what goes, after each execution.
         retrieval: How demonstrations are found.
+        shared: Whether what was done in one conversation may be shown in every other, where the
+            namespace names no user.
+
+    Raises:
+        ConfigurationError: The namespace names no user, and nobody said that it is ``shared``.
 
     What a killed process had begun to delete is deleted when the namespace is opened again;
     `resumed` says how much that was.
@@ -57,7 +62,15 @@ class ExperienceMemory:
         addition: Addition | None = None,
         deletion: Deletion | None = None,
         retrieval: Retrieval | None = None,
+        shared: bool = False,
     ) -> None:
+        if not (shared or space.has_user):
+            raise ConfigurationError(
+                "experiences without a known user would be shown to every user",
+                where="ExperienceMemory",
+                mend='name the user: namespace(user="ana"); or pass shared=True, if what one '
+                "conversation did may be shown in all of them",
+            )
         self.addition = addition or Addition("none")
         self.deletion = deletion or Keep()
         self.retrieval = retrieval or Retrieval()

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 
 from acc.audit import AuditLog
 from acc.errors import InputError
-from acc.evidence.shelf import Shelf, ShelfName, namespace_of
+from acc.evidence.opening import documents_named
+from acc.evidence.shelf import Shelf, namespace_of
 from acc.evidence.usage import evidence_key, is_named
 from acc.evidence.usage_events import Event, admitted_in, checked_utility, told
 from acc.log import ThreadLog
 from acc.state import ROOT
 from acc.store import ArtifactStore, Thread
-
-_SHELVES: dict[str, ShelfName] = {"doc": "documents", "exp": "experiences"}
 
 
 def tell(
@@ -75,8 +74,11 @@ def _of_ref(
     _, slash, far = ref.partition("/")
     if slash:
         raise _refused(f"{ref!r} is of another thread: give feedback there on {far!r}", thread)
-    if (shelf := _SHELVES.get(ref.partition(".")[0])) is not None:
-        records = Shelf(store, namespace_of(thread), shelf).records()
+    kind = ref.partition(".")[0]
+    if kind == "doc":
+        named = documents_named(store, thread, ref)
+    elif kind == "exp":
+        records = Shelf(store, namespace_of(thread), "experiences").records()
         named = [a for a in records if is_named(a, ref)]
     else:
         newest = log.newest_by_branch() if log is not None else ()

@@ -13,6 +13,7 @@ from acc.errors import InputError, StoreError
 from acc.evidence import marks
 from acc.evidence.audits import Audits
 from acc.evidence.exported import FORMAT, Exported, read_export
+from acc.evidence.shelf import documents_written
 from acc.evidence.tombstones import managed
 from acc.state import canonical_json
 from acc.store import Artifact, ArtifactStore, Thread
@@ -150,6 +151,7 @@ def _take(
                 mend="free space, or let this user write there",
             ) from error
         raise
+    documents_written(store)
     if folder is not None:
         marks.wipe(folder / MARK)
 

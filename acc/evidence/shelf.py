@@ -11,10 +11,14 @@ place says where, and for each beginning a record says where the next one is, if
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from itertools import count
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from acc.errors import ConflictError
-from acc.store import Artifact, ArtifactStore, Thread, artifact_id
+from acc.store import UNNAMED, Artifact, ArtifactStore, Thread, artifact_id
 
 ShelfName = Literal["documents", "experiences", "quarantine", "threads", "usage"]
 
@@ -26,7 +30,7 @@ BASE = "base"
 """Name of a record that says where a compacted shelf begins; its text is the place to read from."""
 
 
-def namespace(user: str = "default", agent: str = "default", tenant: str = "default") -> Thread:
+def namespace(user: str = UNNAMED, agent: str = UNNAMED, tenant: str = UNNAMED) -> Thread:
     """The identity of a namespace: a thread without a name, which no conversation can have."""
     return Thread(thread="", user=user, agent=agent, tenant=tenant)
 
@@ -34,6 +38,36 @@ def namespace(user: str = "default", agent: str = "default", tenant: str = "defa
 def namespace_of(thread: Thread) -> Thread:
     """The namespace that a thread belongs to."""
     return thread.model_copy(update={"thread": ""})
+
+
+_WRITES = count(1)
+_DOCUMENTS: WeakKeyDictionary[ArtifactStore, int] = WeakKeyDictionary()
+
+
+def documents_written(store: ArtifactStore) -> None:
+    """Note that documents were written to ``store``: whoever recalls from it looks again."""
+    with suppress(TypeError):  # a store that cannot be looked up is asked at each turn
+        _DOCUMENTS[store] = next(_WRITES)
+
+
+def documents_mark(store: ArtifactStore) -> int | None:
+    """A number that changes when this process writes documents; None where that does not tell all."""
+    try:
+        return None if store.shared else _DOCUMENTS.get(store, 0)
+    except TypeError:
+        return None
+
+
+@lru_cache(maxsize=1024)
+def document_spaces(thread: Thread) -> tuple[Thread, ...]:
+    """The namespaces whose documents a thread, or a namespace, may see; its own first.
+
+    A document that was taken in without a user is for every user of the tenant, one without an
+    agent for every agent.
+    """
+    users = dict.fromkeys((thread.user, UNNAMED))
+    agents = dict.fromkeys((thread.agent, UNNAMED))
+    return tuple(namespace(u, a, thread.tenant) for u in users for a in agents)
 
 
 class Shelf:
@@ -112,7 +146,11 @@ class Shelf:
             StoreError: They cannot be written.
         """
         placed = self._placed(artifacts)
-        self.store.add(self.space.tenant, placed)
+        try:
+            self.store.add(self.space.tenant, placed)
+        finally:  # of a failed write a part may stand
+            if self.name == "documents":
+                documents_written(self.store)
         if placed and not self._is_mine(placed):
             return None
         self._records.extend(placed)

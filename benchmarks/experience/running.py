@@ -127,6 +127,7 @@ def _memory(
         addition=addition_of(condition, family, book, judge),
         deletion=deletion_of(condition),
         retrieval=family.retrieval(preset(condition.family).k),
+        shared=True,  # one agent, no users
     )
     for task in initial:
         execution = family.spoilt(task) if condition.noisy else task.right

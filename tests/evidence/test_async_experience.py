@@ -17,7 +17,7 @@ from acc.evidence.deletion import History, Period
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.shelf import namespace
 
-SPACE = namespace()
+SPACE = namespace(user="ana")
 
 
 def clock() -> Any:

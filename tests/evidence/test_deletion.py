@@ -177,7 +177,7 @@ def test_no_agent_without_a_preset() -> None:
 def experiences(store: MemoryArtifactStore, deletion: Deletion | None = None) -> ExperienceMemory:
     ticks = itertools.count()
     return ExperienceMemory(
-        store, namespace(), lambda: f"t{next(ticks):06d}",
+        store, namespace(user="ana"), lambda: f"t{next(ticks):06d}",
         addition=Addition("strict", lambda _, execution: "right" in execution),
         deletion=deletion, retrieval=Retrieval(k=2),
     )  # fmt: skip

@@ -18,7 +18,7 @@ from acc.evidence.usage_events import events
 from acc.store import RECORD_BYTES
 from acc.stores.memory import MemoryArtifactStore
 
-SPACE = namespace()
+SPACE = namespace(user="ana")
 
 
 def opened(store: MemoryArtifactStore, **given: Any) -> ExperienceMemory:

@@ -167,22 +167,29 @@ from acc.evidence.deletion import Capacity
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.shelf import namespace
 memory_of_tasks = ExperienceMemory(
-    memory.artifacts, namespace(), memory.now, addition=Addition("all"), deletion=Capacity(4)
+    memory.artifacts, namespace(), memory.now, addition=Addition("all"), deletion=Capacity(4),
+    shared=True,
 )
 act(lambda: memory_of_tasks.finish("task 9", "right " * 9000))
 """
 
 
+def experiences_of(memory: MemoryController) -> ExperienceMemory:
+    return ExperienceMemory(
+        memory.artifacts, SPACE, memory.now, addition=Addition("all"), shared=True
+    )
+
+
 def test_an_execution_is_counted_and_kept_whole_or_not(tmp_path: Path) -> None:
     folder = tmp_path / "memory"
     with MemoryController.open(folder) as memory:
-        tasks = ExperienceMemory(memory.artifacts, SPACE, memory.now, addition=Addition("all"))
+        tasks = experiences_of(memory)
         for n in range(4):
             tasks.finish(f"task {n}", "right", utility=1.0)
     seen = set()
     for killed_in, point in killed(FINISH, folder, tmp_path / "kills", most=FEW):
         with MemoryController.open(killed_in) as memory:
-            tasks = ExperienceMemory(memory.artifacts, SPACE, memory.now, addition=Addition("all"))
+            tasks = experiences_of(memory)
             told_of = len(events(Shelf(memory.artifacts, SPACE, "usage").records()))
             names = [e.task for e in tasks.experiences()]
             assert tasks.t == told_of in (4, 5), point

@@ -133,6 +133,24 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     told("erase", "--user", "default", "--thread", "", code=1)
 
 
+@pytest.mark.parametrize(
+    ("options", "reached"),
+    [([], "every user and every agent of tenant 'default'"),
+     (["--user", "ana"], "user 'ana' and every agent of tenant 'default'"),
+     (["--user", "ana", "--agent", "clerk"], "user 'ana' and agent 'clerk' of tenant 'default'"),
+     (["--agent", "clerk", "--tenant", "acme"], "every user and agent 'clerk' of tenant 'acme'")],
+)  # fmt: skip
+def test_an_ingest_says_whom_it_reaches(
+    options: list[str], reached: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page, memory = tmp_path / "a.md", str(tmp_path / "memory")
+    page.write_text("The ledger is restored from bkp-3.\n", encoding="utf-8")
+    assert run(["ingest", str(page), "--memory", memory, *options]) == 0
+    assert capsys.readouterr().out.endswith(f"a.md: 1 parts; recalled for {reached}\n")
+    assert run(["ingest", str(page), "--memory", memory, *options, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["reaches"] == reached
+
+
 def test_a_file_that_cannot_be_read_keeps_no_other_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

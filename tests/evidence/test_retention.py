@@ -197,11 +197,12 @@ def test_a_document_is_recalled_cited_counted_and_then_protected(tmp_path: Path)
 
 def test_the_wider_scope_is_the_users_own(tmp_path: Path) -> None:
     bob = Thread(thread="t", user="bob")
+    old, new = Thread(thread="old", user="ana"), Thread(thread="new", user="ana")
     with memory_in(tmp_path) as memory:
-        talk(memory, "The vault code of the archive is kept by Anselm.", thread="old")
+        talk(memory, "The vault code of the archive is kept by Anselm.", thread=old)
         question = "Who keeps the vault code of the archive?"
-        mine = memory.step(None, Turn.said(question), thread="new")
-        assert [e.ref for e in mine.evidence] == [f"{Thread(thread='old').key[:8]}/u1"]
+        mine = memory.step(None, Turn.said(question), thread=new)
+        assert [e.ref for e in mine.evidence] == [f"{old.key[:8]}/u1"]
         theirs = memory.step(None, Turn.said(question), thread=bob)
         assert theirs.evidence == ()
 

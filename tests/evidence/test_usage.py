@@ -41,7 +41,7 @@ def clock() -> Any:
 def lived(store: MemoryArtifactStore, times: int) -> ExperienceMemory:
     memory = ExperienceMemory(
         store, SPACE, clock(), addition=Addition("strict", lambda _, e: "right" in e),
-        deletion=Period(9, 0) | History(2, 0.3), retrieval=Retrieval(k=3),
+        deletion=Period(9, 0) | History(2, 0.3), retrieval=Retrieval(k=3), shared=True,
     )  # fmt: skip
     for n in range(times):
         task = f"count lamps in room {n % 13} of house {n % 5}"
@@ -164,7 +164,7 @@ def test_feedback_is_on_what_there_is() -> None:
 
 def test_words_that_are_no_characters_are_stored_as_such() -> None:
     store = MemoryArtifactStore()
-    memory = ExperienceMemory(store, SPACE, clock(), addition=Addition("all"))
+    memory = ExperienceMemory(store, SPACE, clock(), addition=Addition("all"), shared=True)
     memory.finish("count \ud800 lamps", "right \udfff")
     assert [e.task for e in memory.experiences()] == ["count \ufffd lamps"]
 
@@ -172,7 +172,7 @@ def test_words_that_are_no_characters_are_stored_as_such() -> None:
 def test_an_experience_too_long_to_show_hides_no_other() -> None:
     memory = ExperienceMemory(
         MemoryArtifactStore(), SPACE, clock(), addition=Addition("all"),
-        retrieval=Retrieval(k=3, chars=60),
+        retrieval=Retrieval(k=3, chars=60), shared=True,
     )  # fmt: skip
     memory.finish("count lamps", "x" * 100)
     memory.finish("count lamps in room 9", "right")
