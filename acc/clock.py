@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -34,3 +35,8 @@ class SystemClock:
 def stamp(moment: datetime) -> str:
     """ISO 8601 in UTC with milliseconds."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def stamps(clock: Clock) -> Callable[[], str]:
+    """A function that tells the time of ``clock`` as records have it."""
+    return lambda: stamp(clock.now())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from acc.audit import AuditLog
-from acc.clock import stamp
+from acc.clock import stamps
 from acc.compress import Compressor
 from acc.compressors.choosing import chosen
 from acc.errors import ConfigurationError, InputError
@@ -230,7 +230,9 @@ class Memory:
 
     def log_of(self, thread: Thread) -> ThreadLog:
         """The thread's log, read from the store when it is first asked for."""
-        return self._threads.log(thread, self.now, lambda log: self._recover(log, thread))
+        # Not `self.now`: what waits in a log must not keep a memory alive that nobody holds any more.
+        now = stamps(self.settings.clock)
+        return self._threads.log(thread, now, lambda log: self._recover(log, thread))
 
     def _recover(self, log: ThreadLog, thread: Thread) -> None:
         """Write again what a killed process had set aside and only written to the audit log."""
@@ -244,7 +246,7 @@ class Memory:
 
     def now(self) -> str:
         """The time of day as it is written into records."""
-        return stamp(self.settings.clock.now())
+        return stamps(self.settings.clock)()
 
     def audit_of(self, thread: Thread) -> AuditLog | None:
         """The thread's audit log, if logs are kept."""

@@ -6,7 +6,9 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from weakref import WeakValueDictionary
 
+from acc.dropped import when_dropped
 from acc.errors import ConflictError
 from acc.evidence.directory import Directory
 from acc.log import ThreadLog
@@ -18,6 +20,8 @@ MOST_LOGS = 64
 
 class OpenThreads:
     """The open threads of one store, for all memories that use it.
+
+    When the last of these memories is dropped without `close`, what waits is written.
 
     Attributes:
         lock: Held while a log is read or written.
@@ -32,6 +36,10 @@ class OpenThreads:
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._directory = Directory(store)
         self._under_way: set[str] = set()
+        logs = self._logs
+        when_dropped(
+            self, lambda: _flushed(logs), "records of a memory that was not closed are not written"
+        )
 
     @contextmanager
     def stepping(self, thread: Thread) -> Iterator[None]:
@@ -81,18 +89,11 @@ class OpenThreads:
 
     def close(self) -> None:
         """Write what waits; every log is tried, and the first error raised."""
-        errors = []
         with self.lock:
-            for key, log in list(self._logs.items()):
-                try:
-                    log.flush()
-                    del self._logs[key]
-                except Exception as error:
-                    errors.append(error)
-        if errors:
-            raise errors[0]
+            _flushed(self._logs)
         with _GUARD:
-            _OPEN.pop(id(self.store), None)
+            if _OPEN.get(id(self.store)) is self:
+                del _OPEN[id(self.store)]
 
     def _let_go(self) -> None:
         idle = [key for key in self._logs if key not in self._under_way]
@@ -102,11 +103,26 @@ class OpenThreads:
                 del self._logs[key]
 
 
-_OPEN: dict[int, OpenThreads] = {}
+def _flushed(logs: OrderedDict[str, ThreadLog]) -> None:
+    errors = []
+    for key, log in list(logs.items()):
+        try:
+            log.flush()
+            del logs[key]
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+_OPEN: WeakValueDictionary[int, OpenThreads] = WeakValueDictionary()
 _GUARD = threading.Lock()
 
 
 def open_threads(store: ArtifactStore) -> OpenThreads:
     """The open threads of ``store``: the same for every memory on it, until one closes it."""
     with _GUARD:
-        return _OPEN.setdefault(id(store), OpenThreads(store))
+        found = _OPEN.get(id(store))
+        if found is None:
+            found = _OPEN[id(store)] = OpenThreads(store)
+        return found

@@ -7,14 +7,16 @@ size of the store.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from acc.dropped import when_dropped
 from acc.folders import expanded
 from acc.store import Artifact
 from acc.stores.chroma_batches import BATCH, READ
 from acc.stores.chroma_client import (
+    Connection,
     Patience,
     ServerConnection,
     address,
@@ -61,6 +63,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         patience: Patience = at_once,
     ) -> None:
         super().__init__(client, shared=shared, where=where, patience=patience)
+        self._closed_by_hand: Callable[[], object] = lambda: None
 
     @classmethod
     def embedded(cls, path: str | Path) -> Self:
@@ -77,7 +80,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         directory = expanded(path).absolute()
         connection = EmbeddedConnection(directory)
         store = cls(connection.client, shared=False, where=str(directory))
-        store._connection = connection
+        store._owns(connection)
         store.directory = directory
         store.after_kill = connection.after_kill
         try:
@@ -122,7 +125,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         )
         where = address(host, port)
         store = cls(connection.client, shared=True, where=where, patience=patience)
-        store._connection = connection
+        store._owns(connection)
         return store
 
     @property
@@ -174,6 +177,13 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         if os.getpid() == self._pid:
             with self._writing, translated("the store cannot be closed", self._where):
                 self._connection.close()
+                self._closed_by_hand()
+
+    def _owns(self, connection: Connection) -> None:
+        """Close ``connection`` with this store, also when the store is dropped without `close`."""
+        self._connection = connection
+        what = f"the store in {self._where}, which was not closed, cannot be released"
+        self._closed_by_hand = when_dropped(self, connection.close, what)
 
     def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
         import numpy

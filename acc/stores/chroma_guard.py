@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,7 +29,7 @@ class GuardedClient:
         self._shared = shared
         self._where = where
         self._patience = patience
-        self._collections = TenantCollections(client, self._ask, shared=shared)
+        self._read_anew(client)
         self._writing = threading.Lock()
         self._pid = os.getpid()
         self._closed = False
@@ -57,8 +58,14 @@ class GuardedClient:
         self._check_usable()  # again, now that no other thread can close it
         if self._connection.failed:
             self._connection.recover()
-            client = self._connection.client
-            self._collections = TenantCollections(client, self._ask, shared=self._shared)
+            self._read_anew(self._connection.client)
+
+    def _read_anew(self, client: ClientAPI) -> None:
+        """Know nothing of the tenants' collections: ``client`` is new, or its files were rewritten."""
+        store = weakref.proxy(self)  # so that a store that nobody holds is released at once
+        self._collections = TenantCollections(
+            client, lambda call: store._ask(call), shared=self._shared
+        )
 
     @contextmanager
     def _changing(self, tenant: str, doing: str) -> Iterator[None]:

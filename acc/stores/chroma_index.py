@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from acc.stores.chroma_batches import BATCH, deleted, embedded_again, read, tells_of_loss
-from acc.stores.chroma_collections import DENSE, TenantCollections, wide
+from acc.stores.chroma_collections import DENSE, wide
 from acc.stores.chroma_dense import collections_of, embedder_of, rewritten, written
 from acc.stores.chroma_guard import GuardedClient
 from acc.stores.indexes import Looked
@@ -87,8 +87,7 @@ class IndexedRecords(GuardedClient):
                 rewritten(self._ask, self._connection.client, collection, wide(links))
                 return True
             done = self._connection.widen(collection.name, links)
-            client = self._connection.client
-            self._collections = TenantCollections(client, self._ask, shared=self._shared)
+            self._read_anew(self._connection.client)
             return done
 
     def _relink_dense(self, collection: Any, batch: list[str]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from acc.store import Artifact
 from acc.stores.chroma_batches import deleted, listed, replaced, vectors
-from acc.stores.chroma_collections import TenantCollections
 from acc.stores.chroma_dense import dropped, renewed
 from acc.stores.chroma_errors import translated
 from acc.stores.chroma_guard import GuardedClient
@@ -78,6 +77,5 @@ class ManagedRecords(GuardedClient):
             if self._connection.owns_files:
                 renewed(self._patience, self._connection.client)
             done = self._connection.scrub()
-            client = self._connection.client
-            self._collections = TenantCollections(client, self._ask, shared=self._shared)
+            self._read_anew(self._connection.client)
             return done

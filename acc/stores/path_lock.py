@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 from acc.errors import StoreError, StoreLockedError
 from acc.stores.chroma_errors import translated
@@ -37,6 +39,8 @@ class PathLock:
             directory.mkdir(parents=True, exist_ok=True)
             # Not per thread: a store may be closed by another thread than opened it.
             self._lock = filelock.FileLock(directory / LOCK, timeout=0, thread_local=False)
+            if self._other is not None:
+                gc.collect()  # what holds it may be a memory that nobody holds any more
             try:
                 self._lock.acquire()
             except filelock.Timeout as error:
@@ -46,6 +50,7 @@ class PathLock:
                     raise self._no_locks()
                 self.left_open = self._holder.exists()
                 self._holder.write_text(f"{self._pid}\n", encoding="ascii")
+                _HELD[self._key] = self
             except BaseException:
                 self._lock.release()
                 raise
@@ -74,21 +79,33 @@ class PathLock:
     def _holder(self) -> Path:
         return self._directory / HOLDER
 
+    @property
+    def _key(self) -> str:
+        return os.path.realpath(self._directory)
+
+    @property
+    def _other(self) -> PathLock | None:
+        """The lock of this process that holds the directory, if one does."""
+        other = _HELD.get(self._key)
+        return other if other is not None and other.held else None
+
     def _refusal(self) -> StoreLockedError:
+        if self._other is not None:
+            return StoreLockedError(
+                "a memory or store that is open in this process holds the path",
+                where=str(self._directory),
+                mend="go on with that one, or close it first: memory.close(), or open it in a "
+                "`with` block",
+            )
         pid = ""
         with suppress(OSError, UnicodeDecodeError):
             pid = self._holder.read_text(encoding="ascii").strip()
-        if not pid.isdigit():
-            who = "another process"
-        elif int(pid) == self._pid:
-            who = "another store of this process"
-        else:
-            who = f"process {pid}"
+        known = pid.isdigit() and int(pid) != self._pid  # else a process of another container
         return StoreLockedError(
-            f"{who} holds the path of the store",
+            f"{f'process {pid}' if known else 'another process'} holds the path of the store",
             where=str(self._directory),
-            mend="end it, choose another path, or let both use a Chroma server: start "
-            "`chroma run --path DIR` and open ChromaArtifactStore.server()",
+            mend="end that process or close its memory, choose another path, or let both use a Chroma "
+            "server: start `chroma run --path DIR` and open ChromaArtifactStore.server()",
         )
 
     def _no_locks(self) -> StoreError:
@@ -97,3 +114,7 @@ class PathLock:
             where=str(self._directory),
             mend="put the store on a local disk, or use a Chroma server",
         )
+
+
+_HELD: WeakValueDictionary[str, PathLock] = WeakValueDictionary()
+"""The locks of this process, by the real path of the directory."""

@@ -72,18 +72,24 @@ store.close()
         with opened(tmp_path / "store"):
             (tmp_path / "link").symlink_to(tmp_path / "store")
             for path in (tmp_path / "store", tmp_path / "link"):
-                with pytest.raises(StoreLockedError, match="another store of this process"):
+                with pytest.raises(StoreLockedError, match=r"open in this process .*close\(\)"):
                     ChromaArtifactStore.embedded(path)
         with opened(tmp_path / "link"):
             pass
 
-    def test_a_holder_that_is_not_known(self, tmp_path: Path) -> None:
-        lock = PathLock(tmp_path)
-        (tmp_path / HOLDER).write_bytes(b"\xff")
+    @pytest.mark.parametrize("note", ["\xff", "", "own"])
+    def test_a_holder_that_is_not_known(self, note: str, tmp_path: Path, spawn: Spawn) -> None:
+        """As one of another container, where the same number names another process."""
+        holder = spawn("from acc.stores.path_lock import *; import sys, time\n"
+                       "lock = PathLock(Path(sys.argv[1])); print('open', flush=True)\n"
+                       "sys.stdin.readline(); lock.release(); lock.release()", tmp_path)  # fmt: skip
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "open\n"
+        said = str(os.getpid()) if note == "own" else note
+        (tmp_path / HOLDER).write_bytes(said.encode("latin-1"))
         with pytest.raises(StoreLockedError, match="another process holds"):
             PathLock(tmp_path)
-        lock.release()
-        lock.release()
+        holder.communicate("\n", timeout=30)
 
     def test_a_child_by_fork_cannot_use_it_and_takes_nothing(
         self, tmp_path: Path, output: Callable[..., str]
@@ -109,7 +115,7 @@ store.close()
         read, added, locked, found = output(program, tmp_path).splitlines()
         assert read == added
         assert read.startswith("the store was opened before the process forked")
-        assert locked.startswith("another store of this process holds the path")
+        assert locked.startswith("a memory or store that is open in this process holds the path")
         assert found == "1"
 
 
