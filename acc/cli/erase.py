@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from acc.cli.acts import Told, Way, carry_out
 from acc.cli.evidence import Server, kept
-from acc.cli.screen import told_json
 from acc.errors import InputError, StoreError
-from acc.evidence.erasure_plan import ErasurePlan, Target
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.erasure_receipt import Receipt, refuse_unproved
+from acc.evidence.checkpoints import rows_at
+from acc.evidence.checkpoints_due import Due, Settled
+from acc.evidence.database_urls import without_password
+from acc.evidence.erasure_plan import Effects, ErasurePlan, Receipt, Target, refuse_unproved
 from acc.evidence.keeping import erasure
+
+_KINDS = {
+    "observation": "raw turns", "set_aside": "items that left a state", "document": "documents",
+    "experience": "experiences", "thread": "directory", "claim": "claims of turns",
+    "branch": "branches", "tombstone": "tombstones",
+}  # fmt: skip
 
 
 def erase(
@@ -25,85 +33,148 @@ def erase(
     echoes: bool,
     despite_holds: bool,
     checkpointers: Sequence[str],
-    dry_run: bool = False,
+    way: Way,
     server: Server = None,
-    as_json: bool = False,
 ) -> None:
     """Erase what is named, and prove it.
 
     With checkpointers alone, do in them what earlier erasures left to do.
 
     Raises:
-        InputError: Nothing is named, or by an empty name; or nothing is left to do in the checkpointers.
+        InputError: Nothing is named, or by an empty name; or nothing is left to do in the
+            checkpointers; or nobody confirmed it.
         StoreError: Something of it is still there.
     """
     if checkpointers and (user, thread, artifact) == (None, None, None):
-        _settle(memory, checkpointers, server, as_json=as_json)
+        _settle(memory, checkpointers, server, way)
         return
     target = Target(user, thread, artifact, agent, tenant)
-    with kept(memory, server) as controller:
-        plan = plan_erasure(
-            controller.artifacts, controller.settings.audit, target,
-            echoes=echoes, despite_holds=despite_holds,
-        )  # fmt: skip
-        if dry_run:
-            _tell_plan(plan, as_json=as_json)
-            return
-        receipt = erasure(controller).erase(plan, checkpointers)
-    _tell(receipt, plan, as_json=as_json)
-    refuse_unproved(receipt)
+    with kept(memory, server, reads=way.dry_run) as controller:
+        eraser = erasure(controller)
+        plan = eraser.plan(target, echoes=echoes, despite_holds=despite_holds)
+        receipts: list[Receipt] = []
+
+        def act() -> Told:
+            receipts.append(eraser.erase(plan, checkpointers))
+            return _report(receipts[0], plan)
+
+        carry_out(way, _plan(plan, checkpointers, words=way.looks), act)
+    for receipt in receipts:
+        refuse_unproved(receipt)
 
 
-def _settle(memory: Path, checkpointers: Sequence[str], server: Server, *, as_json: bool) -> None:
-    with kept(memory, server) as controller:
-        done = erasure(controller).settle(checkpointers)
-    if not done:
-        raise InputError(
-            "no erasure waits for a checkpointer",
-            where=str(memory),
-            mend="name what is to be erased: --user, --thread or --artifact",
-        )
-    if as_json:
-        told_json([{"id": id_, "checkpoints": s.rows, "left": s.left} for id_, s in done])
-    else:
-        for id_, settled in done:
-            print(f"erasure {id_}: {settled.rows} rows of checkpoints deleted")
-    if left := [why for _, settled in done for why in settled.left]:
+def _settle(memory: Path, checkpointers: Sequence[str], server: Server, way: Way) -> None:
+    with kept(memory, server, reads=way.dry_run) as controller:
+        eraser = erasure(controller)
+        waiting = eraser.waiting()
+        if not waiting:
+            raise InputError(
+                "no erasure waits for a checkpointer",
+                where=str(memory),
+                mend="name what is to be erased: --user, --thread or --artifact",
+            )
+        left: list[str] = []
+
+        def act() -> Told:
+            done = eraser.settle(checkpointers)
+            left.extend(why for _, settled in done for why in settled.left)
+            return _settled(done)
+
+        # It was confirmed with the erasure, and every opening of the memory tries it again.
+        carry_out(way._replace(yes=True), _due(waiting), act)
+    if left:
         raise StoreError("; ".join(left), where="checkpoints of earlier erasures")
 
 
-def _tell_plan(plan: ErasurePlan, *, as_json: bool) -> None:
-    said = {
-        "records": len(plan.delete) + len(plan.bury), "audit_logs": len(plan.logs),
-        "threads_looked_at": len(plan.threads), "echoes": list(plan.echoes),
-        "conversations": list(plan.conversations),
-    }  # fmt: skip
-    if as_json:
-        told_json(said)
-        return
-    for name, value in said.items():
-        print(f"{name.replace('_', ' ')}: {', '.join(value) if isinstance(value, list) else value}")
+def _due(waiting: Sequence[Due]) -> Told:
+    lines = [
+        f"erasure {due.erasure}: checkpoints of {', '.join(due.threads)} in {', '.join(due.urls)}"
+        for due in waiting
+    ]
+    return Told(lines, [due._asdict() for due in waiting])
 
 
-def _tell(receipt: Receipt, plan: ErasurePlan, *, as_json: bool) -> None:
-    if as_json:
-        told_json({
-            "id": receipt.id, "records": receipt.records, "audit_logs": receipt.logs,
-            "rewritten": [{"log": str(r.path), "records": r.records, "items": r.items,
-                           "head": r.head} for r in receipt.rewritten],
-            "echoes": plan.echoes, "checkpoints": receipt.checkpoints, "files": receipt.files,
-            "traces": len(receipt.traces), "proved": receipt.proved,
-        })  # fmt: skip
-        return
-    print(f"erasure {receipt.id}: {receipt.records} records, {receipt.logs} audit logs")
-    if plan.echoes:
-        print(f"gone with it, because they repeat its words: {', '.join(plan.echoes)}")
-    for each in receipt.rewritten:
-        items = ", ".join(each.items) or "none"
-        print(f"{each.path.stem}: {each.records} records redacted, items {items}; head {each.head}")
-    if receipt.checkpoints:
-        print(f"{receipt.checkpoints} rows of checkpoints deleted")
-    if receipt.foreign:
-        print("the server's files were not searched: stop it, and run acc vacuum on its folder")
+def _settled(done: Sequence[tuple[str, Settled]]) -> Told:
+    lines = [f"erasure {id_}: {settled.rows} rows of checkpoints deleted" for id_, settled in done]
+    value = [{"id": id_, "checkpoints": s.rows, "left": s.left} for id_, s in done]
+    return Told(lines, value)
+
+
+def _plan(plan: ErasurePlan, checkpointers: Sequence[str], *, words: bool) -> Told:
+    target = plan.target
+    who = f"tenant {target.tenant!r}, user {target.whose!r}"
+    whose = who if target.kind == "user" else f"{who}, agent {target.agent!r}"
+    effects = plan.effects if words else plan.effects.without_words()
+    rows, unknown = _rows(plan, checkpointers)
+    lines = [f"to erase: the {target.kind} {target.name!r} ({whose})", *_lines(plan, effects)]
+    if checkpointers:
+        counted = "; ".join([f"{rows} rows of checkpoints", *unknown])
+        lines.append(f"  checkpoints of {', '.join(plan.conversations) or 'no thread'}: {counted}")
+    lines.append("  the files of the store are rewritten, and searched for what was erased")
+    return Told(lines, {**_value(plan, effects), "checkpoints": rows, "unknown": unknown})
+
+
+def _report(receipt: Receipt, plan: ErasurePlan) -> Told:
     found = f"{len(receipt.traces)} traces" if receipt.traces else "no trace"
-    print(f"{found} in {receipt.files} files")
+    lines = [f"erasure {receipt.id} is done:", *_lines(plan, receipt.effects)]
+    lines += [f"  {log.path.name} ends with state {log.head}" for log in receipt.rewritten]
+    if receipt.checkpoints:
+        lines.append(f"  {receipt.checkpoints} rows of checkpoints deleted")
+    if receipt.foreign:
+        lines.append(
+            "the server's files were not searched: stop it, and run acc vacuum on its folder"
+        )
+    lines.append(f"{found} in {receipt.files} files")
+    return Told(lines, {
+        **_value(plan, receipt.effects), "id": receipt.id, "checkpoints": receipt.checkpoints,
+        "unknown": list(receipt.left), "files": receipt.files, "traces": len(receipt.traces),
+        "proved": receipt.proved,
+    })  # fmt: skip
+
+
+def _lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
+    kinds = ", ".join(f"{_KINDS.get(kind, kind)} {count}" for kind, count in effects.kinds)
+    yield f"  records of evidence: {plan.records}" + (f" ({kinds})" if kinds else "")
+    if plan.echoes:
+        yield f"  among them, because they repeat the words: {', '.join(plan.echoes)}"
+    if effects.digests:
+        yield f"  claims of turns that lose the digest of what was said: {effects.digests}"
+    for gone in effects.dropped:
+        yield f"  audit log {gone.log} (thread {gone.thread!r}) goes whole: {gone.records} records"
+    for log in effects.rewritten:
+        yield (
+            f"  audit log {log.path.name} (thread {log.thread!r}): "
+            f"{log.records} of {log.of} records redacted"
+        )
+        for item in log.leaving:
+            yield f"    leaves the state: {item.id} of {item.slot}" + (
+                f": {item.words}" if item.words else ""
+            )
+    yield f"  threads concerned: {', '.join(effects.threads) or 'none'}"
+
+
+def _value(plan: ErasurePlan, effects: Effects) -> dict[str, Any]:
+    return {
+        "target": plan.target.kind, "name": plan.target.name,
+        "records": plan.records, "kinds": dict(effects.kinds), "digests": effects.digests,
+        "echoes": list(plan.echoes), "threads": list(effects.threads),
+        "conversations": list(plan.conversations),
+        "audit_logs": len(effects.dropped), "dropped": [log._asdict() for log in effects.dropped],
+        "rewritten": [
+            {"log": str(log.path), "thread": log.thread, "records": log.records, "of": log.of,
+             "items": list(log.items), "head": log.head,
+             "leaving": [item._asdict() for item in log.leaving]}
+            for log in effects.rewritten
+        ],
+    }  # fmt: skip
+
+
+def _rows(plan: ErasurePlan, checkpointers: Sequence[str]) -> tuple[int, list[str]]:
+    """Rows of checkpoints that would go, and why some databases cannot be asked."""
+    rows, unknown = 0, []
+    for url in checkpointers:
+        try:
+            rows += rows_at(url, plan.conversations)
+        except StoreError as error:
+            unknown.append(f"{without_password(url)}: {error.what}")
+    return rows, unknown

@@ -15,8 +15,8 @@ from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.documents import Ingested, files_below
 from acc.evidence.keeping import documents
 from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.upkeep import pending
 from acc.evidence.wide import WideScope, each_ref
-from acc.memory import resumed
 from acc.policy import Policy
 from acc.store import UNNAMED, Artifact, Thread
 
@@ -30,17 +30,29 @@ MOST_NAMED = 10
 
 
 @contextmanager
-def kept(memory: Path, server: Server, *, new: bool = False) -> Iterator[MemoryController]:
-    """The memory in a folder; what a kill had left half done is told on stderr.
+def kept(
+    memory: Path, server: Server, *, new: bool = False, reads: bool = False
+) -> Iterator[MemoryController]:
+    """The memory in a folder; what a kill had left half done is ended, and told on stderr.
+
+    Args:
+        memory: The folder.
+        server: The Chroma server that holds the records.
+        new: Whether the folder may be made.
+        reads: End nothing: refuse to look at a memory in which something is half done.
 
     Raises:
-        InputError: There is none, and it is not ``new``.
+        InputError: There is no memory, and it is not ``new``; or something in it is half done.
     """
     if not new and not memory.is_dir():
         raise InputError("no memory in this folder", where=str(memory), mend="name one: --memory")
-    with opened(memory, Policy(), server=server) as controller:
-        if server is not None:  # an embedded memory has looked at itself when it was opened
-            controller.resumed = resumed(controller)
+    with opened(memory, Policy(), server=server, resumes=not reads) as controller:
+        if reads and (half := pending(controller)):
+            raise InputError(
+                f"something is half done: {'; '.join(half)}",
+                where=str(memory),
+                mend="end it by opening the memory, as acc doctor --repair does, then look again",
+            )
         for said in controller.resumed:
             print(f"acc: {said}", file=sys.stderr)
         yield controller

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from acc.cli.acts import DryOption, Way, YesOption
 from acc.cli.options import JsonOption, MemoryOption, ServerOption, server_address
 
 Work = Callable[[], None]
@@ -17,7 +18,6 @@ HERE = Path("memory")
 UserOption = Annotated[str, typer.Option("--user", metavar="NAME", help="Whose evidence.")]
 AgentOption = Annotated[str, typer.Option("--agent", metavar="NAME", help="Of which agent.")]
 TenantOption = Annotated[str, typer.Option("--tenant", metavar="NAME", help="Of which tenant.")]
-DryOption = Annotated[bool, typer.Option("--dry-run", help="Only say what would go, and why.")]
 KindOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -92,14 +92,17 @@ def prune(
     tenant: TenantOption = "default",
     policy: Annotated[
         str,
-        typer.Option("--policy", help="period, history, combined or intersection."),
-    ] = "combined",
+        typer.Option(
+            "--policy", help="period, history, combined or intersection. Has to be named."
+        ),
+    ] = "",
     like: Annotated[
         str,
         typer.Option(
             "--like",
             metavar="AGENT",
-            help="Defaults of a paper's agent: ehragent, cic-iot; agentdriver, whose beta is in metres.",
+            help="Whose numbers of the paper stand for those that are not given: ehragent, cic-iot; "
+            "agentdriver, whose beta is in metres.",
         ),
     ] = "ehragent",
     period: Annotated[int | None, typer.Option("--period", metavar="N", min=1)] = None,
@@ -111,17 +114,18 @@ def prune(
     ] = None,
     kind: KindOption = None,
     dry_run: DryOption = False,
+    yes: YesOption = False,
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Delete evidence that is not read, or was of no use."""
+    """Delete evidence that is not read, or was of no use: tells what goes, then asks."""
     from acc.cli.prune import Numbers, chosen_policy
     from acc.cli.prune import prune as work
 
     judge = chosen_policy(policy, like, Numbers(period, alpha, n, beta, capacity))
     return lambda: work(
         memory, (user, agent, tenant), judge, kind or [],
-        dry_run=dry_run, server=server_address(server), as_json=json,
+        way=Way(dry_run, yes, json), server=server_address(server),
     )  # fmt: skip
 
 
@@ -175,16 +179,17 @@ def erase(
         ),
     ] = None,
     dry_run: DryOption = False,
+    yes: YesOption = False,
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:  # fmt: skip
-    """Erase a user, a thread or one piece of evidence from every file, and prove it."""
+    """Erase a user, a thread or one piece of evidence from every file, and prove it: tells what goes, then asks."""
     from acc.cli.erase import erase as work
 
     return lambda: work(
         memory, user=user, thread=thread, artifact=artifact, agent=agent, tenant=tenant,
         echoes=not keep_echoes, despite_holds=despite_hold, checkpointers=checkpointer or [],
-        dry_run=dry_run, server=server_address(server), as_json=json,
+        way=Way(dry_run, yes, json), server=server_address(server),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from acc.cli.threads import Record
 from acc.compress import Compressor
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
+from acc.memory import resumed
 from acc.policy import Policy
 from acc.render import Style
 from acc.schema.catalog import published, schema_named
@@ -41,16 +42,30 @@ def opened(
     *,
     server: tuple[str, int] | None = None,
     compressor: Compressor | None = None,
+    resumes: bool = True,
 ) -> Iterator[MemoryController]:
-    """The memory in a folder; where a server is named, only the audit logs are in the folder."""
-    if server is None:
+    """The memory in a folder; where a server is named, only the audit logs are in the folder.
+
+    Args:
+        memory: The folder.
+        policy: Schema and bounds.
+        server: The Chroma server that holds the records.
+        compressor: Proposes; the keyless rules if None.
+        resumes: Whether what a killed process had begun is ended; else nothing is changed by opening it.
+    """
+    if server is None and resumes:
         controller = MemoryController.open(memory, compressor=compressor, policy=policy)
     else:
         from acc.stores.chroma import ChromaArtifactStore
 
-        store = ChromaArtifactStore.server(*server)
-        controller = MemoryController(store, compressor, policy=policy, audit=memory / "audit")
+        embedded = ChromaArtifactStore.embedded
+        store = embedded(memory) if server is None else ChromaArtifactStore.server(*server)
+        controller = MemoryController(
+            store, compressor, policy=policy, audit=memory.absolute() / "audit"
+        )
     with controller:
+        if server is not None and resumes:
+            controller.resumed = resumed(controller)
         yield controller
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+from acc.cli.acts import Told, Way, carry_out
 from acc.cli.evidence import Names, Server, kept, space_of
 from acc.cli.screen import table, told_json
-from acc.evidence.deletion import Capacity, Deletion
+from acc.errors import InputError
+from acc.evidence.deletion import Capacity, Deletion, History, Period
 from acc.evidence.holds import hold as put_hold
 from acc.evidence.holds import holds, release
 from acc.evidence.keeping import retention
@@ -28,65 +30,111 @@ class Numbers(NamedTuple):
     capacity: int | None = None
 
 
-def chosen_policy(name: str, like: str, numbers: Numbers) -> Deletion:
-    """The policy of that name, with a preset's numbers where none are given.
+class Chosen(NamedTuple):
+    """A policy, and what it deletes, in words."""
+
+    policy: Deletion
+    meaning: str
+
+
+_UNNAMED = (
+    "name one: --policy period (what was hardly read lately: --period, --alpha), history (what was of "
+    "little use: --n, --beta), combined (either) or intersection (both); or keep a number: --capacity; "
+    "--dry-run tells what would go"
+)
+
+
+def chosen_policy(name: str, like: str, numbers: Numbers) -> Chosen:
+    """The policy of that name, with the numbers of a preset where none are given.
 
     Raises:
+        InputError: None is named: nothing is deleted by a rule that nobody asked for.
         ConfigurationError: No such policy or preset.
     """
+    if not name and numbers.capacity is None:
+        raise InputError("no policy is named", where="acc prune", mend=_UNNAMED)
     found = preset(like)
+    period, history = found.period, found.history["strict"]
     period = replace(
-        found.period,
-        period=found.period.period if numbers.period is None else numbers.period,
-        alpha=found.period.alpha if numbers.alpha is None else numbers.alpha,
+        period,
+        period=period.period if numbers.period is None else numbers.period,
+        alpha=period.alpha if numbers.alpha is None else numbers.alpha,
     )
     history = replace(
-        found.history["strict"],
-        n=found.history["strict"].n if numbers.n is None else numbers.n,
-        beta=found.history["strict"].beta if numbers.beta is None else numbers.beta,
+        history,
+        n=history.n if numbers.n is None else numbers.n,
+        beta=history.beta if numbers.beta is None else numbers.beta,
     )
     given = found._replace(period=period, history={"strict": history, "coarse": history})
-    policy = given.deletion(cast(DeletionName, name))
-    return policy if numbers.capacity is None else policy.then(Capacity(numbers.capacity))
+    policy = given.deletion(cast(DeletionName, name or "none"))
+    meaning = _meaning(name, period, history)
+    if name and None in numbers[:4]:
+        meaning += f" (numbers that were not given are those of {like})"
+    if numbers.capacity is not None:
+        policy = policy.then(Capacity(numbers.capacity))
+        kept = f"the least useful beyond {numbers.capacity} of those that stay"
+        meaning = f"{meaning}; then {kept}" if meaning else kept
+    return Chosen(policy, meaning)
+
+
+def _meaning(name: str, period: Period, history: History) -> str:
+    hardly = f"what was read at most {period.alpha} times in the last {period.period} commits"
+    useless = (
+        f"what was read over {history.n} times with a mean utility of at most {history.beta:g}"
+    )
+    meanings = {
+        "period": hardly, "history": useless, "combined": f"{hardly}, or {useless}",
+        "intersection": f"{hardly}, and {useless}",
+    }  # fmt: skip
+    return meanings.get(name, "")
 
 
 def prune(
     memory: Path,
     names: Names,
-    policy: Deletion,
+    chosen: Chosen,
     kinds: Sequence[str],
     *,
-    dry_run: bool = False,
+    way: Way,
     server: Server = None,
-    as_json: bool = False,
 ) -> None:
-    """Delete what ``policy`` says, or only tell it."""
-    with kept(memory, server) as controller:
+    """Delete what a policy says, once that was looked at and confirmed."""
+    wanted = cast(Sequence[PrunedKind], kinds) or DEFAULT_KINDS
+    judged = f"policy: delete {chosen.meaning}; of {', '.join(wanted)}"
+    with kept(memory, server, reads=way.dry_run) as controller:
         keeper = retention(controller)
-        wanted = cast(Sequence[PrunedKind], kinds) or DEFAULT_KINDS
-        plan = keeper.plan(space_of(names), policy, wanted)
-        gone = 0 if dry_run else keeper.prune(plan)
-    if as_json:
-        told_json({
-            "t": plan.t, "looked_at": plan.looked_at, "deleted_records": gone,
-            "readings": plan.readings, "doomed": [asdict(d) for d in plan.doomed],
-            "protected": [asdict(d) for d in plan.protected],
-        })  # fmt: skip
-        return
-    _tell(plan, dry_run=dry_run)
+        plan = keeper.plan(space_of(names), chosen.policy, wanted)
+
+        def act() -> Told:
+            gone = keeper.prune(plan)
+            stays = len(plan.ids) - gone
+            said = f"{gone} records of evidence are deleted"
+            if stays:
+                said += f", {stays} stay: something has come to need them meanwhile"
+            return Told([said], _value(plan, chosen.meaning, gone))
+
+        told = Told([judged, *_lines(plan)], _value(plan, chosen.meaning, 0))
+        carry_out(way if plan.ids else way._replace(dry_run=True), told, act)
 
 
-def _tell(plan: Plan, *, dry_run: bool) -> None:
-    rows = [("goes" if dry_run else "gone", d.kind, d.thread, d.ref, d.why) for d in plan.doomed]
-    rows += [("stays", d.kind, d.thread, d.ref, d.why) for d in plan.protected]
-    if rows:
-        table(("", "kind", "thread", "ref", "why"), rows, folds=("why",))
-    said = "would go" if dry_run else "went"
+def _value(plan: Plan, meaning: str, gone: int) -> dict[str, Any]:
+    return {
+        "policy": meaning, "t": plan.t, "looked_at": plan.looked_at, "records": len(plan.ids),
+        "deleted_records": gone, "readings": plan.readings,
+        "doomed": [asdict(d) for d in plan.doomed], "protected": [asdict(d) for d in plan.protected],
+    }  # fmt: skip
+
+
+def _lines(plan: Plan) -> list[str]:
+    lines = [f"  {verb}: {' '.join(filter(None, (d.kind, d.thread, d.ref)))}: {d.why}"
+             for verb, found in (("goes", plan.doomed), ("stays", plan.protected))
+             for d in found]  # fmt: skip
     readings = "".join(f"; the {name} takes {count}" for name, count in plan.readings.items())
-    print(
-        f"{len(plan.doomed)} of {plan.looked_at} {said}, "
+    lines.append(
+        f"{len(plan.doomed)} of {plan.looked_at} go, with {len(plan.ids)} records, "
         f"{len(plan.protected)} stay though the policy would delete them{readings}"
     )
+    return lines
 
 
 def hold(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from acc.audit import FORMAT, AuditLog
 from acc.audit_record import digest_of
+from acc.evidence.erasure_plan import Leaving, Rewritten
 from acc.evidence.redaction import (
     Erased,
     Record,
@@ -22,23 +21,16 @@ from acc.state import canonical_json
 _HALF = ".erasing"
 
 
-@dataclass(frozen=True)
-class Rewritten:
-    """What became of a log.
+def foreseen(log: AuditLog, erased: Erased) -> Rewritten | None:
+    """What `rewrite` would do to ``log``; None where the log has nothing of what was erased.
 
-    Attributes:
-        path: The log.
-        thread: Its thread's name.
-        records: Records that were redacted.
-        items: Ids of the items that left the newest state.
-        head: Hash of the state that is the newest now.
+    Raises:
+        AuditError: It cannot be read.
     """
-
-    path: Path
-    thread: str
-    records: int
-    items: tuple[str, ...]
-    head: str
+    future = _Future(log, erased)
+    for _ in future.records("", ""):
+        pass
+    return future.told()
 
 
 def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten | None:
@@ -63,58 +55,81 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
     half = log.path.with_name(log.path.name + _HALF)
     with log.lock:
         half.unlink(missing_ok=True)
-        last = log.last()
-        if last is None:
+        if ((log.last() or {}).get("erasure") or {}).get("id") == erasure:
+            return _done_before(log, erasure)
+        if foreseen(log, erased) is None:
             return None
-        if last.get("erasure", {}).get("id") == erasure:
-            return _told(log.path, last)
-        items = items_resting_alone(log.records(), erased)
-        if not _concerned(log, erased, items):
-            return None
+        future = _Future(log, erased)
+        previous = ""
         with half.open("wb") as file:
-            for line in _lines(log, erased, items, erasure, at):
+            for record in future.records(erasure, at):
+                line, previous = _chained(record, previous)
                 file.write(line)
             file.flush()
             os.fsync(file.fileno())
         os.replace(half, log.path)
-    done = AuditLog(log.path).last()
-    return _told(log.path, done or {})
+    return future.told()
 
 
-def _told(path: Path, last: Mapping[str, Any]) -> Rewritten:
-    said = last["erasure"]
-    name = last["thread"]["thread"]
-    return Rewritten(path, name, said["redacted"], tuple(said["items"]), last["state"]["hash"])
+class _Future:
+    """A log without what was erased: its records, and the tombstone commits that follow them."""
+
+    def __init__(self, log: AuditLog, erased: Erased) -> None:
+        self._log = log
+        self._erased = erased
+        self._is_concerned = False
+        self._counted = self._redacted = 0
+        self._leaving: list[Leaving] = []
+        self._last: Mapping[str, Any] = {}
+
+    def records(self, erasure: str, at: str) -> Iterator[Record]:
+        """What the log will hold, in order."""
+        items = items_resting_alone(self._log.records(), self._erased)
+        newest: dict[str, Record] = {}
+        for record in self._log.records():
+            after = redacted(record, self._erased, items)
+            self._counted += 1
+            self._is_concerned |= after is not None
+            self._redacted += after is not None and not record.get("redacted")
+            # What the tombstone commit is made from: the state as it was, not as it is told now.
+            newest.pop(record["state"]["branch"], None)
+            newest[record["state"]["branch"]] = {**(after or record), "state": record["state"]}
+            yield after or record
+        for at_end, record in enumerate(newest.values(), 1 - len(newest)):
+            state, gone = erased_state(record["state"], self._erased)
+            if gone or not at_end:
+                self._leaving += gone
+                changed = 0 if at_end else self._redacted
+                self._last = _tombstone(record, state, gone, erasure, at, changed)
+                yield self._last
+
+    def told(self) -> Rewritten | None:
+        """What comes of it, once all records were asked for."""
+        if not self._is_concerned:
+            return None
+        leaving = tuple(dict.fromkeys(self._leaving))
+        name, head = self._last["thread"]["thread"], self._last["state"]["hash"]
+        return Rewritten(self._log.path, name, self._redacted, self._counted, leaving, head)
 
 
-def _concerned(log: AuditLog, erased: Erased, items: frozenset[str]) -> bool:
-    return any(redacted(record, erased, items) is not None for record in log.records())
-
-
-def _lines(
-    log: AuditLog, erased: Erased, items: frozenset[str], erasure: str, at: str
-) -> Iterator[bytes]:
-    previous, changed = "", 0
-    newest: dict[str, Record] = {}
-    for record in log.records():
-        after = redacted(record, erased, items)
-        changed += after is not None and not record.get("redacted")
-        # What the tombstone commit is made from: the state as it was, not as it is told now.
-        newest.pop(record["state"]["branch"], None)
-        newest[record["state"]["branch"]] = {**(after or record), "state": record["state"]}
-        line, previous = _chained(after or record, previous)
-        yield line
-    for record in newest.values():
-        state, gone = erased_state(record["state"], erased)
-        is_last = record is list(newest.values())[-1]
-        if gone or is_last:
-            body = _tombstone(record, state, gone, erasure, at, changed if is_last else 0)
-            line, previous = _chained(body, previous)
-            yield line
+def _done_before(log: AuditLog, erasure: str) -> Rewritten:
+    records = list(log.records())
+    ours = [r for r in records if (r.get("erasure") or {}).get("id") == erasure]
+    leaving = [Leaving(gone["id"], gone["slot"]) for record in ours for gone in record["diff"]]
+    last = ours[-1]
+    return Rewritten(
+        log.path, last["thread"]["thread"], last["erasure"]["redacted"], len(records) - len(ours),
+        tuple(dict.fromkeys(leaving)), last["state"]["hash"],
+    )  # fmt: skip
 
 
 def _tombstone(
-    record: Mapping[str, Any], state: Record, gone: list[str], erasure: str, at: str, changed: int
+    record: Mapping[str, Any],
+    state: Record,
+    gone: list[Leaving],
+    erasure: str,
+    at: str,
+    changed: int,
 ) -> Record:
     kept = {name: record[name] for name in ("thread", "policy", "tokens") if name in record}
     return {
@@ -127,8 +142,10 @@ def _tombstone(
         },
         "evidence": [], "proposal": None, "verdicts": [], "notes": [], "set_aside": [],
         "state": state,
-        "diff": [{"change": "removed", "id": item, "slot": "", "said": ""} for item in gone],
-        "erasure": {"id": erasure, "items": gone, "redacted": changed},
+        "diff": [
+            {"change": "removed", "id": item.id, "slot": item.slot, "said": ""} for item in gone
+        ],
+        "erasure": {"id": erasure, "items": [item.id for item in gone], "redacted": changed},
     }  # fmt: skip
 
 

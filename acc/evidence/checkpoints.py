@@ -52,6 +52,31 @@ def checkpointer_at(url: str) -> Hook:
     )
 
 
+def rows_at(url: str, threads: Sequence[str]) -> int:
+    """Rows that the hook of `checkpointer_at` would delete now.
+
+    Raises:
+        ConfigurationError: As there.
+        StoreError: The database cannot be read.
+    """
+    checkpointer_at(url)
+    try:
+        if url.startswith("sqlite:"):
+            path = Path(url.removeprefix("sqlite:")).absolute()
+            with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
+                return _counted(connection, _SQLITE, "?", threads)
+        import psycopg
+
+        with psycopg.connect(url) as connected:
+            return _counted(connected, _POSTGRES, "%s", threads)
+    except Exception as error:
+        raise StoreError(
+            f"the checkpoints cannot be counted: {type(error).__name__}",
+            where=without_password(url),
+            mend=_OTHERWISE,
+        ) from error
+
+
 def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
     """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite it.
 
@@ -105,6 +130,15 @@ def _postgres(url: str) -> Hook:
         return count
 
     return erase
+
+
+def _counted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
+    count = 0
+    for table in tables:
+        for thread in threads:
+            asked = f"SELECT count(*) FROM {table} WHERE thread_id = {mark}"
+            count += int(connection.execute(asked, (thread,)).fetchone()[0])
+    return count
 
 
 def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:

@@ -15,18 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from acc.audit import AuditLog, drop_halves
-from acc.errors import AuditError
-from acc.evidence.audit_rewrite import Rewritten, rewrite
+from acc.errors import AuditError, ConflictError
+from acc.evidence.audit_rewrite import rewrite
 from acc.evidence.audits import Audits, logged
 from acc.evidence.checkpoints import checkpointer_at
 from acc.evidence.checkpoints_due import Due, Settled
 from acc.evidence.database_urls import lasting_url
-from acc.evidence.erasure_journal import Begun, ErasureJournal
-from acc.evidence.erasure_plan import ErasurePlan
-from acc.evidence.erasure_receipt import Receipt, told
+from acc.evidence.erasure_journal import Begun, ErasureJournal, told
+from acc.evidence.erasure_plan import ErasurePlan, Receipt, Rewritten, Target
+from acc.evidence.erasure_planning import logs_to_rewrite, plan_erasure, texts_of
 from acc.evidence.redaction import Erased
 from acc.evidence.shelf import namespace_of
-from acc.evidence.tombstones import ERASED, buried, managed
+from acc.evidence.tombstones import ERASED, buried, is_grave, managed
 from acc.evidence.traces import Trace, Traces
 from acc.store import Artifact, ArtifactStore, Thread
 from acc.stores.embedding import embed
@@ -65,6 +65,29 @@ class Erasure:
         self._forget = forget
         self._journal = ErasureJournal(folders)
 
+    def plan(
+        self, target: Target, *, echoes: bool = True, despite_holds: bool = False
+    ) -> ErasurePlan:
+        """What erasing ``target`` takes: to be looked at, then given to `erase`. Erases nothing.
+
+        What waits to be written with the next turn is written first, so that it is found.
+
+        Args:
+            target: What is to be erased.
+            echoes: Take with an artifact what repeats a run of its words in the user's evidence.
+            despite_holds: Erase what is held, too.
+
+        Raises:
+            InputError: There is nothing of that name, or a hold protects it.
+            StoreError: The store cannot be read.
+            AuditError: A log that would be rewritten is damaged: what was begun could not be ended.
+        """
+        with self._lock:
+            self._forget()
+            return plan_erasure(
+                self._store, self._audit, target, echoes=echoes, despite_holds=despite_holds
+            )
+
     def erase(self, plan: ErasurePlan, checkpointers: Sequence[str] = ()) -> Receipt:
         """Do what ``plan`` says, to its end: a kill meanwhile leaves it to `resume`.
 
@@ -73,7 +96,13 @@ class Erasure:
             checkpointers: Databases of LangGraph's checkpointers, from which its conversations go too
                 (`acc.evidence.checkpoints.checkpointer_at`).
 
+        Returns:
+            What was done: its effects are those of the plan.
+
         Raises:
+            ConflictError: The memory has changed, so that the plan does not say any more what would be
+                done; nothing was.
+            InputError: What was to go is not there any more, or is held now; nothing was done.
             ConfigurationError: No such database; nothing was done.
             StoreError: It cannot be done now; nothing of it was, or `resume` does the rest.
             AuditError: An audit log cannot be read or written; likewise.
@@ -85,16 +114,37 @@ class Erasure:
         seed = "\x00".join([at, *plan.delete, *plan.bury])
         begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
         with self._lock:
-            self.resume()  # one that failed before: its journal has the place of this one's
-            self._forget()  # what waits is written, so that it is found
+            before = self._journal.under_way()
+            done = self.resume()  # one that failed before: its journal has the place of this one's
+            if done is not None and before is not None and before.plan.takes_the_same(plan):
+                return done
+            self._check_current(plan)
             self._journal.begin(begun)
             return self._done(begun, checkpointers)
+
+    def _check_current(self, plan: ErasurePlan) -> None:
+        now = self.plan(plan.target, echoes=plan.with_echoes, despite_holds=plan.despite_holds)
+        if now != plan:
+            raise ConflictError(
+                "the memory has changed since the erasure was planned",
+                where=f"the {plan.target.kind} {plan.target.name!r}",
+                mend="make the plan anew, look at it, and erase by that one",
+            )
 
     def resume(self) -> Receipt | None:
         """Do the rest of an erasure that a killed process had begun; None if there is none."""
         with self._lock:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
+
+    def waiting(self) -> list[Due]:
+        """Checkpoints that earlier erasures have left to delete.
+
+        Raises:
+            StoreError: A note of them cannot be read.
+        """
+        with self._lock:
+            return list(self._journal.checkpoints.waiting())
 
     def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
         """Delete the checkpoints that earlier erasures could not; what came of each, by its identity.
@@ -128,15 +178,8 @@ class Erasure:
         self._forget()
         files = self._journal.files()
         traces = tuple(self._left(plan, files))
-        receipt = Receipt(
-            begun.id,
-            len(plan.delete) + len(plan.bury),
-            rewritten,
-            len(plan.logs),
-            len(files),
-            traces,
-            foreign,
-        )
+        effects = dataclasses.replace(plan.effects, rewritten=rewritten).without_words()
+        receipt = Receipt(begun.id, plan.records, effects, len(files), traces, foreign)
         threads = sorted({*plan.conversations, *(log.thread for log in rewritten)})
         due = self._journal.checkpoints.owe(begun.id, threads, begun.checkpointers)
         self._journal.end(told(begun, receipt))
@@ -148,7 +191,7 @@ class Erasure:
     def _graves(self, begun: Begun) -> list[Artifact]:
         plan = begun.plan
         found = self._store.get(plan.target.tenant, plan.bury)
-        graves = [buried(a, "erased", begun.at) for a in found if not _is_grave(a)]
+        graves = [buried(a, "erased", begun.at) for a in found if not is_grave(a)]
         claims = self._store.get(plan.target.tenant, plan.claims)
         blank = {"text": f"{ERASED}:{begun.id}", "identity": f"{ERASED}:{begun.id}"}
         return [*graves, *(claim.model_copy(update=blank) for claim in claims)]
@@ -159,12 +202,8 @@ class Erasure:
             log.path.unlink()
 
     def _rewritten(self, begun: Begun) -> Iterator[Rewritten]:
-        for thread, refs in begun.plan.threads:
-            log = Audits(self._store, self._audit, namespace_of(thread)).log(thread)
-            if log is not None:
-                retained = self._texts([thread, namespace_of(thread)])
-                traces = Traces(begun.plan.texts).without(retained)
-                yield from self._rewrite(log, Erased(refs, traces), begun)
+        for log, erased in logs_to_rewrite(self._store, self._audit, begun.plan):
+            yield from self._rewrite(log, erased, begun)
 
     def _rewrite(self, log: AuditLog, erased: Erased, begun: Begun) -> Iterator[Rewritten]:
         try:
@@ -185,21 +224,9 @@ class Erasure:
         if not found:
             return
         # What somebody whose evidence stays said too is theirs.
-        unexplained = traces.without(self._texts(self._everybody(plan)))
+        unexplained = traces.without(texts_of(self._store, self._everybody(plan)))
         yield from unexplained.in_files({trace.path: None for trace in found})
 
     def _everybody(self, plan: ErasurePlan) -> list[Thread]:
         tenants = {plan.target.tenant, *(t.tenant for t in logged(self._audit))}
         return [Thread(thread="", tenant=tenant, user="") for tenant in sorted(tenants)]
-
-    def _texts(self, owners: Iterable[Thread]) -> Iterator[str]:
-        """Texts of the owners' records; of an owner without a user, of the tenant's."""
-        for owner in owners:
-            key = owner.key if owner.user else ""
-            ids = self._store.ids(owner.tenant, thread=key)
-            for artifact in self._store.get(owner.tenant, ids):
-                yield artifact.text
-
-
-def _is_grave(artifact: Artifact) -> bool:
-    return artifact.identity == f"{ERASED}:{artifact.id}"

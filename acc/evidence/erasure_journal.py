@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from acc.errors import StoreError
 from acc.evidence import marks
 from acc.evidence.checkpoints_due import CheckpointsDue, Settled
-from acc.evidence.erasure_plan import ErasurePlan, Target
+from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Receipt, Target
 from acc.store import Thread
 
 NAME = "erasure.json"
@@ -111,6 +111,20 @@ class ErasureJournal:
         return (self._folder or Path()) / NAME
 
 
+def told(begun: Begun, receipt: Receipt) -> dict[str, Any]:
+    """The receipt as the file of receipts has it."""
+    target = begun.plan.target
+    keys = [t.key for t in begun.plan.logs] or [target.artifact or ""]
+    return {
+        "id": receipt.id, "at": begun.at, "erased": target.kind,
+        "of": keys if target.kind != "user" else [],
+        "records": receipt.records, "logs": receipt.logs,
+        "rewritten": [{"log": r.path.name, "records": r.records, "head": r.head}
+                      for r in receipt.rewritten],
+        "files": receipt.files, "traces": len(receipt.traces), "foreign": receipt.foreign,
+    }  # fmt: skip
+
+
 def _plain(begun: Begun) -> dict[str, Any]:
     plan = begun.plan
     return {
@@ -122,14 +136,20 @@ def _plain(begun: Begun) -> dict[str, Any]:
             "target": dataclasses.asdict(plan.target),
             "threads": [[t.model_dump(), sorted(refs)] for t, refs in plan.threads],
             "logs": [t.model_dump() for t in plan.logs],
+            # What becomes of the logs that are rewritten is found again when it is done.
+            "effects": {
+                "kinds": plan.effects.kinds, "digests": plan.effects.digests,
+                "dropped": plan.effects.dropped,
+            },
         },
-    }
+    }  # fmt: skip
 
 
 def _read(said: dict[str, Any]) -> Begun:
     plan = said["plan"]
     # Notes of earlier versions have "" where nothing was named.
     named: dict[str, Any] = {name: what for name, what in plan["target"].items() if what}
+    effects = plan.get("effects", {})
     return Begun(
         said["id"],
         said["at"],
@@ -143,6 +163,13 @@ def _read(said: dict[str, Any]) -> Begun:
             texts=tuple(plan["texts"]),
             echoes=tuple(plan["echoes"]),
             conversations=tuple(plan.get("conversations", ())),
+            effects=Effects(
+                kinds=tuple((kind, count) for kind, count in effects.get("kinds", ())),
+                digests=effects.get("digests", 0),
+                dropped=tuple(Dropped(*log) for log in effects.get("dropped", ())),
+            ),
+            with_echoes=plan.get("with_echoes", True),
+            despite_holds=plan.get("despite_holds", False),
         ),
         tuple(said.get("checkpointers", ())),
     )

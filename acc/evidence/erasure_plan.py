@@ -1,10 +1,13 @@
-"""What is to be erased, and what that takes: the words of a plan are the words that are to go."""
+"""What is to be erased, what that takes, and what was done: a plan and a receipt tell it in the same terms."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import NamedTuple
 
-from acc.errors import InputError
+from acc.errors import InputError, StoreError
+from acc.evidence.traces import Trace
 from acc.store import Thread
 
 
@@ -49,9 +52,100 @@ class Target:
         return self.user or "default"
 
     @property
+    def name(self) -> str:
+        """The narrowest name that was given."""
+        return self.artifact or self.thread or self.whose
+
+    @property
     def kind(self) -> str:
         """``artifact``, ``thread`` or ``user``."""
         return "artifact" if self.artifact else "thread" if self.thread else "user"
+
+
+class Leaving(NamedTuple):
+    """An item that leaves a thread's newest state, because it rests on what is erased alone.
+
+    Attributes:
+        id: Its id; of evidence that is pending its ref.
+        slot: Where in the state it stands.
+        words: What it says; "" once it is erased.
+    """
+
+    id: str
+    slot: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What becomes of an audit log that is rewritten.
+
+    Attributes:
+        path: The log.
+        thread: Its thread's name.
+        records: Records that are redacted.
+        of: Records that the log has, without the tombstone commits that are added.
+        leaving: Items that leave the newest states of its branches, each once.
+        head: Hash of the state that is the newest afterwards.
+    """
+
+    path: Path
+    thread: str
+    records: int
+    of: int
+    leaving: tuple[Leaving, ...]
+    head: str
+
+    @property
+    def items(self) -> tuple[str, ...]:
+        """Ids of the items that leave."""
+        return tuple(dict.fromkeys(item.id for item in self.leaving))
+
+
+class Dropped(NamedTuple):
+    """An audit log that goes whole.
+
+    Attributes:
+        log: The name of its file.
+        thread: Its thread's name.
+        records: Records that it has.
+    """
+
+    log: str
+    thread: str
+    records: int
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What an erasure does: announced by its plan, and told again by its receipt.
+
+    Attributes:
+        kinds: Records that go, by kind: ``observation``, ``set_aside``, ``document``, ``experience``,
+            ``usage`` and so on; those that leave a tombstone included.
+        digests: Claims of turns that stay, without the digest of what was said.
+        dropped: Audit logs that go whole.
+        rewritten: Audit logs that are rewritten.
+    """
+
+    kinds: tuple[tuple[str, int], ...] = ()
+    digests: int = 0
+    dropped: tuple[Dropped, ...] = ()
+    rewritten: tuple[Rewritten, ...] = ()
+
+    @property
+    def threads(self) -> tuple[str, ...]:
+        """Names of the threads whose logs go or change."""
+        names = [log.thread for log in self.dropped] + [log.thread for log in self.rewritten]
+        return tuple(sorted(set(names)))
+
+    def without_words(self) -> Effects:
+        """The same, but for the words of items: nothing that is kept may say them."""
+        logs = (
+            replace(log, leaving=tuple(item._replace(words="") for item in log.leaving))
+            for log in self.rewritten
+        )
+        return replace(self, rewritten=tuple(logs))
 
 
 @dataclass(frozen=True)
@@ -67,7 +161,10 @@ class ErasurePlan:
         logs: Threads whose audit logs go whole.
         texts: The words of all that goes.
         echoes: Refs of evidence that was not asked for and repeats the words.
-        conversations: Names of the threads whose evidence goes: what a checkpointer knows them by.
+        conversations: Names of the threads that said or heard it: what a checkpointer knows them by.
+        effects: What all that comes to.
+        with_echoes: Whether evidence that repeats the words was looked for.
+        despite_holds: Whether what is held goes, too.
     """
 
     target: Target
@@ -79,3 +176,77 @@ class ErasurePlan:
     texts: tuple[str, ...]
     echoes: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
+    effects: Effects = Effects()
+    with_echoes: bool = True
+    despite_holds: bool = False
+
+    @property
+    def records(self) -> int:
+        """Records that go."""
+        return len(self.delete) + len(self.bury)
+
+    def takes_the_same(self, other: ErasurePlan) -> bool:
+        """Whether both were made for the same, and take the same records."""
+        return (self.target, self.delete, self.bury) == (other.target, other.delete, other.bury)
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What an erasure did. It says nothing of what was erased.
+
+    Attributes:
+        id: Its identity; tombstone commits have it.
+        records: Records deleted, or buried under a tombstone.
+        effects: The same as the plan announced, without the words.
+        files: Files that were searched.
+        traces: What was still found. None is what should be.
+        foreign: Whether the store's files are a server's, which nobody searched.
+        checkpoints: Rows of checkpoints that went.
+        left: Why checkpoints are still there, a reason for each database. That is tried again whenever
+            the memory is opened.
+    """
+
+    id: str
+    records: int
+    effects: Effects
+    files: int
+    traces: tuple[Trace, ...]
+    foreign: bool
+    checkpoints: int = 0
+    left: tuple[str, ...] = ()
+
+    @property
+    def rewritten(self) -> tuple[Rewritten, ...]:
+        """What became of audit logs."""
+        return self.effects.rewritten
+
+    @property
+    def logs(self) -> int:
+        """Audit logs that went whole."""
+        return len(self.effects.dropped)
+
+    @property
+    def proved(self) -> bool:
+        """Whether every file that could hold something of it was searched, and nothing found."""
+        return not self.traces and not self.foreign and not self.left
+
+
+def refuse_unproved(receipt: Receipt) -> None:
+    """Raise where something of what was erased is still there.
+
+    Raises:
+        StoreError: Where, so that it can be removed by hand.
+    """
+    if receipt.traces:
+        places = {f"{trace.path} at byte {trace.offset}" for trace in receipt.traces}
+        raise StoreError(
+            "what was erased still stands in a file",
+            where="; ".join(sorted(places)[:5]),
+            mend="remove that file if it is a copy or a backup, and run the same erasure again",
+        )
+    if receipt.left:
+        raise StoreError(
+            f"checkpoints still hold what was erased: {'; '.join(receipt.left)}",
+            where=f"erasure {receipt.id}",
+            mend="it is tried again whenever the memory is opened, and by acc erase --checkpointer URL",
+        )

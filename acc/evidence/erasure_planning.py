@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from acc.audit import AuditLog
 from acc.errors import InputError
+from acc.evidence.audit_rewrite import foreseen
 from acc.evidence.audits import Audits, logged
 from acc.evidence.directory import spaces_in, threads_in
-from acc.evidence.erasure_plan import ErasurePlan, Target
+from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Target
 from acc.evidence.holds import holds
+from acc.evidence.redaction import Erased
 from acc.evidence.shelf import Shelf, namespace, namespace_of
-from acc.evidence.tombstones import managed
+from acc.evidence.tombstones import is_grave, managed
 from acc.evidence.traces import Traces
 from acc.evidence.usage import evidence_key, is_named
 from acc.store import Artifact, ArtifactStore, Thread
@@ -27,7 +32,9 @@ def plan_erasure(
     echoes: bool = True,
     despite_holds: bool = False,
 ) -> ErasurePlan:
-    """What erasing ``target`` takes. Changes nothing.
+    """What erasing ``target`` takes, and all that it comes to. Changes nothing.
+
+    Of an open memory, `acc.evidence.erasure.Erasure.plan` makes it: that sees what waits to be written.
 
     Args:
         store: One that offers `acc.store.ManagedStore`.
@@ -46,8 +53,42 @@ def plan_erasure(
     plan = planning.artifact(echoes=echoes) if is_one else planning.whole()
     if not despite_holds:
         planning.refuse_held(plan)
-    planning.refuse_damaged(plan)
-    return plan
+    effects = planning.effects(plan)
+    heard = {log.thread for log in effects.rewritten}
+    return replace(
+        plan,
+        effects=effects,
+        conversations=tuple(sorted({*plan.conversations, *heard})),
+        with_echoes=echoes,
+        despite_holds=despite_holds,
+    )
+
+
+def logs_to_rewrite(
+    store: ArtifactStore, audit: Path | None, plan: ErasurePlan
+) -> Iterator[tuple[AuditLog, Erased]]:
+    """The logs that may speak of what ``plan`` takes, and what of it is to be taken out of each.
+
+    The answer is the same before the records are gone and afterwards.
+    """
+    going = {*plan.delete, *plan.bury, *plan.claims}
+    for thread, refs in plan.threads:
+        space = namespace_of(thread)
+        log = Audits(store, audit, space).log(thread)
+        if log is not None:
+            stays = texts_of(store, [thread, space], going)
+            yield log, Erased(refs, Traces(plan.texts).without(stays))
+
+
+def texts_of(
+    store: ArtifactStore, owners: Iterable[Thread], without: Iterable[str] = ()
+) -> Iterator[str]:
+    """Texts of the owners' records, but for these ids; of an owner without a user, of the tenant's."""
+    left_out = set(without)
+    for owner in owners:
+        ids = managed(store).ids(owner.tenant, thread=owner.key if owner.user else "")
+        for artifact in store.get(owner.tenant, [id_ for id_ in ids if id_ not in left_out]):
+            yield artifact.text
 
 
 class _Planning:
@@ -88,7 +129,9 @@ class _Planning:
             raise self._nothing()
         asked = set(gone)
         self._close(gone, evidence, echoes=echoes)
-        records = [a for a in evidence if evidence_key(a) in gone]
+        records = [a for a in evidence if evidence_key(a) in gone and not is_grave(a)]
+        if not records:
+            raise self._nothing()
         turns = {(a.thread, a.branch, a.turn) for a in records if a.kind == "observation"}
         claims = [f"{thread}.{branch}:t{turn}" for thread, branch, turn in sorted(turns)]
         threads = Audits(self._store, self._audit, self._space).threads()
@@ -124,12 +167,28 @@ class _Planning:
                     mend="release the hold, or erase despite it",
                 )
 
-    def refuse_damaged(self, plan: ErasurePlan) -> None:
-        """Raise where a log cannot be read that ``plan`` would have rewritten."""
-        for thread, _ in plan.threads:
-            log = Audits(self._store, self._audit, namespace_of(thread)).log(thread)
-            for _record in log.records() if log is not None else ():
-                pass  # each is held to its form as it is read
+    def effects(self, plan: ErasurePlan) -> Effects:
+        """What ``plan`` comes to.
+
+        Raises:
+            AuditError: A log cannot be read that would be rewritten.
+        """
+        records = self._store.get(self._target.tenant, (*plan.delete, *plan.bury))
+        logs = logs_to_rewrite(self._store, self._audit, plan)
+        return Effects(
+            kinds=tuple(sorted(Counter(a.kind for a in records).items())),
+            digests=len(self._store.get(self._target.tenant, plan.claims)),
+            dropped=tuple(map(self._dropped, plan.logs)),
+            rewritten=tuple(
+                found for log, erased in logs if (found := foreseen(log, erased)) is not None
+            ),
+        )
+
+    def _dropped(self, thread: Thread) -> Dropped:
+        log = Audits(self._store, self._audit, self._space).log(thread)
+        # Lines, not records: a damaged log goes, too.
+        lines = log.path.read_bytes().splitlines() if log is not None else []
+        return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
 
     def _threads(self) -> list[Thread]:
         """The threads that are meant: one, or all of the user."""
@@ -213,7 +272,7 @@ class _Planning:
     def _nothing(self) -> InputError:
         target = self._target
         return InputError(
-            f"nothing of the {target.kind} {target.artifact or target.thread or target.whose!r}",
+            f"nothing of the {target.kind} {target.name!r}",
             where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
             mend="look for it with acc search, and name its thread with --thread",
         )

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from acc.evidence.erasure_plan import Leaving
 from acc.evidence.traces import Traces
 from acc.state import canonical_json
 
@@ -47,20 +48,26 @@ class Erased:
         return bool(refs) and all(ref in self.refs or ref in items for ref in refs)
 
 
-def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[str]]:
-    """The tombstone commit's state, sealed and chained to ``state``; and the ids of what went.
+def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[Leaving]]:
+    """The tombstone commit's state, sealed and chained to ``state``; and what went.
 
     Gone is each item that rests on what was erased alone, or still has a run of its words.
     """
-    gone: list[str] = []
+    gone: list[Leaving] = []
     after: Record = {}
     for name, value in state.items():
         if isinstance(value, list):
-            after[name] = [_kept(item, erased) for item in value if not _goes(item, erased, gone)]
+            after[name] = [_kept(item, erased) for item in value if not _goes(item, erased)]
+            gone += [_leaving(name, item) for item in value if _goes(item, erased)]
         else:
             after[name] = value
     after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
     return {**after, "hash": state_hash(after)}, gone
+
+
+def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
+    words = dict.fromkeys(str(v) for name, v in item.items() if name not in _KEPT and v)
+    return Leaving(str(item.get("id") or item.get("ref") or "lifted"), slot, "; ".join(words))
 
 
 def state_hash(state: Mapping[str, Any]) -> str:
@@ -86,7 +93,7 @@ def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) ->
 
 def redacted(record: Mapping[str, Any], erased: Erased, items: Collection[str]) -> Record | None:
     """The record without what was erased; None where there is nothing of it in it."""
-    kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased, [])]
+    kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased)]
     body = {**record, "set_aside": kept}
     scrubbed: Record = _scrubbed(body, _Scrub(erased, items))
     if scrubbed == record:
@@ -123,14 +130,11 @@ def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -
     return {name: _scrubbed(value, scrub, blank=blank, key=name) for name, value in node.items()}
 
 
-def _goes(item: Any, erased: Erased, gone: list[str]) -> bool:
+def _goes(item: Any, erased: Erased) -> bool:
     if not isinstance(item, Mapping):
         return False
     pending = "sources" not in item and item.get("ref") in erased.refs
-    goes = pending or erased.rests_alone(item) or _any_text(item, erased.traces.stand_in)
-    if goes:
-        gone.append(str(item.get("id") or item.get("ref") or "lifted"))
-    return goes
+    return pending or erased.rests_alone(item) or _any_text(item, erased.traces.stand_in)
 
 
 def _kept(item: Any, erased: Erased) -> Any:

@@ -84,7 +84,9 @@ class Retention:
         *,
         states: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     ) -> Plan:
-        """What ``policy`` would delete now, and why. Changes nothing.
+        """What ``policy`` would delete now, and why. Deletes nothing.
+
+        What waits to be written with the next turn is written first, so that it is judged.
 
         Args:
             space: The namespace.
@@ -103,6 +105,7 @@ class Retention:
                 f"no kind {unknown[0]!r}", where="kinds", mend=f"use {', '.join(KINDS)}"
             )
         with self._lock:
+            self._forget()
             return Planning(self._store, self._folder, space, states or {}).plan(policy, kinds)
 
     def prune(self, plan: Plan) -> int:

@@ -48,6 +48,11 @@ def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
     )  # fmt: skip
 
 
+def is_grave(artifact: Artifact) -> bool:
+    """Whether an erasure has been here: nothing of the record is left but its place."""
+    return artifact.identity == f"{ERASED}:{artifact.id}"
+
+
 def marks_retirement(artifact: Artifact) -> bool:
     """Whether the record says that a rule or goal was retired."""
     return artifact.kind == "set_aside" and artifact.reason == Reason.RETIRED.value

@@ -71,6 +71,30 @@ def resume(memory: Memory) -> list[str]:
     return done
 
 
+def pending(memory: Memory) -> list[str]:
+    """What `resume` would end or take back, in words, but for checkpoints. Changes nothing.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    where = folders(memory)[:1]
+    begun = {
+        VACUUM: "a vacuum was interrupted",
+        IMPORT: "an import was interrupted: its records will be taken back",
+        ERASURE: "an erasure was interrupted: it will be done to its end",
+    }
+    found = [said for name, said in begun.items() for folder in where if (folder / name).exists()]
+    found += ["a prune was interrupted" for folder in where if notes(folder)]
+    store = memory.artifacts
+    if not found and left_half_done(memory):  # no mark is left of an ingest that was killed
+        found += [
+            f"an ingest of {each.name or each.ref} was interrupted"
+            for space in namespaces(memory) if not store.shared
+            for each in ingests.partial(store, space)
+        ]  # fmt: skip
+    return found
+
+
 def taken_back(memory: Memory) -> list[Partial]:
     """Take back what is there of them; what is whole stays. One that is under way fails.
 

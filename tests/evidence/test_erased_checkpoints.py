@@ -17,9 +17,8 @@ from acc.cli import run
 from acc.errors import ConfigurationError, StoreError
 from acc.evidence.checkpoints import checkpointer_at
 from acc.evidence.checkpoints_due import CheckpointsDue
-from acc.evidence.erasure_plan import Target
+from acc.evidence.erasure_plan import Target, refuse_unproved
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.erasure_receipt import refuse_unproved
 from acc.evidence.keeping import erasure
 from acc.evidence.upkeep import left_half_done, resume
 from acc.store import Thread
@@ -189,8 +188,11 @@ def test_a_real_postgres_loses_a_threads_checkpoints_and_no_other(
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
     erase = ["erase", "--thread", "inc", "--checkpointer", postgres, "--memory", str(tmp_path)]
-    assert run([*erase, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["checkpoints"] >= 3
+    assert run([*erase, "--json", "--dry-run"]) == 0
+    announced = json.loads(capsys.readouterr().out)["checkpoints"]
+    assert announced >= 3
+    assert run([*erase, "--json", "--yes"]) == 0
+    assert json.loads(capsys.readouterr().out)["checkpoints"] == announced
     left = saying(postgres, "Ottilie")
     assert "inc" not in {thread for threads in left.values() for thread in threads}
     assert left["checkpoint_blobs"] == ["other"]

@@ -10,9 +10,8 @@ import pytest
 
 from acc import MemoryController, Turn
 from acc.errors import AuditError, InputError, PinnedOverflow, StateError
-from acc.evidence.erasure_plan import Target
+from acc.evidence.erasure_plan import Receipt, Target, refuse_unproved
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.erasure_receipt import Receipt, refuse_unproved
 from acc.evidence.holds import hold
 from acc.evidence.keeping import erasure, folders
 from acc.evidence.shelf import Shelf, namespace

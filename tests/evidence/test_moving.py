@@ -118,10 +118,10 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     plan = told("prune", "--policy", "period", "--period", "1", "--dry-run")
     assert plan["deleted_records"] == 0
     told("hold", "u3", "--thread", "inc", "--reason", "case 3")
-    told("erase", "--thread", "inc", "--artifact", "u3", code=1)
+    told("erase", "--thread", "inc", "--artifact", "u3", "--yes", code=1)
     told("hold", "u3", "--thread", "inc", "--release")
     assert told("erase", "--thread", "inc", "--artifact", "u3", "--dry-run")["records"] == 1
-    done = told("erase", "--thread", "inc", "--artifact", "u3")
+    done = told("erase", "--thread", "inc", "--artifact", "u3", "--yes")
     assert (done["proved"], done["traces"]) == (True, 0)
     assert standing(Path(folder)) == []
     (checked,) = told("verify")

@@ -1,0 +1,193 @@
+"""What an erasure announces is what it does: to the record, whatever the memory holds."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from test_erasure import SECRET, talk
+
+from acc import MemoryController, Turn
+from acc.errors import ConflictError, InputError
+from acc.evidence.addition import Addition
+from acc.evidence.erasure_plan import Target
+from acc.evidence.experience import ExperienceMemory
+from acc.evidence.holds import hold
+from acc.evidence.keeping import documents, erasure
+from acc.evidence.parsing import Section
+from acc.evidence.shelf import Shelf, namespace, namespace_of
+from acc.evidence.wide_recall import WideRecall
+from acc.store import Artifact, Thread
+from acc.stores.memory import MemoryArtifactStore
+
+SAID = (
+    SECRET,
+    "Never deploy on a Friday.",
+    f"Again: {SECRET}",
+    "The gateway has 4 replicas.",
+    "The gateway has 6 replicas now, not 4.",
+    "Never call anybody named Ottilie Quandt after 6 pm.",
+    "What do we know of Ottilie Quandt and of the gateway?",
+    "Stop with the rule on Fridays: deploy whenever you like.",
+)
+PLACES = [
+    Thread(thread=name, user=user, agent=agent)
+    for name in ("inc", "other")
+    for user, agent in (("default", "default"), ("default", "coder"), ("eve", "default"))
+]
+ACT = st.one_of(
+    st.tuples(st.just("say"), st.sampled_from(PLACES), st.sampled_from(SAID)),
+    st.tuples(st.just("fork"), st.sampled_from(PLACES), st.sampled_from(SAID)),
+    st.tuples(st.just("document"), st.sampled_from(PLACES), st.sampled_from(SAID)),
+    st.tuples(st.just("experience"), st.sampled_from(PLACES), st.sampled_from(SAID)),
+)
+TARGET = st.one_of(
+    st.builds(
+        Target,
+        thread=st.sampled_from(["inc", "other"]),
+        artifact=st.sampled_from(["u1", "u2", "x2"]),
+        user=st.sampled_from([None, "eve"]),
+    ),
+    st.builds(
+        Target,
+        thread=st.sampled_from(["inc", "other"]),
+        agent=st.sampled_from(["default", "coder"]),
+    ),
+    st.builds(Target, user=st.sampled_from(["default", "eve"])),
+)
+
+
+def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> None:
+    past: dict[str, list[Any]] = {}
+    for what, who, words in acts:
+        if what == "document":
+            documents(memory, namespace_of(who)).add(f"{len(past)}.md", [Section(words)])
+        elif what == "experience":
+            tasks = ExperienceMemory(
+                memory.artifacts, namespace_of(who), memory.now, addition=Addition("all")
+            )
+            tasks.finish("a task", words)
+        else:
+            states = past.setdefault(who.key, [None])
+            prior = states[-1 if what == "say" else len(states) // 2]
+            states.append(memory.step(prior, Turn.said(words), thread=who).state)
+
+
+def records(memory: MemoryController) -> dict[str, Artifact]:
+    store: Any = memory.artifacts
+    return {a.id: a for a in store.get("default", store.ids("default"))}
+
+
+def logs(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    paths = sorted((folder / "audit").glob("*.jsonl"))
+    return {p.name: [json.loads(line) for line in p.read_text().splitlines()] for p in paths}
+
+
+def newest_items(log: list[dict[str, Any]]) -> set[str]:
+    newest = {record["state"]["branch"]: record["state"] for record in log}
+    return {
+        str(item.get("id") or item.get("ref"))
+        for state in newest.values()
+        for value in state.values()
+        if isinstance(value, list)
+        for item in value
+    }
+
+
+@given(acts=st.lists(ACT, min_size=3, max_size=14), target=TARGET)
+def test_what_is_announced_is_what_is_done(
+    acts: list[tuple[str, Thread, str]], target: Target
+) -> None:
+    with (
+        TemporaryDirectory() as name,
+        MemoryController(
+            MemoryArtifactStore(), audit=Path(name) / "audit", recall=WideRecall()
+        ) as memory,
+    ):
+        folder = Path(name)
+        carried(memory, acts)
+        eraser = erasure(memory)
+        try:
+            plan = eraser.plan(target)
+        except InputError:
+            assume(False)
+        assert eraser.plan(target) == plan
+        before, said = records(memory), logs(folder)
+        receipt = eraser.erase(plan)
+        after, told = records(memory), logs(folder)
+
+        assert receipt.effects == plan.effects.without_words()
+        assert set(before) - set(after) == set(plan.delete)
+        changed = {i for i in after if before.get(i) != after[i]}
+        assert changed == {*plan.bury, *(i for i in plan.claims if i in before)}
+        assert len(changed) - len(plan.bury) == plan.effects.digests
+        gone = [before[i].kind for i in (*plan.delete, *plan.bury)]
+        assert dict(plan.effects.kinds) == Counter(gone)
+
+        assert {d.log: d.records for d in plan.effects.dropped} == {
+            log: len(said[log]) for log in said if log not in told
+        }
+        announced = {r.path.name: r for r in plan.effects.rewritten}
+        assert set(announced) == {log for log in told if told[log] != said[log]}
+        for log, rewritten in announced.items():
+            assert rewritten.of == len(said[log])
+            assert rewritten.records == sum(bool(r.get("redacted")) for r in told[log])
+            assert set(rewritten.items) >= newest_items(said[log]) - newest_items(told[log])
+            assert rewritten.head == told[log][-1]["state"]["hash"]
+            removed = {c["id"] for r in told[log] if "erasure" in r for c in r["diff"]}
+            assert set(rewritten.items) == removed
+        with pytest.raises((InputError, ConflictError)):
+            eraser.erase(plan)
+        assert (records(memory), logs(folder)) == (after, told)
+
+
+def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_none(
+    tmp_path: Path,
+) -> None:
+    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit") as memory:
+        talk(memory)
+        plan = erasure(memory).plan(Target(thread="inc", artifact="u3"))
+        (log,) = plan.effects.rewritten
+        rules = [item for item in log.leaving if item.slot == "constraints"]
+        assert [item.words for item in rules] == [SECRET[:-1]]
+        receipt = erasure(memory).erase(plan)
+        (done,) = receipt.rewritten
+        assert done.items == log.items
+        assert (done.records, done.of) == (log.records, log.of)
+        assert not any(item.words for item in done.leaving)
+        assert "Ottilie" not in repr(receipt)
+
+
+def test_a_plan_is_refused_once_the_memory_has_changed(tmp_path: Path) -> None:
+    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit") as memory:
+        talk(memory)
+        eraser, target = erasure(memory), Target(thread="inc", artifact="u3")
+        plan = eraser.plan(target)
+        talk(memory, "inc", "Is bill-db-7 healthy?")
+        before = records(memory), logs(tmp_path)
+        with pytest.raises(ConflictError, match="make the plan anew"):
+            eraser.erase(plan)
+        usage = Shelf(memory.artifacts, namespace(), "usage")
+        assert (records(memory), logs(tmp_path)) == before
+        plan = eraser.plan(target)
+        hold(usage, Thread(thread="inc"), "u3", "case 17", "2026-01-01Z")
+        with pytest.raises(InputError, match="case 17"):
+            eraser.erase(plan)
+        assert eraser.erase(eraser.plan(target, despite_holds=True)).proved
+
+
+def test_a_plan_finds_what_waits_to_be_written(tmp_path: Path) -> None:
+    """An item that left the state a moment ago and is not in the store yet."""
+    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit") as memory:
+        talk(memory, "inc", "The gateway has 4 replicas.", "The gateway has 6 replicas now, not 4.")
+        plan = erasure(memory).plan(Target(thread="inc", artifact="u1"))
+        gone = [a for a in records(memory).values() if a.kind == "set_aside"]
+        assert gone
+        assert {a.id for a in gone if a.sources == ("u1",)} <= set(plan.bury)
+        assert erasure(memory).erase(plan).proved
