@@ -11,11 +11,11 @@ from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
 from acc.laws.reasons import Reason
+from acc.same_words import same_words
 from acc.slots import SlotField
 from acc.state import Lifted
-from acc.terms import terms
 from acc.turn import Trust
-from acc.wording import is_assent, marks, rewords, same_polarity, split_line, stems
+from acc.wording import is_assent, rewords, same_polarity, split_line, stems
 
 _LONGEST = 4_000
 
@@ -193,12 +193,5 @@ def _made_enough(draft: Draft, slot: SlotField, source: Cited) -> bool:
 
 
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
-    """The item among ``items`` that says ``text``, in the same content words and order."""
-    for item in items:
-        held = str(getattr(item, item.head))
-        if held.casefold() == text.casefold():
-            return item
-        alike = terms(held) == terms(text) != () and marks(held) == marks(text)
-        if alike and same_polarity(held, text):
-            return item
-    return None
+    """The item among ``items`` that says ``text``, by `acc.same_words.same_words`."""
+    return next((item for item in items if same_words(str(getattr(item, item.head)), text)), None)

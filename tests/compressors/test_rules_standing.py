@@ -11,6 +11,7 @@ from typing import Annotated
 import pytest
 from speaking import after, compress, proposed, rules, turn
 
+from acc.commit import commit
 from acc.items import Constraint
 from acc.slots import Slot
 from acc.state import CompressedCognitiveState
@@ -235,11 +236,48 @@ def test_the_first_word_of_a_sentence_is_no_name_unless_it_does_something() -> N
     assert rule.fields["text"] == "Never lend them to the neighbours"
 
 
-def test_a_rule_that_stands_is_not_proposed_again() -> None:
+def test_a_rule_that_is_said_again_is_held_once_and_noted() -> None:
     state = after(turn("Never deploy on Fridays."))
-    assert (
-        proposed("constraints", turn("As I said, never deploy on Fridays.", number=2), state) == []
-    )
+    again = turn("As I said, never deploy on Fridays.", number=2)
+    done = commit(state, compress(again, state, ()), again)
+    assert [item.text for item in done.state.constraints] == ["Never deploy on Fridays"]
+    assert "duplicate constraints c1" in done.explain()
+
+
+SIMILAR = [
+    (
+        "Never send reports of the {} department to anyone outside the committee.",
+        "sales",
+        "finance",
+    ),
+    ("Never restart the {} database of billing during business hours.", "primary", "replica"),
+    ("Never deploy the {} service to production on a Friday afternoon.", "checkout", "ledger"),
+    ("Never deploy the billing service to {} on a Friday afternoon.", "staging", "production"),
+    ("Never deploy the billing service on {}.", "Mondays", "Fridays"),
+    ("Never share the payroll file of {} with anyone outside HR.", "Munich", "Lisbon"),
+    ("Invoices from the {} region must be approved by the manager first.", "north", "south"),
+    ("Do not restart {} without asking me.", "db-1", "db-2"),
+    ("Leave node {} alone until the vendor has called back.", "17", "18"),
+    ("No deployments on {}, the auditors are here.", "12 May", "19 May"),
+    ("Orders above {} approval.", "500 EUR need Anna's", "5,000 EUR need Boris's"),
+    ("{} must approve every refund before it goes out.", "Anna", "Ben"),
+    ("Always {} the amounts in the report.", "round up", "round down"),
+    ("Keep the alarm {} at night.", "on", "off"),
+    ("Never copy files {}.", "from staging to production", "from production to staging"),
+]
+
+
+@pytest.mark.parametrize(("frame", "one", "other"), SIMILAR)
+def test_two_rules_that_differ_in_a_word_are_two_rules(frame: str, one: str, other: str) -> None:
+    said = [frame.format(word) for word in (one, other)]
+    assert len(after(turn(said[0]), turn(said[1])).constraints) == 2
+    assert len(after(turn(" ".join(said))).constraints) == 2
+
+
+def test_two_goals_that_differ_in_a_word_are_two_goals() -> None:
+    frame = "I want the failure rate of the {} service below 1% before the end of the week."
+    state = after(turn(frame.format("checkout")), turn(frame.format("ledger")))
+    assert len(state.goal_orientation) == 2
 
 
 class NarrowState(CompressedCognitiveState):
@@ -256,6 +294,7 @@ def test_a_rule_beyond_the_places_is_noted_and_not_proposed() -> None:
     assert [i.fields["text"] for i in found if i.slot == "constraints"] == [
         "Never open the vault",
         "Always use UTC",
+        "Never open the vault",  # said again: commit notes the duplicate
     ]
     gaps = [i.fields for i in found if i.slot == "uncertainty_signal"]
     assert gaps == [{"level": "high", "gap": "no place for a further rule: No calls before ten"}]

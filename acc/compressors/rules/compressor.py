@@ -62,7 +62,6 @@ from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import fit, tidy
 from acc.compressors.rules.shortening import shortened_goal
 from acc.compressors.rules.standing import (
-    is_same,
     makes_rule,
     rules_in,
     with_name,
@@ -153,15 +152,14 @@ def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | N
 
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """What the user wants achieved, unless it is a rule or stands already."""
+    """What the user wants achieved, unless it is a rule."""
     first = not room.open("goal_orientation")
     for said in reading.user:
         wanted = is_goal(said, first) or is_promised(said, reading.agent)
         if not wanted or makes_rule(said, ruled[said]):
             continue
-        if not any(is_same(said.text, goal) for goal in room.open("goal_orientation")):
-            text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
-            room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
+        text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
+        room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
 
 
 def _trace(reading: Reading, step: Line | None, room: Room) -> None:

@@ -16,7 +16,6 @@ from acc.compressors.rules.sentences import RESERVED, fit, plain, tidy
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.standing import (
     Rule,
-    is_same,
     restates,
     rule_of,
     spoken_in,
@@ -116,7 +115,7 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
         room.retire(effect.item, said.ref, spoken.words)
         binds = effect.op == "change" or _RESERVES.search(plain(spoken.words))
         rule = _changed(effect, spoken, rule) if binds else None
-    if rule is not None and not any(is_same(rule.text, i) for i in room.open("constraints")):
+    if rule is not None:
         _add(rule, said, room)
 
 

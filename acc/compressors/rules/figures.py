@@ -35,6 +35,24 @@ _COMPARED = re.compile(
     re.I,
 )  # fmt: skip
 """Before a bare number: it is a quantity, not the number of a thing ("server 2")."""
+MONTHS = frozenset(
+    [
+        "january",
+        "february",
+        "march",
+        "april",
+        "may",
+        "june",
+        "july",
+        "august",
+        "september",
+        "october",
+        "november",
+        "december",
+    ]
+)
+"""Units with which a figure is a day, and measures nothing."""
+
 _MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
 _WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,

@@ -13,6 +13,7 @@ from acc.compressors.rules.fields import fits, said_by
 from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
 from acc.laws.integrity import may_replace
+from acc.same_words import same_words
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Trust
@@ -50,6 +51,7 @@ class Room:
         self._trusts = trusts or {}
         self._slots = type(state).slots()
         self._items: list[ProposedItem] = []
+        self._again: list[ProposedItem] = []
         self._retire: dict[str, Retirement] = {}
         self._new: Counter[str] = Counter()
         self._worth: dict[str, float] = {}
@@ -122,7 +124,7 @@ class Room:
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
         found = self._slots.get(slot)
-        return found is not None and self._is_known(found, fields)
+        return found is not None and (self._repeats(found, fields) or self._is_known(found, fields))
 
     def is_full(self, slot: str) -> bool:
         """Whether items that bind leave no place for a new one."""
@@ -146,27 +148,44 @@ class Room:
         self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
 
     def add(self, slot: str, cites: Iterable[str], **fields: Any) -> bool:
-        """Propose a new item, if it fits, is new, and has or finds a place; whether it did."""
+        """Propose a new item, if it fits, is new, and has or finds a place; whether it did.
+
+        A rule or goal that is said again is handed to commit all the same, which notes the duplicate.
+        """
         found = self._slots.get(slot)
-        if found is None or self._new[slot] >= PER_TURN.get(slot, found.rules.places):
+        if found is None or not fits(found.item, fields):
             return False
-        if not fits(found.item, fields) or self._is_known(found, fields):
+        refs = tuple(dict.fromkeys(ref for ref in cites if ref))
+        proposed = ProposedItem(slot=slot, fields=fields, cites=refs)
+        if self._repeats(found, fields):
+            self._again.append(proposed)
             return False
-        if not self._has_place(found, fields, self.trust(cites)):
+        if self._new[slot] >= PER_TURN.get(slot, found.rules.places):
+            return False
+        if self._is_known(found, fields) or not self._has_place(found, fields, self.trust(refs)):
             return False
         self._new[slot] += 1
-        refs = tuple(dict.fromkeys(ref for ref in cites if ref))
-        self._items.append(ProposedItem(slot=slot, fields=fields, cites=refs))
+        self._items.append(proposed)
         return True
 
     def proposal(self, author: str) -> Proposal:
         """All of it."""
         return Proposal(
             mode="revise",
-            items=tuple(self._items),
+            items=(*self._items, *self._again),
             retire=tuple(self._retire.values()),
             author=author,
         )
+
+    def _repeats(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+        """Whether an open rule or goal, of the state or of this proposal, says it in the same words."""
+        if not slot.rules.quote:
+            return False
+        head = slot.item.head
+        new = (item.fields for item in self._items if item.slot == slot.name)
+        said = [getattr(item, head) for item in self.open(slot.name)]
+        said += [other[head] for other in new if head in other]
+        return any(same_words(str(fields.get(head, "")), str(text)) for text in said)
 
     def _is_known(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
         """Whether the state or this proposal says it already, or another thing of the same name."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from acc.compressors.rules.acts import acts
 from acc.compressors.rules.entities import SO, surely_named
 from acc.compressors.rules.fields import text_of
-from acc.compressors.rules.figures import quantities
+from acc.compressors.rules.figures import MONTHS, quantities
 from acc.compressors.rules.goals import is_goal
 from acc.compressors.rules.lookalikes import DISCLAIMER, FEELING, JOKE, is_hearsay, is_question
 from acc.compressors.rules.reading import Said
@@ -19,7 +19,8 @@ from acc.compressors.rules.shortening import shortened
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.words import FORM, SIZE, one_of
 from acc.items import Item, Kind
-from acc.wording import is_negative, marks, overlap, stems
+from acc.same_words import same_words
+from acc.wording import is_negative, marks, stems
 
 _FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
@@ -170,19 +171,16 @@ def with_name(text: str, said: Said) -> str:
     return f"{names.pop()}: {text}" if len(names) == 1 and not names & own else text
 
 
-def is_same(text: str, item: Item) -> bool:
-    """Whether ``item`` says what ``text`` says, in nearly the same words."""
-    held = text_of(item)
-    return marks(held) == marks(text) and overlap(stems(held), stems(text)) >= 0.75
-
-
 def restates(text: str, item: Item) -> bool:
-    """Whether a rule sets another figure for what ``item`` set one for, in much the same words."""
+    """Whether a rule sets another figure for what ``item`` set one for, in otherwise the same words."""
     held = text_of(item)
-    figures, new = marks(held), marks(text)
-    if not figures or not new or figures == new:
+    old, new = marks(held), marks(text)
+    told = (f for f in (*quantities(held), *quantities(text)) if f.unit not in MONTHS)
+    # "server 2" is another thing than "server 1", and 19 May another day than 12 May.
+    measured = marks("; ".join(figure.text for figure in told))
+    if not old or not new or old == new or not old ^ new <= measured:
         return False
-    measured = marks("; ".join(f.text for f in (*quantities(held), *quantities(text))))
-    if not figures ^ new <= measured:
-        return False  # "server 2" is another thing than "server 1"
-    return overlap(stems(held) - figures, stems(text) - new) >= 0.75
+    return same_words(_FIGURE.sub("0", held), _FIGURE.sub("0", text))
+
+
+_FIGURE = re.compile(r"[£€$]?\d[\d.,]*")
