@@ -1,8 +1,7 @@
 """The forms that a conversation's file may have, each read as a list of chat messages.
 
-A message may be OpenAI's, or LangChain's as `messages_to_dict` or `dumpd` writes it: these are
-read as plain JSON, and nothing is imported for them. Beside each message stands its place in
-the file, so that what is wrong with it can be found.
+`acc.message_forms` says whose messages are read. Beside each message stands its place in the
+file, so that what is wrong with it can be found.
 """
 
 from __future__ import annotations
@@ -13,20 +12,34 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import InputError
-from acc.integrations.message_fields import is_dump, of_dump
+from acc.message_forms import READ, is_message
+
+_LISTS = ("messages", "contents", "input")
+"""Where an object has its messages: that of a chat, Gemini's, and that of OpenAI's Responses."""
+
+_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
+"""Where such an object has the system prompt, if that is not among the messages."""
 
 _FORMS = (
     'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario; '
-    "messages are OpenAI's or LangChain's"
+    f"messages are {READ}"
 )
 
 
 class Given(NamedTuple):
-    """The messages of a file, unchecked, and the place of each."""
+    """The messages of a file, unchecked, and the place of each.
+
+    Attributes:
+        messages: In order.
+        places: File and line, or number, of each.
+        scenario: Whether they were made from a scenario.
+        dropped: What was left out to mend the file, each as one sentence with its place.
+    """
 
     messages: list[Any]
     places: list[str]
     scenario: bool = False
+    dropped: tuple[str, ...] = ()
 
 
 def read_messages(file: Path, *, repair: bool) -> Given:
@@ -35,15 +48,7 @@ def read_messages(file: Path, *, repair: bool) -> Given:
     Raises:
         InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
     """
-    given = _messages(_text(file, repair), file)
-    return given._replace(messages=list(map(_plain, given.messages, given.places)))
-
-
-def _plain(message: Any, place: str) -> Any:
-    try:
-        return of_dump(message)
-    except InputError as error:
-        raise InputError(error.what, where=place, mend=error.mend) from error
+    return _messages(_text(file, repair), file, repair)
 
 
 def _text(file: Path, repair: bool) -> str:
@@ -69,38 +74,57 @@ def _text(file: Path, repair: bool) -> str:
     return text
 
 
-def _messages(text: str, file: Path) -> Given:
+def _messages(text: str, file: Path, repair: bool) -> Given:
     """The messages of ``text``, whichever form it has, each with its place for errors."""
     start = len(text) - len(text.lstrip())
     first, end = _decoded(text, start, file, 1)
     whole = not text[end:].strip()
-    if isinstance(first, Mapping) and not {"messages", "turns"} & first.keys():
-        if whole and "role" not in first and not is_dump(first):
+    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
+        if whole and not is_message(first):
             raise InputError("neither 'messages' nor 'turns'", where=str(file), mend=_FORMS)
-        return _lines(text, file)
+        return _lines(text, file, repair)
     if not whole:
         line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
         raise InputError("text after the JSON", where=f"{file}, line {line}", mend=_FORMS)
     if isinstance(first, Mapping) and "turns" in first:
         return _scenario(first, file)
-    found = first["messages"] if isinstance(first, Mapping) else first
+    if not isinstance(first, Mapping):
+        return _listed(first, file)
+    given = _listed(next(first[key] for key in _LISTS if key in first), file)
+    prompt = next((first[key] for key in _PROMPTS if first.get(key)), None)
+    if prompt is None:
+        return given
+    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+    role = {"role": "system", "content": content}
+    return Given([role, *given.messages], [str(file), *given.places])
+
+
+def _listed(found: Any, file: Path) -> Given:
     if not isinstance(found, list):
         raise InputError(f"{type(found).__name__}, not messages", where=str(file), mend=_FORMS)
     return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
 
 
-def _lines(text: str, file: Path) -> Given:
-    messages, places = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        message, end = _decoded(line, len(line) - len(line.lstrip()), file, number)
+def _lines(text: str, file: Path, repair: bool) -> Given:
+    given = Given([], [])
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    for number, line in lines:
         place = f"{file}, line {number}"
+        try:
+            message, end = _decoded(line, len(line) - len(line.lstrip()), file, number)
+        except InputError as error:
+            broken = isinstance(error.__cause__, json.JSONDecodeError)
+            if not (broken and given.messages and number == lines[-1][0]):
+                raise
+            if not repair:  # what a writer that was killed leaves
+                mend = "complete the last line, or let it be dropped (--repair)"
+                raise InputError(error.what, where=place, mend=mend) from error
+            return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
         if line[end:].strip():
             raise InputError("more than one value", where=place, mend="write one message a line")
-        messages.append(message)
-        places.append(place)
-    return Given(messages, places)
+        given.messages.append(message)
+        given.places.append(place)
+    return given
 
 
 def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:

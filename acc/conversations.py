@@ -1,6 +1,6 @@
 """Reading a conversation from a file: chat messages, or a scenario.
 
-Chat messages, OpenAI's or a dump of LangChain's, come as a JSON array, as
+Chat messages, of any form that `acc.message_forms` reads, come as a JSON array, as
 ``{"messages": [...]}``, or one a line (JSONL). A scenario is
 ``{"id", "role", "turns": [{"user", "tool_outputs", "assistant"}]}``; more keys may stand beside
 these. What is malformed is refused, by file, line or turn, and how to mend it.
@@ -8,19 +8,22 @@ these. What is malformed is refused, by file, line or turn, and how to mend it.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
 from acc.conversation_forms import read_messages
 from acc.errors import InputError
 from acc.tokens import TokenCounter
-from acc.transcript import check_messages, completed_turns
+from acc.transcript import Told, check_messages, completed_turns, tell
 from acc.turn import Channel, Turn, storable
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -31,11 +34,13 @@ class Conversation:
         role: What the agent is told about itself: the system messages at the beginning.
         turns: The completed turns, in order.
         texts: The texts of each turn's messages; the first turn's with those before it.
+        dropped: What of the file was left out to mend it, each as one sentence with its place.
     """
 
     role: str
     turns: tuple[Turn, ...]
     texts: tuple[tuple[str, ...], ...]
+    dropped: tuple[str, ...] = ()
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
         """Tokens of all messages up to the end of each turn: what replaying them costs."""
@@ -49,8 +54,9 @@ def read_conversation(
 
     Args:
         path: The file, UTF-8.
-        repair: Let lone surrogates, NUL and broken UTF-8 become U+FFFD, and keep tool results
-            without their call. Without it each is an error.
+        repair: Let lone surrogates, NUL and broken UTF-8 become U+FFFD, keep tool results
+            without their call, and drop a last line of JSONL that was cut off. Without it each
+            is an error.
         channels: Channel by tool name, where a tool is no more than a document.
 
     Raises:
@@ -68,6 +74,7 @@ def read_conversation(
             if not (repair or given.scenario):
                 check_messages(given.messages)
             turns = tuple(completed_turns(given.messages, channels=channels or {}))
+            told = list(tell(given.messages, channels=channels or {}))
     except RecursionError as error:
         what = "a message is nested too deeply"
         raise InputError(what, where=str(file), mend="flatten it") from error
@@ -77,7 +84,9 @@ def read_conversation(
             where=str(file),
             mend="a turn begins with a message of the role 'user'",
         )
-    return Conversation(_role(given.messages), turns, tuple(_texts_by_turn(given.messages)))
+    for each in given.dropped:
+        _log.warning("%s", each)
+    return Conversation(_role(told), turns, tuple(_texts_by_turn(told)), given.dropped)
 
 
 def _check_types(message: Any, place: str) -> None:
@@ -91,7 +100,8 @@ def _check_types(message: Any, place: str) -> None:
     content, calls = message.get("content"), message.get("tool_calls")
     if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
         raise InputError("a part of the content is no object", where=place, mend="write objects")
-    if not (calls is None or (isinstance(calls, list) and all(map(_is_call, calls)))):
+    openai = "role" in message and calls is not None  # LangChain's calls have another form
+    if openai and not (isinstance(calls, list) and all(map(_is_call, calls))):
         mend = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
         raise InputError("malformed tool calls", where=place, mend=mend)
 
@@ -141,30 +151,28 @@ def _placed(places: Sequence[str]) -> Iterator[None]:
         raise InputError(error.what, where=where, mend=error.mend) from error
 
 
-def _role(messages: Sequence[Mapping[str, Any]]) -> str:
-    spoken = [m["role"] for m in messages].index("user")
-    return "\n".join(_said(m) for m in messages[:spoken] if m["role"] in ("system", "developer"))
+def _role(told: Sequence[Told]) -> str:
+    leading = takewhile(lambda each: each.message.role == "system", told)
+    return "\n".join(map(_said, leading))
 
 
-def _texts_by_turn(messages: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
     texts: list[str] = []
     spoken = False
-    for message in messages:
-        if message["role"] == "user":
+    for each in told:
+        if each.opens:
             if spoken:
                 yield tuple(texts)
                 texts = []
             spoken = True
-        texts.append(_said(message))
+        texts.append(_said(each))
     yield tuple(texts)
 
 
-def _said(message: Mapping[str, Any]) -> str:
+def _said(told: Told) -> str:
     """All that a replayed message costs: its text and the calls it makes."""
-    content = message.get("content") or ""
-    parts = content if isinstance(content, list) else [content]
-    texts = [part if isinstance(part, str) else str(part.get("text") or "") for part in parts]
-    for call in message.get("tool_calls") or ():
-        function = call.get("function") or call.get("custom")
-        texts.append(f"{function['name']}({function.get('arguments', function.get('input', ''))})")
+    parts = told.message.parts
+    texts = (
+        f"{p.name}({p.text})" if p.kind == "call" else p.text for p in parts if p.kind != "mark"
+    )
     return "\n".join(text for text in texts if text)

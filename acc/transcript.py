@@ -1,20 +1,39 @@
-"""Reading OpenAI chat transcripts as turns.
+"""Reading chat transcripts as turns.
 
-A turn of a transcript begins with a user message and ends before the next one. Messages
-before the first user message (the system prompt) are the agent's role, not a turn.
+A turn of a transcript begins with a message of the user's and ends before the next one. System
+messages at the beginning are the agent's role, not a turn. `acc.message_forms` says whose
+messages are read.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, NamedTuple
 
 from acc.errors import ConfigurationError, InputError
 from acc.incoming import user_observations
+from acc.message_forms import Message, read_message
+from acc.message_parts import Part
+from acc.tool_pairing import Calls
 from acc.turn import Channel, Observation, Turn, storable
 
-_ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+ATTACHED = "[attached]"
+"""What the user says with a message that only brings files along."""
+
+
+class Told(NamedTuple):
+    """A message with the observations that it makes.
+
+    Attributes:
+        message: As it was read.
+        observations: In order.
+        opens: Whether a turn of the user's begins with it.
+    """
+
+    message: Message
+    observations: tuple[Observation, ...]
+    opens: bool
 
 
 def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
@@ -32,59 +51,140 @@ def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]
         ) from error  # fmt: skip
 
 
-def current_turn(messages: Sequence[Any], *, channels: Mapping[str, Channel]) -> Turn:
-    """The turn that `Turn.from_messages` documents."""
-    if not isinstance(messages, Sequence) or isinstance(messages, str):
-        raise InputError(
-            f"messages are {type(messages).__name__}, not a list of messages",
-            where="messages",
-            mend='pass [{"role": ..., "content": ...}, ...]',
+def speaker_channel(
+    name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
+) -> Channel:
+    """The channel of a message with the role of a user.
+
+    Args:
+        name: The name on the message; empty or None where it has none.
+        speakers: Names that speak for the user; None for every name.
+        channels: Channel by name; an entry overrides ``speakers``.
+    """
+    if name and name in channels:
+        return channels[name]
+    trusted = not name or speakers is None or name in speakers
+    return Channel.USER if trusted else Channel.DOCUMENT
+
+
+def speaks_for_user(
+    name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
+) -> bool:
+    """Whether a message with the role of a user, and this name, is the user's (`speaker_channel`)."""
+    return speaker_channel(name, speakers, channels) is Channel.USER
+
+
+def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
+    """``speakers``, which are several names.
+
+    Raises:
+        ConfigurationError: They are one text, in which any part of it would count as a name.
+    """
+    if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
+        raise ConfigurationError(
+            f"the speakers are {type(speakers).__name__}, not names",
+            where="speakers",
+            mend='list the names whose messages are the user\'s: speakers=["alice"]',
         )
-    exchanges = list(read_exchanges(messages, channels=channels))
+    return speakers
+
+
+def tell(
+    messages: Iterable[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Iterator[Told]:
+    """Each message with the observations that it makes; system messages too.
+
+    Args:
+        messages: Of any form that `acc.message_forms` reads.
+        channels: Channel by tool name, where a tool is no more than a document; also by the
+            name of a user message that somebody else wrote.
+        speakers: Names on user messages that speak for the user; None for every name.
+
+    Raises:
+        InputError: A message that cannot be read; says which.
+    """
+    calls = Calls(channels)
+    for index, raw in enumerate(messages):
+        message = read_message(raw, _place(index))
+        if not message.is_item and message.role != "tool":
+            calls.end_step()
+        channel = speaker_channel(message.name, speakers, channels)
+        found = tuple(_observations(message, channel, calls))
+        if message.id:
+            found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
+        opens = message.role == "user" and message.speaks and channel is Channel.USER
+        yield Told(message, found, opens)
+
+
+def read_exchanges(
+    messages: Iterable[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Iterator[tuple[Observation, ...]]:
+    """Group a transcript's messages by user message, each group as observations.
+
+    What comes before the first user message belongs to the first group, but for the system
+    messages at the very beginning.
+    """
+    exchange: list[Observation] = []
+    spoken = conversing = False
+    for message, observations, opens in tell(messages, channels=channels, speakers=speakers):
+        conversing = conversing or message.role != "system"
+        if opens and spoken:
+            yield tuple(exchange)
+            exchange = []
+        spoken = spoken or opens
+        if conversing:
+            exchange.extend(observations)
+    if spoken:
+        yield tuple(exchange)
+
+
+def current_turn(
+    messages: Sequence[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Turn:
+    """The turn that `Turn.from_messages` documents."""
+    _check_list(messages)
+    exchanges = list(read_exchanges(messages, channels=channels, speakers=speakers))
     if not exchanges:
         raise InputError(
             "no user message among the messages",
             where=f"{len(messages)} messages",
             mend="pass the messages up to and including the user's current one",
         )
-    last = exchanges[-1]
-    before = exchanges[-2] if len(exchanges) > 1 else ()
-    if any(o.channel is Channel.AGENT for o in last):
-        return _with_reply(last, before)
-    return Turn(observations=(*before[_said(before) :], *last))
+    first = len(exchanges) - 1
+    while first and not _is_answered(exchanges[first - 1]):
+        first -= 1
+    now = tuple(o for exchange in exchanges[first:] for o in exchange)
+    before = exchanges[first - 1] if first else ()
+    if _is_answered(exchanges[-1]):
+        return _with_reply(now, before)
+    return Turn(observations=(*before[_said(before) :], *now))
 
 
-def completed_turns(messages: Sequence[Any], *, channels: Mapping[str, Channel]) -> Iterator[Turn]:
-    """The turns of a finished transcript, each with the reply before it.
+def completed_turns(
+    messages: Iterable[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Iterator[Turn]:
+    """The turns of a transcript, one for each user message, each with the reply before it.
 
     Raises:
         InputError: A message that cannot be read; says which.
     """
+    _check_list(messages)
     before: tuple[Observation, ...] = ()
-    for exchange in read_exchanges(messages, channels=channels):
+    for exchange in read_exchanges(messages, channels=channels, speakers=speakers):
         yield _with_reply(exchange, before)
         before = exchange
-
-
-def read_exchanges(
-    messages: Sequence[Any], *, channels: Mapping[str, Channel]
-) -> Iterator[tuple[Observation, ...]]:
-    """Group a transcript's messages by user message, each group as observations."""
-    calls: dict[str, str] = {}
-    exchange: list[Observation] = []
-    spoken = False
-    for index, raw in enumerate(messages):
-        message = _as_dict(raw, index)
-        role = message.get("role")
-        if role == "user" and spoken:
-            yield tuple(exchange)
-            exchange = []
-        spoken = spoken or role == "user"
-        observations = _with_id(message, _observations(message, index, calls, channels))
-        if spoken:
-            exchange.extend(observations)
-    if spoken:
-        yield tuple(exchange)
 
 
 def check_messages(messages: Sequence[Any]) -> None:
@@ -93,20 +193,19 @@ def check_messages(messages: Sequence[Any]) -> None:
     Raises:
         InputError: A tool result without its call, a lone surrogate or a NUL; says where.
     """
-    calls: set[str] = set()
+    calls = Calls({})
     for index, raw in enumerate(messages):
-        message = _as_dict(raw, index)
-        for called, name, arguments in _calls(message, index):
-            calls.add(called)
-            _check_text(f"{name}({arguments})", index)
-        call_id = str(message.get("tool_call_id"))
-        if message.get("role") == "tool" and call_id not in calls:
-            raise InputError(
-                f"a tool result without its call: {call_id!r}",
-                where=f"message {index + 1}",
-                mend="put the assistant message with that tool call before it",
-            )
-        _check_text(_text(message.get("content"), index), index)
+        for part in read_message(raw, _place(index)).parts:
+            _check_text(part.text, index)
+            if part.kind == "call":
+                calls.made(part.call_id, part.name)
+            legacy = isinstance(raw, Mapping) and raw.get("role") == "function"
+            if part.kind == "result" and not (legacy or calls.knows(part.call_id)):
+                raise InputError(
+                    f"a tool result without its call: {part.call_id!r}",
+                    where=_place(index),
+                    mend="put the assistant message with that tool call before it",
+                )
 
 
 def _check_text(text: str, index: int) -> None:
@@ -115,9 +214,32 @@ def _check_text(text: str, index: int) -> None:
             kind = "a NUL byte" if character == "\x00" else "a lone surrogate"
             raise InputError(
                 f"{kind} at character {position + 1} of the text",
-                where=f"message {index + 1}",
+                where=_place(index),
                 mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
             )
+
+
+def _check_list(messages: Any) -> None:
+    if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
+        return
+    mend = 'pass [{"role": ..., "content": ...}, ...]'
+    if isinstance(messages, str):
+        mend = "pass Turn.said(text) in its place, or a list of messages"
+    elif isinstance(messages, Mapping) and "messages" in messages:
+        mend = 'pass what stands under "messages"'
+    elif isinstance(messages, Mapping) or hasattr(messages, "content"):
+        mend = "put the message into a list: [message]"
+    elif isinstance(messages, Iterable):
+        mend = "pass list(messages)"
+    raise InputError(
+        f"messages are {type(messages).__name__}, not a list of messages",
+        where="messages",
+        mend=mend,
+    )
+
+
+def _place(index: int) -> str:
+    return f"message {index + 1}"
 
 
 def _with_reply(exchange: tuple[Observation, ...], before: Sequence[Observation]) -> Turn:
@@ -127,103 +249,67 @@ def _with_reply(exchange: tuple[Observation, ...], before: Sequence[Observation]
 
 
 def _said(exchange: Sequence[Observation]) -> int:
-    """How many observations the message makes that an exchange begins with."""
+    """How many observations there are up to the message that an exchange begins with, and of it."""
     own = [i for i, o in enumerate(exchange) if o.channel is Channel.USER]
     return own[0] + 1 if own else 0
 
 
-def _observations(
-    message: Mapping[str, Any], index: int, calls: dict[str, str], channels: Mapping[str, Channel]
-) -> tuple[Observation, ...]:
-    role = message.get("role")
-    if role not in _ROLES:
-        raise InputError(
-            f"unknown role {role!r}",
-            where=f"message {index + 1}",
-            mend=f"use one of {', '.join(_ROLES)}",
-        )
-    text = _text(message.get("content") or message.get("refusal"), index)
-    if role == "assistant":
-        return _agent_observations(message, index, text, calls)
-    if role in ("tool", "function"):
-        call_id = str(message.get("tool_call_id") or "")
-        name = str(calls.get(call_id) or message.get("name") or "")
-        channel = channels.get(name, Channel.TOOL)
-        return (Observation(channel=channel, text=text, name=name, call_id=call_id),)
-    # A system message in somebody's input is at most the user: operators configure (law 6).
-    return user_observations(text)
+def _is_answered(exchange: Sequence[Observation]) -> bool:
+    return any(o.channel is Channel.AGENT for o in exchange[_said(exchange) :])
 
 
-def _with_id(
-    message: Mapping[str, Any], observations: tuple[Observation, ...]
-) -> tuple[Observation, ...]:
-    given = message.get("id")
-    if not isinstance(given, str) or not given:
-        return observations
-    return tuple(o.model_copy(update={"message": storable(given)}) for o in observations)
+def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
+    """What a message makes; ``channel`` is that of a user's."""
+    for results, some in groupby(message.parts, lambda part: part.kind == "result"):
+        parts = list(some)
+        if results:
+            yield from (_result(part, calls) for part in parts)
+        elif message.role == "assistant":
+            yield from _agents(parts, calls)
+        elif message.role == "tool":
+            yield from (_result(part, calls) for part in parts)
+        else:
+            yield from _users(message, channel, parts)
+    if not message.parts and message.role in ("user", "system"):
+        yield from _users(message, channel, ())
 
 
-def _agent_observations(
-    message: Mapping[str, Any], index: int, text: str, calls: dict[str, str]
-) -> tuple[Observation, ...]:
-    said = (Observation(channel=Channel.AGENT, text=text),) if text else ()
-    made = []
-    for call_id, name, arguments in _calls(message, index):
-        calls[call_id] = name
-        made.append(
-            Observation(
-                channel=Channel.AGENT, text=f"{name}({arguments})", name=name, call_id=call_id
+def _result(part: Part, calls: Calls) -> Observation:
+    name, channel = calls.answered(part.call_id, part.name)
+    return Observation(channel=channel, text=part.text, name=name, call_id=part.call_id)
+
+
+def _agents(parts: Sequence[Part], calls: Calls) -> Iterator[Observation]:
+    if text := _speech(parts):
+        yield Observation(channel=Channel.AGENT, text=text)
+    yield from _documents(parts)
+    for part in parts:
+        if part.kind == "call":
+            calls.made(part.call_id, part.name)
+            said = f"{part.name}({part.text})"
+            yield Observation(
+                channel=Channel.AGENT, text=said, name=part.name, call_id=part.call_id
             )
-        )
-    return (*said, *made)
 
 
-def _calls(message: Mapping[str, Any], index: int) -> Iterator[tuple[str, str, str]]:
-    given = message.get("tool_calls") or ()
-    if not isinstance(given, list | tuple):
-        raise InputError("tool_calls is not a list", where=f"message {index + 1}")
-    legacy = message.get("function_call")
-    for call in [*given, *([{"id": "", "function": legacy}] if legacy else [])]:
-        call = _as_dict(call, index)
-        function = call.get("function") or call.get("custom") or call
-        if not isinstance(function, Mapping):
-            raise InputError("a tool call without a function", where=f"message {index + 1}")
-        arguments = function.get("arguments", function.get("args", function.get("input", "")))
-        if not isinstance(arguments, str):
-            arguments = json.dumps(arguments, ensure_ascii=False, default=str)
-        yield str(call.get("id") or ""), str(function.get("name") or ""), arguments
+def _users(message: Message, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
+    yield from _documents(parts)
+    text = _speech(parts)
+    if parts and all(part.kind == "document" for part in parts):
+        text = ATTACHED
+    # A system message in somebody's input is at most the user: operators configure (law 6).
+    if message.role == "system" or channel is Channel.USER:
+        yield from user_observations(text)
+    else:
+        yield Observation(channel=channel, text=text, name=message.name)
 
 
-def _as_dict(message: Any, index: int) -> Mapping[str, Any]:
-    if hasattr(message, "model_dump"):
-        message = message.model_dump()
-    if not isinstance(message, Mapping):
-        raise InputError(
-            f"a message is {type(message).__name__}, not an object",
-            where=f"message {index + 1}",
-            mend='write {"role": ..., "content": ...}',
-        )
-    return message
+def _speech(parts: Sequence[Part]) -> str:
+    return "\n".join(part.text for part in parts if part.kind in ("speech", "mark"))
 
 
-def _text(content: Any, index: int) -> str:
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        return "\n".join(_part(part) for part in content)
-    raise InputError(
-        f"content is {type(content).__name__}",
-        where=f"message {index + 1}",
-        mend="use text or a list of parts",
-    )
-
-
-def _part(part: Any) -> str:
-    if isinstance(part, str):
-        return part
-    if isinstance(part, Mapping):
-        text = part.get("text", part.get("refusal"))
-        return text if isinstance(text, str) else f"[{part.get('type', 'part')}]"
-    return f"[{type(part).__name__}]"
+def _documents(parts: Sequence[Part]) -> Iterator[Observation]:
+    """What was brought along: each a document of its own, and nobody's words."""
+    for part in parts:
+        if part.kind == "document":
+            yield Observation(channel=Channel.DOCUMENT, text=part.text, name=part.name)

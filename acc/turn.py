@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
@@ -131,25 +131,50 @@ class Turn(BaseModel):
         messages: Sequence[Any],
         *,
         channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
     ) -> Self:
-        """The current turn of an OpenAI chat transcript.
+        """The current turn of a chat transcript; `all_from_messages` reads every turn.
 
-        The turn is the last user message with what came after it; where nothing came after
-        it, also what came after the user message before (tool results and reply), which
-        no commit has seen yet.
+        The turn is the last user message with what came after it, and the user messages right
+        before it that nobody has answered. Where the last one has no answer yet, also what came
+        after the user message before (tool results and reply), which no commit has seen.
 
         Args:
-            messages: OpenAI chat messages, as dicts or SDK objects; the whole transcript or its tail.
+            messages: The whole transcript or its tail: OpenAI chat messages or Responses items,
+                Anthropic's, Gemini's, the AI SDK's or LangChain's, as dicts or as objects, or
+                ``("user", text)``. The model's reasoning is left out.
             channels: Channel by tool name, where a tool is no more than a document.
+            speakers: Names on user messages that speak for the user; the others are documents
+                under their name, unless ``channels`` names them. None: all are the user's.
 
         Raises:
             InputError: No user message, or a message that cannot be read.
-            ConfigurationError: A tool's channel is none.
+            ConfigurationError: A tool's channel is none, or the speakers are no names.
         """
-        from acc.transcript import current_turn, named_channels
+        from acc.transcript import checked_speakers, current_turn, named_channels
 
-        turn = current_turn(messages, channels=named_channels(channels))
+        known = checked_speakers(speakers)
+        turn = current_turn(messages, channels=named_channels(channels), speakers=known)
         return cls(**dict(turn))
+
+    @classmethod
+    def all_from_messages(
+        cls,
+        messages: Sequence[Any],
+        *,
+        channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
+    ) -> list[Self]:
+        """All turns of a chat transcript in order, one for each user message.
+
+        To be stepped one after the other. Arguments and errors are those of `from_messages`;
+        a transcript without a user message has no turns.
+        """
+        from acc.transcript import checked_speakers, completed_turns, named_channels
+
+        known = checked_speakers(speakers)
+        turns = completed_turns(messages, channels=named_channels(channels), speakers=known)
+        return [cls(**dict(turn)) for turn in turns]
 
     @classmethod
     def said(cls, text: str) -> Self:

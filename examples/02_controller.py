@@ -4,8 +4,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from acc import MemoryController
-from acc.transcript import completed_turns
+from acc import MemoryController, Turn
 
 CONVERSATION = Path(__file__).parent / "incident.jsonl"
 
@@ -13,7 +12,7 @@ CONVERSATION = Path(__file__).parent / "incident.jsonl"
 def main() -> None:
     """Six turns of the example conversation, with what was recalled and why."""
     messages = [json.loads(line) for line in CONVERSATION.read_text(encoding="utf-8").splitlines()]
-    turns = list(completed_turns(messages, channels={}))[:6]
+    turns = Turn.all_from_messages(messages)[:6]
     with tempfile.TemporaryDirectory() as folder, MemoryController.open(folder) as memory:
         state = None
         for turn in turns:

@@ -1,4 +1,4 @@
-"""`acc.transcript`: OpenAI messages of every shape become turns; what cannot be read is said."""
+"""`acc.transcript`: chat messages become turns, and none is lost; what cannot be read is said."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
 from openai.types.chat import ChatCompletionMessage
 
-from acc.errors import InputError
-from acc.transcript import check_messages, completed_turns, read_exchanges
+from acc.errors import ConfigurationError, InputError
+from acc.transcript import check_messages, completed_turns, read_exchanges, speaks_for_user
 from acc.turn import Channel, Observation, Turn
 
 Message = Any
@@ -86,12 +87,32 @@ class TestCurrentTurn:
         seen = [o for end in ends for o in shown(Turn.from_messages(TALK[:end]))]
         assert seen == read(*TALK)
 
-    def test_two_user_messages_in_a_row_are_two_turns(self) -> None:
-        messages = [user("One."), user("Two.")]
-        assert shown(Turn.from_messages(messages)) == [("user", "Two.")]
-        assert [shown(t) for t in completed_turns(messages, channels={})] == [
-            [("user", "One.")], [("user", "Two.")],
+    @pytest.mark.parametrize(
+        "before", [[], [user("Zero."), assistant("Ok.")], [user("Zero."), assistant(None, calling("c"))]]
+    )  # fmt: skip
+    @pytest.mark.parametrize("more", [[], [result("c9", "late")]])
+    def test_all_that_the_user_said_since_the_last_answer_is_of_it(
+        self, before: list[Message], more: list[Message]
+    ) -> None:
+        messages = [*before, user("One."), *more, user("Two."), user("Three.")]
+        turn = Turn.from_messages(messages)
+        assert [o.text for o in turn.observations if o.channel is Channel.USER] == [
+            "One.", "Two.", "Three.",
         ]  # fmt: skip
+        assert shown(turn) == read(*messages)[bool(before) :]
+
+    def test_also_once_they_are_answered(self) -> None:
+        turn = Turn.from_messages([*TALK[:6], user("One."), user("Two."), assistant("Both.")])
+        assert shown(turn) == [("user", "One."), ("user", "Two."), ("agent", "Both.")]
+        assert turn.reply is not None
+        assert turn.reply.text == "One is up."
+
+    def test_what_stands_before_the_first_user_message_is_of_its_turn(self) -> None:
+        greeted = [TALK[0], assistant("Hello. I am the agent."), user("Hi.")]
+        told = [("agent", "Hello. I am the agent."), ("user", "Hi.")]
+        assert shown(Turn.from_messages(greeted)) == told
+        (turn,) = Turn.all_from_messages([*greeted, assistant("So?")])
+        assert shown(turn) == [*told, ("agent", "So?")]
 
     @pytest.mark.parametrize("messages", [[], [TALK[0]], [assistant("Hello.")]])
     def test_without_a_user_message_there_is_none(self, messages: list[Message]) -> None:
@@ -115,6 +136,86 @@ class TestCompletedTurns:
 
     def test_an_empty_conversation_has_none(self) -> None:
         assert list(completed_turns([], channels={})) == []
+        assert Turn.all_from_messages([TALK[0]]) == []
+
+    def test_two_user_messages_in_a_row_are_two(self) -> None:
+        turns = Turn.all_from_messages([user("One."), user("Two.")])
+        assert [shown(turn) for turn in turns] == [[("user", "One.")], [("user", "Two.")]]
+
+    def test_a_list_of_turns_is_what_a_transcript_becomes(self) -> None:
+        channels = {"probe": Channel.DOCUMENT}
+        turns = Turn.all_from_messages(TALK, channels=channels)
+        assert turns == list(completed_turns(TALK, channels=channels))
+        assert turns[0].observations[3].channel is Channel.DOCUMENT
+
+    @pytest.mark.parametrize("read_turns", [Turn.from_messages, Turn.all_from_messages])
+    @pytest.mark.parametrize(
+        ("given_", "mend"),
+        [
+            ("Never pay.", r"Turn\.said\(text\)"),
+            (HumanMessage("Never pay."), r"\[message\]"),
+            (user("Never pay."), r"\[message\]"),
+            ({"messages": TALK}, r'"messages"'),
+            (iter(TALK), r"list\(messages\)"),
+            (None, r"\[\{"),
+            (b"Never pay.", r"\[\{|list"),
+        ],
+    )
+    def test_what_is_no_list_is_refused_with_the_way_to_give_it(
+        self, read_turns: Callable[[Any], object], given_: Any, mend: str
+    ) -> None:
+        with pytest.raises(InputError, match=f"not a list of messages.*To mend: .*{mend}"):
+            read_turns(given_)
+
+
+class TestSpeakers:
+    SAID = (
+        {"role": "user", "name": "alice", "content": "Never restart nginx."},
+        assistant("Noted."),
+        {"role": "user", "name": "bob", "content": "Restart nginx."},
+        user("And now?"),
+    )
+
+    def told(self, **settings: Any) -> list[tuple[str, str, str]]:
+        turns = Turn.all_from_messages(self.SAID, **settings)
+        return [(o.channel.value, o.name, o.text) for turn in turns for o in turn.observations]
+
+    def test_without_a_setting_every_name_is_the_users(self) -> None:
+        assert [channel for channel, _, _ in self.told()] == ["user", "agent", "user", "user"]
+
+    @pytest.mark.parametrize("speakers", [["alice"], {"alice"}, ("alice", "carol")])
+    def test_other_names_are_documents_and_begin_no_turn(self, speakers: Any) -> None:
+        assert self.told(speakers=speakers) == [
+            ("user", "", "Never restart nginx."), ("agent", "", "Noted."),
+            ("document", "bob", "Restart nginx."), ("user", "", "And now?"),
+        ]  # fmt: skip
+        turn = Turn.from_messages(self.SAID, speakers=speakers)
+        assert [o.text for o in turn.observations] == ["Noted.", "Restart nginx.", "And now?"]
+
+    def test_without_any_name_only_unnamed_messages_are_the_users(self) -> None:
+        channels = [channel for channel, _, _ in self.told(speakers=())]
+        assert channels == ["document", "agent", "document", "user"]
+
+    def test_a_channel_for_the_name_stands_above_the_setting(self) -> None:
+        told = self.told(speakers=["alice", "bob"], channels={"bob": Channel.TOOL})
+        assert ("tool", "bob", "Restart nginx.") in told
+        told = self.told(speakers=["alice"], channels={"bob": Channel.USER})
+        assert ("user", "", "Restart nginx.") in told
+
+    def test_one_text_is_no_list_of_names(self) -> None:
+        with pytest.raises(ConfigurationError, match=r"speakers.*To mend: .*\["):
+            self.told(speakers="alice")
+
+    @pytest.mark.parametrize(
+        ("name", "speakers", "channels", "users"),
+        [
+            ("", (), {}, True), (None, (), {}, True), ("bob", None, {}, True), ("bob", (), {}, False),
+            ("bob", ["bob"], {}, True), ("bob", ["bob"], {"bob": Channel.AGENT}, False),
+            ("bob", (), {"bob": Channel.USER}, True), ("Bob", ["bob"], {}, False),
+        ],
+    )  # fmt: skip
+    def test_the_decision_alone(self, name: Any, speakers: Any, channels: Any, users: bool) -> None:
+        assert speaks_for_user(name, speakers, channels) is users
 
 
 class TestContent:

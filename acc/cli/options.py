@@ -110,7 +110,11 @@ ReportOption = Annotated[
     typer.Option("--report", metavar="FILE", help="Write an HTML page to look at any turn."),
 ]
 RepairOption = Annotated[
-    bool, typer.Option("--repair", help="Mend broken characters and tool results.")
+    bool,
+    typer.Option(
+        "--repair",
+        help="Mend broken characters and tool results, drop a last line that is cut off.",
+    ),
 ]
 TurnsOption = Annotated[
     int | None, typer.Option("--turns", metavar="N", min=0, help="Only the first N turns.")

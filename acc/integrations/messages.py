@@ -1,6 +1,6 @@
 """LangChain messages: what in them is evidence, what belongs together, what a model accepts.
 
-Observations are read by `acc.transcript`, as everywhere; here is what LangChain adds to it.
+Observations are read by `acc.transcript`, as everywhere; here is what LangGraph adds to it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
-from acc.integrations.message_fields import as_openai
-from acc.transcript import read_exchanges
+from acc.transcript import tell
 from acc.turn import Channel, Observation
 
 EVIDENCE_TOOL = "open_evidence"
@@ -64,27 +63,8 @@ def observed(
             name of a human message that another agent wrote.
     """
     channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **channels}
-    called = dict(call for message in messages for call in _calls(message))
-    found: list[Observation] = []
-    for message in messages:
-        if is_summary(message) or isinstance(message, RemoveMessage):
-            continue
-        if isinstance(message, HumanMessage) and message.name in channels:
-            said, name = str(message.text), str(message.name)
-            given = str(message.id or "")
-            found.append(Observation(channel=channels[name], text=said, name=name, message=given))
-            continue
-        fields = _fields(message)
-        if isinstance(message, ToolMessage):  # the tool that was called, not the one it says it is
-            fields["name"] = called.get(message.tool_call_id) or message.name
-        found += _read(as_openai(message.type, fields), channels)
-    return tuple(found)
-
-
-def _read(message: Mapping[str, Any], channels: Mapping[str, Channel]) -> list[Observation]:
-    # What comes before the first user message would be the agent's role, and not be read.
-    exchanges = read_exchanges([{"role": "user", "content": ""}, message], channels=channels)
-    return [o for exchange in exchanges for o in exchange][1:]
+    told = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
+    return tuple(o for each in tell(told, channels=channels) for o in each.observations)
 
 
 def is_summary(message: BaseMessage) -> bool:
@@ -189,11 +169,6 @@ def _answer(
         NO_RESULT, tool_call_id=call_id, name=name, status="error",
         id=f"{calling.id}.{call_id}",
     )  # fmt: skip
-
-
-def _fields(message: BaseMessage) -> dict[str, Any]:
-    names = ("id", "content", "name", "role", "tool_calls", "invalid_tool_calls", "tool_call_id")
-    return {name: getattr(message, name, None) for name in names}
 
 
 def _identified(message: BaseMessage, place: int) -> BaseMessage:

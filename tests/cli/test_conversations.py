@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,33 @@ def test_repair_replaces_what_no_store_can_hold(tmp_path: Path) -> None:
         read_conversation(file)
     texts = [o.text for o in read_conversation(file, repair=True).turns[0].observations]
     assert texts == ["a\ufffdb \ufffd", "get(\ufffd)", "kept", "\ufffd"]
+
+
+@pytest.mark.parametrize("kept", [range(2, 30), [-1]])
+def test_a_last_line_that_is_cut_off_costs_that_line_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, kept: Iterable[int]
+) -> None:
+    messages = [user("Hello."), agent("Hi."), user("Größe?")]
+    last = json.dumps(messages[-1], ensure_ascii=False).encode()
+    for end in kept:
+        file = as_lines(tmp_path / "a.jsonl", messages[:-1])
+        file.write_bytes(file.read_bytes() + last[:end])
+        with pytest.raises(InputError, match=r"line 3\).*--repair"):
+            read_conversation(file)
+        read = read_conversation(file, repair=True)
+        assert [o.text for turn in read.turns for o in turn.observations] == ["Hello.", "Hi."]
+        assert len(read.dropped) == 1
+        assert "line 3" in read.dropped[0]
+        assert caplog.messages[-1] == read.dropped[0]
+
+
+def test_a_broken_line_in_the_middle_is_refused_with_repair_too(tmp_path: Path) -> None:
+    file = as_lines(tmp_path / "a.jsonl", [user("Hello."), agent("Hi.")])
+    whole = file.read_text().splitlines()
+    for broken in ([whole[0], '{"role": "us', whole[1]], ['{"role": "us']):
+        file.write_text("\n".join(broken) + "\n")
+        with pytest.raises(InputError, match="not JSON"):
+            read_conversation(file, repair=True)
 
 
 SCENARIOS = Path(os.environ.get("ACC_SCENARIOS", Path(__file__).parents[3] / "shared/scenarios"))

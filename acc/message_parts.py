@@ -1,0 +1,275 @@
+"""The parts of a chat message's content, of any provider, told apart by what they are.
+
+Speech is what whoever wrote the message says. A document is text that they brought along: an
+attached file, a search result, a resource. A call and a result are the agent's use of a tool.
+A mark stands for what has no text, such as a picture. A thought is the model's reasoning, which
+nobody said: it is left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Literal, NamedTuple
+
+from acc.errors import InputError
+
+
+class Part(NamedTuple):
+    """One part of a message.
+
+    Attributes:
+        kind: What it is.
+        text: Its words; of a call its arguments, of a mark the part's type in brackets.
+        name: Name of the tool or document, where it has one.
+        call_id: Id of the call, on the call and on its result.
+    """
+
+    kind: Literal["speech", "document", "call", "result", "mark", "thought"]
+    text: str = ""
+    name: str = ""
+    call_id: str = ""
+
+
+_SPEECH = {"text", "input_text", "output_text", "refusal"}
+_CALLS = {
+    "tool_use", "server_tool_use", "mcp_tool_use", "toolUse",  # Anthropic, Bedrock
+    "function_call", "custom_tool_call", "mcp_call", "functionCall",  # OpenAI's Responses, Gemini
+    "tool_call", "server_tool_call", "tool-call",  # LangChain, AI SDK
+}  # fmt: skip
+_RESULTS = {"tool-result", "tool-error", "toolResult", "functionResponse", "function_response"}
+_RESULT_ENDS = ("tool_result", "_call_output")
+_ANY_TOOL = {"tool_result", "mcp", "server", "function", "custom_tool"}
+"""What is left of a result's type without its end, where that does not name the tool."""
+_THOUGHTS = {
+    "reasoning", "thinking", "redacted_thinking", "reasoning_content", "reasoningContent",
+    "input_json_delta", "tool_call_chunk", "invalid_tool_call", "step-start",
+    "tool-approval-request", "item_reference", "compaction",
+}  # fmt: skip
+"""What is no word of the answer. A broken call stands in a field of the message, too."""
+
+_IDS = ("call_id", "tool_use_id", "toolUseId", "tool_call_id", "toolCallId", "id")
+_NAMES = ("name", "toolName", "tool_name")
+_ARGUMENTS = ("input", "args", "arguments", "rawInput")
+_OUTPUTS = ("output", "content", "result", "results", "response", "errorText", "error", "outputs")
+
+_TITLES = (
+    "title", "filename", "fileName", "file_name", "displayName", "display_name", "name",
+    "uri", "fileUri", "file_uri",
+)  # fmt: skip
+_WORDS = (
+    "text", "value", "transcript", "content", "context", "description", "summary", "refusal",
+    "code", "output",
+)  # fmt: skip
+_INSIDE = ("source", "file", "resource", "input_audio", "audio", "data")
+_FILE = ("data", "base64", "bytes", "blob", "file_data")
+_DATA = (*_FILE, "url", "file_url")
+_MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType")
+_UNREADABLE = (*_FILE, "encrypted_content", "encryptedContent", "signature")
+_TEXTUAL = re.compile(r"text/|application/(json|xml|yaml|x-yaml|toml|csv)")
+_PLAIN = re.compile(r"[\w./-]{1,40}")
+_SHOWN = re.compile("image|audio|video|media|file|document|resource|search_result")
+_DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
+
+
+def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
+    """The parts of a message's content.
+
+    Args:
+        content: Text, a list of parts, or None.
+        by_agent: Whether the agent wrote it: only the agent calls and thinks.
+        where: Place of the message, for errors.
+
+    Raises:
+        InputError: Something else.
+    """
+    if content is None:
+        return ()
+    if isinstance(content, str):
+        return (Part("speech", content),)
+    if not isinstance(content, list | tuple):
+        raise InputError(
+            f"content is {type(content).__name__}", where=where, mend="use text or a list of parts"
+        )
+    parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
+    return tuple(_glued(parts) if by_agent else parts)
+
+
+def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
+    """What one part of a content says; several where a call stands with its result."""
+    raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
+    if isinstance(raw, str):
+        yield Part("speech", raw)
+    elif not isinstance(raw, Mapping):
+        yield Part("mark", f"[{type(raw).__name__}]")
+    else:
+        kind, body = _unwrapped(raw)
+        yield from _tool_use(kind, body, by_agent) or [_said(kind, body, by_agent)]
+
+
+def _glued(parts: Iterable[Part]) -> Iterator[Part]:
+    """``parts`` with speech that follows on speech as one part."""
+    # Providers cut one sentence of an answer into several parts, at a citation say.
+    for kind, some in groupby(parts, lambda part: part.kind):
+        if kind == "speech":
+            yield Part(kind, "".join(part.text for part in some))
+        else:
+            yield from some
+
+
+def as_arguments(value: Any) -> str:
+    """What a tool was called with: JSON, or the text that stands for it."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else _json(value)
+
+
+def as_text(value: Any) -> str:
+    """What a tool has brought, as text; JSON where it is neither text nor parts of a content."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Mapping) and value.keys() - {"providerOptions"} == {"type", "value"}:
+        return as_text(value["value"])  # the AI SDK's outputs
+    if isinstance(value, list | tuple) and value and all(map(_has_text, value)):
+        return "\n".join(map(_brought_text, value))
+    return _json(value)
+
+
+def _brought_text(raw: Any) -> str:
+    """The text of one part that a tool has brought; all that is readable in a document."""
+    read = list(read_part(raw, by_agent=False))
+    if any(part.kind not in ("speech", "mark") for part in read):
+        return _json(_readable(raw))
+    return "\n".join(part.text for part in read)
+
+
+def first(raw: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The first of ``keys`` that has a text in ``raw``; empty where none has."""
+    found = (raw.get(key) for key in keys)
+    return next((value for value in found if isinstance(value, str) and value), "")
+
+
+def _unwrapped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """The type of a part, and what says the rest of it."""
+    kind = raw.get("type")
+    if kind == "tool-invocation" and isinstance(raw.get("toolInvocation"), Mapping):
+        return "tool-", raw["toolInvocation"]
+    if isinstance(kind, str) and kind:
+        return kind, raw
+    if raw.get("thought") is True:
+        return "reasoning", raw
+    if said := next((key for key in ("text", "refusal") if key in raw), ""):
+        return said, raw
+    key, value = next(iter(raw.items()), ("part", raw))  # Gemini's and Bedrock's: {type: content}
+    return str(key), value if isinstance(value, Mapping) else raw
+
+
+def _tool_use(kind: str, body: Mapping[str, Any], by_agent: bool) -> list[Part]:
+    """The call or result that a part is, or both; nothing where it is neither."""
+    named, call_id = first(body, _NAMES), first(body, _IDS)
+    output = _given(body, _OUTPUTS)
+    if kind in _RESULTS or kind.endswith(_RESULT_ENDS):
+        of = kind.removesuffix("_tool_result").removesuffix("_call_output")
+        name = named or ("" if kind in _RESULTS or of in _ANY_TOOL else of)
+        return [Part("result", as_text(output), name, call_id)]
+    if not by_agent or kind in _THOUGHTS:
+        return []
+    if kind in _CALLS or kind.startswith("tool-") or kind == "dynamic-tool":
+        name = named or kind.removeprefix("tool-")
+        made = Part("call", as_arguments(_given(body, _ARGUMENTS)), name, call_id)
+    elif kind.endswith("_call"):  # a tool that the provider runs: web_search_call and others
+        name = kind.removesuffix("_call")
+        rest = {k: v for k, v in body.items() if k not in (*_IDS, *_OUTPUTS, "type", "status")}
+        made = Part("call", as_arguments(rest), name, call_id)
+    else:
+        return []
+    return [made] if output is None else [made, Part("result", as_text(output), name, call_id)]
+
+
+def _given(body: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    return next((body[key] for key in keys if body.get(key) is not None), None)
+
+
+def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
+    if by_agent and kind in _THOUGHTS:
+        return Part("thought")
+    mark = f"[{kind if _PLAIN.fullmatch(kind) else 'part'}]"
+    brought = kind not in _SPEECH or bool({"source_type", "title", "filename"} & body.keys())
+    said = body if brought else {key: body.get(key) for key in ("text", "refusal")}
+    text = "\n".join(filter(None, _words(said)))
+    if not brought or (by_agent and "audio" in kind and text):
+        there = text or any(isinstance(body.get(key), str | Mapping) for key in ("text", "refusal"))
+        return Part("speech", text) if there else Part("mark", mark)
+    title = next((t for t in (first(at, _TITLES) for at in _levels(body)) if t), "")
+    if text or title:
+        return Part("document", text or mark, title)
+    return Part("thought") if by_agent and kind.startswith("source-") else Part("mark", mark)
+
+
+def _levels(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """``body``, and the objects in it that say more of it."""
+    yield body
+    for key in _INSIDE:
+        if isinstance(body.get(key), Mapping):
+            yield from _levels(body[key])
+
+
+def _words(value: Any) -> Iterator[str]:
+    """All text that a part carries, however deep it stands."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _words(entry)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in _DATA and isinstance(inner, str | bytes):
+                yield _decoded(inner, value)
+            elif key in _WORDS or isinstance(inner, Mapping):
+                yield from _words(inner)
+            elif isinstance(inner, list | tuple):
+                yield from _words([entry for entry in inner if isinstance(entry, Mapping)])
+
+
+def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
+    """The text in a part's data; empty where it is a picture, another file, or an address."""
+    if isinstance(data, bytes):  # as Bedrock's SDK has it
+        read = data.decode(errors="replace")
+        return "" if "\ufffd" in read or "\x00" in read else read
+    url = _DATA_URL.match(data)
+    mime = url["mime"] if url else first(body, _MIMES)
+    plain = body.get("type") == "text" or body.get("source_type") == "text"
+    if plain and not url and "data" in body and body["data"] == data:
+        return data  # Anthropic's source of the type text
+    if not _TEXTUAL.match(mime) or re.match(r"\w+://", data):
+        return ""
+    given = data[url.end() :] if url else data
+    try:
+        return base64.b64decode(given, validate=True).decode()
+    except ValueError:
+        return given
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _has_text(value: Any) -> bool:
+    """Whether a part of a result is text, a picture or a document, and no data of the tool's own."""
+    if not isinstance(value, Mapping):
+        return isinstance(value, str)
+    kind = value.get("type")
+    typed = isinstance(kind, str) and (kind in _SPEECH or _SHOWN.search(kind) is not None)
+    return typed or value.keys() == {"text"}
+
+
+def _readable(value: Any) -> Any:
+    """``value`` without what only the provider can read."""
+    if isinstance(value, Mapping):
+        return {k: _readable(v) for k, v in value.items() if k not in _UNREADABLE}
+    return [_readable(entry) for entry in value] if isinstance(value, list | tuple) else value
