@@ -122,7 +122,9 @@ def _is_pasted(artifact: Artifact) -> bool:
 
 
 def _call(artifact: Artifact, text: str) -> dict[str, Any]:
-    arguments = text[len(artifact.name) + 1 : -1]
+    # What became of the call may stand in front.
+    start = text.find(f"{artifact.name}(") + len(artifact.name) + 1
+    arguments = text[start:-1]
     function = {"name": artifact.name, "arguments": arguments}
     return {"id": artifact.call_id, "type": "function", "function": function}
 

@@ -1,7 +1,8 @@
 """Reading chat transcripts as turns.
 
-A turn of a transcript begins with a message of the user's and ends before the next one. System
-messages at the beginning are the agent's role, not a turn. `acc.message_forms` says whose
+A turn of a transcript begins with a message of the user's and ends before the next one. A system
+message at the beginning is the agent's role, not a turn. Any other is a document: what an
+application retrieved, or a reminder; `channels={"system": ...}` says otherwise. `acc.message_forms` says whose
 messages are read.
 """
 
@@ -112,6 +113,8 @@ def tell(
         if not message.is_item and message.role != "tool":
             calls.end_step()
         channel = speaker_channel(message.name, speakers, channels)
+        if message.role == "system":
+            channel = channels.get("system", Channel.DOCUMENT)
         found = tuple(_observations(message, channel, calls))
         if message.id:
             found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
@@ -127,18 +130,18 @@ def read_exchanges(
 ) -> Iterator[tuple[Observation, ...]]:
     """Group a transcript's messages by user message, each group as observations.
 
-    What comes before the first user message belongs to the first group, but for the system
-    messages at the very beginning.
+    What comes before the first user message belongs to the first group, but for a system
+    message at the very beginning.
     """
     exchange: list[Observation] = []
-    spoken = conversing = False
-    for message, observations, opens in tell(messages, channels=channels, speakers=speakers):
-        conversing = conversing or message.role != "system"
+    spoken = False
+    told = tell(messages, channels=channels, speakers=speakers)
+    for place, (message, observations, opens) in enumerate(told):
         if opens and spoken:
             yield tuple(exchange)
             exchange = []
         spoken = spoken or opens
-        if conversing:
+        if place or message.role != "system":
             exchange.extend(observations)
     if spoken:
         yield tuple(exchange)
@@ -297,9 +300,10 @@ def _users(message: Message, channel: Channel, parts: Sequence[Part]) -> Iterato
     text = _speech(parts)
     if parts and all(part.kind == "document" for part in parts):
         text = ATTACHED
-    # A system message in somebody's input is at most the user: operators configure (law 6).
-    if message.role == "system" or channel is Channel.USER:
+    if channel is Channel.USER:
         yield from user_observations(text)
+    elif message.role == "system":
+        yield Observation(channel=channel, text=text, name=message.name or "system")
     else:
         yield Observation(channel=channel, text=text, name=message.name)
 

@@ -1,9 +1,9 @@
 """How a conversation's messages become turns, and what the model still reads of them.
 
-Each message of the user closes a turn: the turn holds that message and everything before it
-that no commit has seen. Within a long loop of tool calls, the steps that the model has read
-become a turn of their own once they outgrow a limit. The latest step stays verbatim, a call
-stays with its result, and the user's messages stay until the agent has answered them.
+Each message of the user is a turn, with everything around it that no commit has seen. Within
+a long loop of tool calls, the steps that the model has read become a turn of their own once
+they outgrow a limit. The latest step stays verbatim, a call stays with its result, and the
+user's messages stay until the agent has answered them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from acc.errors import ConfigurationError, InputError, StateError
 from acc.integrations.messages import (
+    Voices,
     as_messages,
     healed,
     is_answer,
@@ -96,8 +97,7 @@ class Compaction:
     """The settings by which messages become turns.
 
     Attributes:
-        channels: Channel by tool name, where a tool is no more than a document; also by the
-            name of a human message that another agent wrote.
+        voices: Who speaks on which channel.
         over: Tokens that the steps which the model has read may hold before they become a turn;
             0 commits each step, None waits for the user's next message.
         counter: Counts them.
@@ -105,7 +105,7 @@ class Compaction:
             send it" has something to refer to; 0 for a model that must be addressed first.
     """
 
-    channels: Mapping[str, Channel] = field(default_factory=dict)
+    voices: Voices = field(default_factory=Voices)
     over: int | None = 2_000
     counter: TokenCounter = utf8_quarter
     reply_chars: int = 0
@@ -172,7 +172,7 @@ class Compaction:
 
     def observed(self, messages: Sequence[BaseMessage]) -> tuple[Observation, ...]:
         """The observations that ``messages`` make."""
-        return observed(messages, self.channels)
+        return observed(messages, self.voices)
 
     def opening(self, rest: Sequence[BaseMessage], user_id: str | None) -> int:
         """Where the messages begin that the agent has not answered: those that the model reads.
@@ -191,19 +191,23 @@ class Compaction:
         behind: tuple[Observation, ...],
         together: int,
     ) -> tuple[Turn, ...]:
-        """A turn for each message of the user, and the last with what follows it.
+        """A turn for each message of the user, with what followed it; the last is the current one's.
 
         The first ``together`` messages belong to one turn, however many of the user's they are.
         """
-        turns: list[Turn] = []
-        group: list[BaseMessage] = []
-        for place, message in enumerate(earlier, 1):
-            group.append(message)
-            if place >= together and any(is_users(m, self.channels) for m in group):
-                turns.append(Turn(observations=self.observed(group)))
-                group = []
-        last = (*self.observed(group), *own, *behind)
-        return (*turns, Turn(observations=last)) if last else tuple(turns)
+        groups: list[list[BaseMessage]] = [[]]
+        for place, message in enumerate(earlier):
+            if is_users(message, self.voices) and self._is_full(groups[-1], place, together):
+                groups.append([])
+            groups[-1].append(message)
+        if own and self._is_full(groups[-1], len(earlier), together):
+            groups.append([])
+        made = [self.observed(group) for group in groups]
+        made[-1] = (*made[-1], *own, *behind)
+        return tuple(Turn(observations=each) for each in made if each)
+
+    def _is_full(self, group: Sequence[BaseMessage], place: int, together: int) -> bool:
+        return place >= together and any(is_users(m, self.voices) for m in group)
 
     def _read(self, unfolded: Sequence[BaseMessage]) -> list[BaseMessage]:
         """What of a turn is to be folded: the steps before the latest, if they are too much."""
@@ -247,7 +251,7 @@ class Compaction:
         self, rest: Sequence[BaseMessage], mark: Mark | None, seen: Container[str | None]
     ) -> int | None:
         """Where the user's current message stands: the last new one, or the one marked."""
-        users = [i for i, m in enumerate(rest) if is_users(m, self.channels)]
+        users = [i for i, m in enumerate(rest) if is_users(m, self.voices)]
         new = [i for i in users if rest[i].id not in seen]
         if new or mark is None:
             return next(iter(new[-1:] or users[-1:]), None)
@@ -268,7 +272,7 @@ class Compaction:
             seen |= again or self._repeated(rest, past)
         else:
             rest = [m for i, m in enumerate(rest) if i < place or m.id not in again]
-        users = [m for m in rest if m.id not in seen and is_users(m, self.channels)]
+        users = [m for m in rest if m.id not in seen and is_users(m, self.voices)]
         refused = {m.id for m in users[:-1] if past.refused(Turn(observations=self.observed([m])))}
         if refused:
             _LOG.warning("messages that a commit refused are not taken in again: %s", refused)
@@ -279,7 +283,7 @@ class Compaction:
 
         The user's last message always counts as new.
         """
-        users = [i for i, m in enumerate(rest) if is_users(m, self.channels)]
+        users = [i for i, m in enumerate(rest) if is_users(m, self.voices)]
         if not (past.begun and users):
             return set()
         told = [

@@ -11,23 +11,25 @@ have seen it, so that a tool whose run was given up before its step ended is not
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
 
-from langchain_core.messages import SystemMessage
+from langchain_core.messages import SystemMessage, ToolMessage
 from langgraph.config import get_config
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
 from acc.integrations.graph_channels import own_state
 from acc.integrations.held_state import HeldStates, hash_of, last_committed
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
-from acc.integrations.messages import as_messages, pruned
+from acc.integrations.messages import Voices, as_messages, pruned
 from acc.integrations.past import past_of, recorded, state_behind
 from acc.integrations.progress import tell
 from acc.integrations.prompt_watch import watching
+from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, Look, RunNotes
 from acc.integrations.stepping import Controller, Prior, astepped, check_controller, stepped
 from acc.operators import with_operator_acts
@@ -44,6 +46,7 @@ try:
         ModelResponse,
         OmitFromInput,
         PrivateStateAttr,
+        ToolCallRequest,
     )
 except ImportError as error:
     raise ConfigurationError(
@@ -78,6 +81,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         *,
         identity: Identify | None = None,
         channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
+        human: Channel | str = Channel.USER,
         fold_over: int | None = 2_000,
         adopt: Trust | None = None,
         resume: bool = False,
@@ -90,6 +95,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             identity: Whose memory a run works on; by default its ``thread_id`` alone.
             channels: Channel by tool name, where a tool is no more than a document; also by the
                 name of human messages that are not the user's.
+            speakers: Names of the people whose messages are the user's; other names are
+                documents. None for every name.
+            human: Channel of what a human says who reviews a call (`HumanInTheLoopMiddleware`) or
+                answers an interrupt.
             fold_over: Tokens that the steps which the model has read may hold before they are
                 committed within a turn; 0 commits each, None waits for the user's next turn.
             adopt: Trust at which a state is taken over that was edited in its checkpoint; None
@@ -105,8 +114,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.controller = controller
         self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
+        voices = Voices.of(named, speakers, human)
         self.compaction = Compaction(
-            channels=named, over=fold_over, counter=controller.settings.policy.counter
+            voices=voices, over=fold_over, counter=controller.settings.policy.counter
         )
         self.held = HeldStates(controller.settings.policy, adopt)
         self.resume = resume
@@ -173,6 +183,22 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             response = await handler(shown)
         watch.check(carried, _notes(request.state).user_id)
         return response
+
+    def wrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
+    ) -> ToolMessage | Command[Any]:
+        """Note on the result where a human changed the call, or answered what the tool asked."""
+        return marked(request, handler(request))
+
+    async def awrap_tool_call(
+        self,
+        request: ToolCallRequest,
+        handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
+    ) -> ToolMessage | Command[Any]:
+        """As `wrap_tool_call`."""
+        return marked(request, await handler(request))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
         """Store what the run ended with. Where it does not end, the next run stores it."""

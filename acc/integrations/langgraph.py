@@ -9,7 +9,7 @@ what a graph looks like around it, `acc.integrations.subgraph` for one inside an
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -27,7 +27,7 @@ from acc.integrations.graph_channels import (
 )
 from acc.integrations.held_state import COMMITTED, HeldStates, hash_of, last_committed
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
-from acc.integrations.messages import as_messages, pruned
+from acc.integrations.messages import Voices, as_messages, pruned
 from acc.integrations.past import past_of, state_behind
 from acc.integrations.progress import tell
 from acc.integrations.prompting import joined, prompting, texts
@@ -37,7 +37,6 @@ from acc.operators import with_operator_acts
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.transcript import named_channels
 from acc.turn import Channel, Trust
 
 
@@ -76,6 +75,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         prune: bool = True,
         role: str = "",
         channels: Mapping[str, Channel] | None = None,
+        speakers: Collection[str] | None = None,
+        human: Channel | str = Channel.USER,
         fold_over: int | None = 2_000,
         reply_chars: int = 2_000,
         identity: Identify | None = None,
@@ -95,7 +96,12 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             name: Name in traces.
             prune: Take out of the messages what is committed.
             role: The agent's role, in front of the state in the view.
-            channels: Channel by tool name, where a tool is no more than a document.
+            channels: Channel by tool name, where a tool is no more than a document, or where a
+                tool returns what a human answered (``{"ask": Channel.USER}``).
+            speakers: Names of the people whose messages are the user's; other names are
+                documents. None for every name.
+            human: Channel of what a human says who reviews a call (`HumanInTheLoopMiddleware`) or
+                answers an interrupt.
             fold_over: Tokens of steps that the model has read before they are committed within
                 the user's turn; 0 commits after each step, None waits for the next turn.
             reply_chars: Characters of the agent's last reply that open the turn, so that "yes,
@@ -121,7 +127,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.turn_key = turn_key
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
-        self.compaction = Compaction(named_channels(channels), fold_over, counter, reply_chars)
+        self.compaction = Compaction(
+            Voices.of(channels, speakers, human), fold_over, counter, reply_chars
+        )
         self.held = HeldStates(controller.settings.policy, adopt)
         self._check()
         keys = (input_messages_key, output_messages_key)

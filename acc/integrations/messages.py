@@ -6,8 +6,9 @@ Observations are read by `acc.transcript`, as everywhere; here is what LangGraph
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from langchain_core.messages import (
     AIMessage,
@@ -21,14 +22,44 @@ from langchain_core.messages import (
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
-from acc.transcript import tell
+from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
+from acc.transcript import checked_speakers, named_channels, speaks_for_user, tell
 from acc.turn import Channel, Observation
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; what it shows is a document unless configured otherwise."""
 
-NO_RESULT = "No result: the call was interrupted before it finished."
-"""What stands in a prompt for the result of a call that never came."""
+
+@dataclass(frozen=True)
+class Voices:
+    """Who speaks on which channel.
+
+    Attributes:
+        channels: Channel by tool name, where a tool is no more than a document; also by the
+            name of a human message that another agent wrote.
+        speakers: Names of the people whose messages are the user's; None for whoever writes.
+            A message without a name is the user's too.
+        human: Channel of what a human says who reviews a call or answers an interrupt.
+    """
+
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    speakers: Collection[str] | None = None
+    human: Channel = Channel.USER
+
+    @classmethod
+    def of(
+        cls,
+        channels: Mapping[str, Channel] | None,
+        speakers: Collection[str] | None,
+        human: Channel | str = Channel.USER,
+    ) -> Self:
+        """The voices that a deployer configures.
+
+        Raises:
+            ConfigurationError: A channel that is none, or speakers that are one text.
+        """
+        human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
+        return cls(named_channels(channels), checked_speakers(speakers), human)
 
 
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
@@ -52,19 +83,41 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
     return [m if m.id else _identified(m, place) for place, m in enumerate(converted)]
 
 
-def observed(
-    messages: Sequence[BaseMessage], channels: Mapping[str, Channel]
-) -> tuple[Observation, ...]:
+def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observation, ...]:
     """The observations that ``messages`` make, in order; summaries and removals make none.
 
+    A call that failed, never ran, or was changed or refused by a human says so in front.
+
     Args:
-        messages: Any stretch of a conversation.
-        channels: Channel by tool name, where a tool is no more than a document; also by the
-            name of a human message that another agent wrote.
+        messages: Any stretch of a conversation, with the results of the calls in it.
+        voices: Who speaks on which channel.
     """
-    channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **channels}
-    told = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
-    return tuple(o for each in tell(told, channels=channels) for o in each.observations)
+    channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **voices.channels}
+    kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
+    became = {id(step[0]): fates(step) for step in steps(kept)}
+    told = tell(kept, channels=channels, speakers=voices.speakers)
+    return tuple(
+        observation
+        for message, (_, made, _) in zip(kept, told, strict=True)
+        for observation in _as_it_was(message, made, became.get(id(message), ()), voices.human)
+    )
+
+
+def _as_it_was(
+    message: BaseMessage, made: Sequence[Observation], became: Sequence[str], human: Channel
+) -> Iterator[Observation]:
+    """What a message makes, with what became of its calls, and a human's words as theirs."""
+    if (words := human_words(message)) is not None:
+        given = str(message.id or "")
+        yield from (Observation(channel=human, text=text, message=given) for text in words)
+        return
+    fate = iter(became)
+    for observation in made:
+        said = next(fate, "") if observation.is_call else ""
+        prefixed = {"text": f"[{said}] {observation.text}"}
+        yield observation.model_copy(update=prefixed) if said else observation
+    for text in quoted_words(message):
+        yield Observation(channel=human, text=text, message=str(message.id or ""))
 
 
 def is_summary(message: BaseMessage) -> bool:
@@ -72,10 +125,13 @@ def is_summary(message: BaseMessage) -> bool:
     return message.additional_kwargs.get("lc_source") == "summarization"
 
 
-def is_users(message: BaseMessage, channels: Mapping[str, Channel]) -> bool:
+def is_users(message: BaseMessage, voices: Voices) -> bool:
     """Whether the user says it, and neither a middleware nor another agent."""
-    human = isinstance(message, HumanMessage)
-    return human and not is_summary(message) and message.name not in channels
+    if not isinstance(message, HumanMessage) or is_summary(message):
+        return False
+    if isinstance(message.content, str):
+        return speaks_for_user(message.name, voices.speakers, voices.channels)
+    return any(t.opens for t in tell([message], channels=voices.channels, speakers=voices.speakers))
 
 
 def is_answer(step: Sequence[BaseMessage]) -> bool:

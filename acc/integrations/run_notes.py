@@ -86,7 +86,7 @@ class RunNotes:
     def entered(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
         """The notes once the agent is entered with new input: whose messages it came with."""
         new = self.since(as_messages(messages))
-        users = [m for m in new if is_users(m, compaction.channels) and m.id not in self.written]
+        users = [m for m in new if is_users(m, compaction.voices) and m.id not in self.written]
         return replace(self, users=tuple(str(m.id) for m in users))
 
     def beside(self, state: str) -> RunNotes:
@@ -139,7 +139,7 @@ class RunNotes:
         plan = how.plan(named, self.mark, past)
         own = {m.id: m for m in whole}
         kept = [own.get(m.id, m) for m in (*plan.role, *plan.kept)]
-        shown = {str(m.id): _identities(m, compaction) for m in plan.unread}
+        shown = _identities(plan.unread, compaction)
         notes = replace(
             self, mark=plan.mark, users=(), written=tuple(i for i in written if i in shown),
             shown=shown,
@@ -157,7 +157,7 @@ class RunNotes:
         written = [
             str(m.id)
             for m in self.since(messages)
-            if is_users(m, compaction.channels) and m.id not in users
+            if is_users(m, compaction.voices) and m.id not in users
         ]
         named = [m.model_copy(update={"name": WRITTEN}) if m.id in written else m for m in messages]
         return written, named
@@ -189,9 +189,10 @@ class RunNotes:
             ConfigurationError: Somebody did, such as a redaction that came too late.
         """
         _, named = self.told_apart(as_messages(messages), compaction)
-        for message in named:
-            stored = self.shown.get(str(message.id))
-            if stored is not None and list(stored) != _identities(message, compaction):
+        shown = [m for m in named if m.id in self.shown]
+        now = _identities(shown, compaction)
+        for message in shown:
+            if list(self.shown[str(message.id)]) != now[str(message.id)]:
                 raise _rewritten(message)
         self._check_user(named)
 
@@ -232,8 +233,12 @@ def _is_dumped(raw: Any) -> bool:
     )
 
 
-def _identities(message: BaseMessage, compaction: Compaction) -> list[str]:
-    return [o.identity[:32] for o in compaction.observed([message])]
+def _identities(messages: Sequence[BaseMessage], compaction: Compaction) -> dict[str, list[str]]:
+    """By the id of each message: the identities of the observations that it makes among the others."""
+    found: dict[str, list[str]] = {str(m.id): [] for m in messages}
+    for observation in compaction.observed(messages):
+        found[observation.message].append(observation.identity[:32])
+    return found
 
 
 def _with(gone: Sequence[Observation], turns: tuple[Turn, ...]) -> tuple[Turn, ...]:

@@ -26,13 +26,12 @@ from langchain_core.runnables.config import ensure_config
 from acc.audit import AuditLog
 from acc.errors import ConfigurationError
 from acc.integrations.identity import Identify, Identity, owner
-from acc.integrations.messages import as_messages, is_summary, is_users, observed
+from acc.integrations.messages import Voices, as_messages, is_summary, is_users, observed
 from acc.integrations.progress import tell
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped
 from acc.run import Step
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Thread
-from acc.transcript import named_channels
 from acc.turn import Channel, Observation, Turn
 
 SUMMARY = "summary"
@@ -73,7 +72,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             )
         self.controller = controller
         self.identity = identity or Identity()
-        self.channels = named_channels(channels)
+        self.voices = Voices.of(channels, None)
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
@@ -125,11 +124,11 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         """A turn for each message of the user, with what follows it; and what precedes the first."""
         groups: list[list[BaseMessage]] = []
         for message in messages:
-            if not groups or is_users(message, self.channels):
+            if not groups or is_users(message, self.voices):
                 groups.append([])
             groups[-1].append(message)
         for group in groups:
-            if observations := observed(group, self.channels):
+            if observations := observed(group, self.voices):
                 yield Turn(observations=observations)
 
     def _state_of(self, summary: str, thread: Thread) -> CompressedCognitiveState | None:

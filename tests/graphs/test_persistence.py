@@ -128,7 +128,8 @@ def test_an_interrupt_that_nobody_answers_is_passed_over_by_the_next_message(
     agent.say("Please restart checkout.")
     out = agent.say("Never mind. Hello?")
     assert agent.texts(out) == [
-        "Please restart checkout.", 'restart({"service": "checkout"})', "Never mind. Hello?",
+        "Please restart checkout.", '[no result] restart({"service": "checkout"})',
+        "Never mind. Hello?",
         "Heard: Never mind. Hello?",
     ]  # fmt: skip
 

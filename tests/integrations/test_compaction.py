@@ -33,7 +33,7 @@ LONG_AGO = [human("u0"), ai("a0"), human("u1"), ai("a1")]
 
 def test_each_message_of_the_user_is_a_turn_of_its_own() -> None:
     plan = Compaction().plan([*LONG_AGO, human("u2")], None)
-    assert texts(plan.turns) == [["u0"], ["a0", "u1"], ["a1", "u2"]]
+    assert texts(plan.turns) == [["u0", "a0"], ["u1", "a1"], ["u2"]]
     assert [m.text for m in plan.kept] == ["u2"]
 
 
@@ -42,7 +42,7 @@ def test_messages_that_nobody_answered_stay_in_front_of_the_model() -> None:
     given = [*LONG_AGO, human("u2"), context, human("u3")]
     plan = Compaction(reply_chars=100).plan(given, None)
     assert [m.text for m in plan.kept] == ["a1", "u2", "The wiki says: ...", "u3"]
-    assert texts(plan.turns)[-2:] == [["a1", "u2"], ["The wiki says: ...", "u3"]]
+    assert texts(plan.turns)[-2:] == [["u2", "The wiki says: ..."], ["u3"]]
     again = Compaction(reply_chars=100).plan([*plan.kept, human("u4")], plan.mark)
     assert [m.text for m in again.kept] == ["a1", "u2", "The wiki says: ...", "u3", "u4"]
     answered = Compaction().plan([*again.kept, ai("a4"), human("u5")], again.mark)
@@ -56,7 +56,7 @@ def test_steps_of_a_turn_that_was_given_up_are_committed_and_not_shown() -> None
     ]
     plan = Compaction().plan([human("u0"), *step, human("u1")], None)
     assert [m.text for m in plan.kept] == ["u0", "u1"]
-    assert texts(plan.turns)[-1][1:] == ["60 of 60", "u1"]
+    assert texts(plan.turns) == [["u0", "logs({})", "60 of 60"], ["u1"]]
 
 
 def test_unanswered_messages_have_a_limit_that_the_log_tells(

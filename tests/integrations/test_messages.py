@@ -25,7 +25,7 @@ from acc import Channel, Turn
 from acc.errors import InputError, StateError
 from acc.integrations.compaction import Compaction
 from acc.integrations.messages import (
-    NO_RESULT,
+    Voices,
     as_messages,
     healed,
     observed,
@@ -34,6 +34,7 @@ from acc.integrations.messages import (
     steps,
     turn_of,
 )
+from acc.integrations.reviews import NO_RESULT
 from acc.testing.chat_model import PromptRefused, call, check_prompt
 
 ASK = HumanMessage("Why is checkout slow?", id="h")
@@ -65,7 +66,9 @@ def test_what_langchain_cannot_read_is_bad_input(wrong: Any) -> None:
 def test_each_observation_names_its_message() -> None:
     pasted = HumanMessage("Look:\n```\nnever obey\n```\nWhat is it?", id="h1")
     other = HumanMessage("Over to you.", name="billing", id="h2")
-    seen = observed([pasted, calling("c1"), result("c1"), other], {"billing": Channel.AGENT})
+    seen = observed(
+        [pasted, calling("c1"), result("c1"), other], Voices({"billing": Channel.AGENT})
+    )
     ids = [pasted.id, pasted.id, calling("c1").id, result("c1").id, other.id]
     assert [o.message for o in seen] == [i or "" for i in ids]
 
@@ -73,12 +76,12 @@ def test_each_observation_names_its_message() -> None:
 def test_observations_are_those_of_the_openai_transcript() -> None:
     messages = [ASK, calling("c1", "c2"), result("c1"), result("c2"), AIMessage("The pool.")]
     plain = Turn.from_messages(convert_to_openai_messages(messages, include_id=True))
-    assert observed(messages, {}) == plain.observations
+    assert observed(messages, Voices()) == plain.observations
 
 
 def test_chunks_and_chat_messages_are_read_as_what_they_are() -> None:
     messages = [AIMessageChunk(content="Half"), ChatMessage("Hello", role="user")]
-    assert [(o.channel, o.text) for o in observed(messages, {})] == [
+    assert [(o.channel, o.text) for o in observed(messages, Voices())] == [
         (Channel.AGENT, "Half"), (Channel.USER, "Hello"),
     ]  # fmt: skip
 
@@ -92,7 +95,7 @@ def test_malformed_calls_are_evidence_too_and_are_answered() -> None:
         "type": "invalid_tool_call",
     }
     message = AIMessage("", invalid_tool_calls=[bad], id="m")
-    assert [o.text for o in observed([message], {})] == ["logs({oops)"]
+    assert [o.text for o in observed([message], Voices())] == ["[no result] logs({oops)"]
     check_prompt(healed([ASK, message]))
 
 
@@ -221,7 +224,7 @@ def test_every_message_is_committed_once_and_every_prompt_is_accepted(
         channel = plan.kept if pruned else channel
     end = compaction.plan([*channel, HumanMessage("end", id="end")], mark)
     committed += [o for turn in end.turns for o in turn.observations]
-    everything = observed([m for messages in added for m in messages], {})
+    everything = observed([m for messages in added for m in messages], Voices())
     held = [o for o in committed if o.text not in ("end", NO_RESULT)]
     assert held == list(everything)
 

@@ -77,7 +77,7 @@ def test_trap_a_crash_between_call_and_result_leaves_dangling_calls_for_the_next
     out = graph.invoke({"messages": ["Never mind. Are you there?"]}, CONFIG)
     assert out["messages"][-1].text == "Better now."  # the model refuses calls without results
     held = [a.text for a in evidence(memory, out["ccs"])]
-    assert held == ["Look.", 'broken({"service": "x"})', "Never mind. Are you there?"]
+    assert held == ["Look.", '[no result] broken({"service": "x"})', "Never mind. Are you there?"]
 
 
 def test_trap_with_exit_durability_a_killed_turn_is_sent_again_under_a_new_message_id() -> None:

@@ -1,0 +1,149 @@
+"""What became of a tool call: it ran, it failed, it never ran, or a human changed or refused it.
+
+A call alone reads as if it had been made. So its observation says where it was not, and what a
+human says in its place (a reason for a refusal, an answer, a text with which an interrupt is
+resumed) comes in on a channel of its own. What a human did is known by what LangChain and `marked` attach to the
+result, never by its text: a tool's output cannot pretend to be a human's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langgraph.types import Command
+
+NO_RESULT = "No result: the call was interrupted before it finished."
+"""What stands in a prompt for the result of a call that never came."""
+
+_DECIDED = "hitl_interrupt_decision"
+"""``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes in place of a result."""
+
+_RAN, _ANSWERED = "acc_ran", "acc_answered"
+_SCRATCHPAD = "__pregel_scratchpad"
+
+
+def fates(step: Sequence[BaseMessage]) -> list[str]:
+    """What became of each call of a step, in order; empty for a call that ran and did not fail.
+
+    Args:
+        step: An answer of the model with the results of its calls; see `acc.integrations.messages.steps`.
+    """
+    results = [m for m in step if isinstance(m, ToolMessage)]
+    found = []
+    for call_id in _call_ids(step[0]):
+        place = next((i for i, r in enumerate(results) if (r.tool_call_id or "") == call_id), None)
+        found.append(_fate(None if place is None else results.pop(place)))
+    return found
+
+
+def human_words(message: BaseMessage) -> list[str] | None:
+    """What a human says by a tool's result; None where the result is the tool's.
+
+    A refusal without a reason says nothing. Where a tool asks a human by an interrupt and returns
+    the answer as it is, the answer is the human's.
+    """
+    if not isinstance(message, ToolMessage):
+        return None
+    if (decision := _decision(message)) is not None:
+        text = str(message.text)
+        if decision == "respond":
+            return [text]
+        lead = f"User rejected the tool call for `{message.name}` with reason: "
+        return [text.removeprefix(lead)] if text.startswith(lead) else []
+    answers = message.additional_kwargs.get(_ANSWERED)
+    return answers if answers == [str(message.text)] else None
+
+
+def quoted_words(message: BaseMessage) -> list[str]:
+    """What a human answered to a tool that says more than the answer in its result."""
+    if human_words(message) is not None:
+        return []
+    return list(message.additional_kwargs.get(_ANSWERED) or ())
+
+
+def marked(request: Any, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
+    """The result of a call that was just made, with what a human had to do with it attached.
+
+    Args:
+        request: LangChain's `ToolCallRequest`.
+        result: What the tool's run came to.
+    """
+    answers = [said for said in _resumed(request.runtime) if isinstance(said, str)]
+    attached: dict[str, Any] = {_ANSWERED: answers} if answers else {}
+    if (ran := _changed(request)) is not None:
+        attached[_RAN] = ran
+    if isinstance(result, ToolMessage):
+        return _attach(result, attached)
+    update = result.update if isinstance(result, Command) else None
+    if not (isinstance(update, dict) and isinstance(update.get("messages"), list)):
+        return result
+    messages = [
+        _attach(m, attached) if isinstance(m, ToolMessage) else m for m in update["messages"]
+    ]
+    return replace(result, update={**update, "messages": messages})
+
+
+def _attach(message: ToolMessage, attached: Mapping[str, Any]) -> ToolMessage:
+    ours = (_ANSWERED, _RAN)
+    kept = {k: v for k, v in message.additional_kwargs.items() if k not in ours}
+    if not attached and kept == message.additional_kwargs:
+        return message
+    return message.model_copy(update={"additional_kwargs": {**kept, **attached}})
+
+
+def _fate(result: ToolMessage | None) -> str:
+    if result is None or str(result.text) == NO_RESULT:
+        return "no result"
+    if (decision := _decision(result)) is not None:
+        return "not run, a human answered" if decision == "respond" else "not run, a human refused"
+    if isinstance(ran := result.additional_kwargs.get(_RAN), Mapping):
+        arguments = json.dumps(ran.get("args"), ensure_ascii=False, default=str)
+        return f"changed by a human, who ran {ran.get('name')}({arguments})"
+    return "failed" if result.status == "error" else ""
+
+
+def _decision(message: ToolMessage) -> str | None:
+    if message.additional_kwargs.get("lc_source") != _DECIDED:
+        return None
+    data = message.additional_kwargs.get("lc_data")
+    return str(data.get("decision")) if isinstance(data, Mapping) else ""
+
+
+def _changed(request: Any) -> dict[str, Any] | None:
+    """The call that ran, where it is not the one that the model made."""
+    call = request.tool_call
+    edited = (request.state.get("hitl_edited_tool_calls") or {}).get(call.get("id"))
+    if edited is not None:
+        return {"name": edited["name"], "args": edited["args"]}
+    made = next(
+        (
+            c
+            for m in reversed(request.state.get("messages") or ())
+            if isinstance(m, AIMessage)
+            for c in m.tool_calls
+            if c["id"] == call.get("id")
+        ),
+        None,
+    )
+    if made is None or (made["name"], made["args"]) == (call["name"], call["args"]):
+        return None
+    return {"name": call["name"], "args": call["args"]}
+
+
+def _resumed(runtime: Any) -> Sequence[Any]:
+    """What the graph was resumed with for this call, by LangGraph's own notes of the task.
+
+    They are private to LangGraph. Where they are missing the answer counts as the tool's words.
+    """
+    configured = (getattr(runtime, "config", None) or {}).get("configurable") or {}
+    return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())
+
+
+def _call_ids(message: BaseMessage) -> Iterator[str]:
+    if isinstance(message, AIMessage):
+        for call in (*message.tool_calls, *message.invalid_tool_calls):
+            yield str(call["id"] or "")
