@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
 from typing import Any
 
 from acc.compressors.passages import Passage, joined, passages, spans
 
 MOST_TRIED = 16
 """Objects of the right shape, from the last, of which it is asked whether they are the answer."""
+
+DEEPEST = 5
+"""How deep an answer may stand in what wraps it, such as the form of a tool call."""
 
 _GOES_ON = ",:;([-–—"
 """What no sentence ends with."""
@@ -66,18 +69,17 @@ def _named(value: Any, names: Collection[str]) -> bool:
 
 def _unwrapped(value: Any, names: Collection[str]) -> Any:
     """The one object within ``value`` that has ``names``, where it holds no other: ``[{...}]``."""
-    inner, depth = value, 0
-    while not _named(inner, names) and depth < 3:
-        held = inner.values() if isinstance(inner, Mapping) else inner
-        held = [v for v in held if isinstance(v, Mapping | list)] if _is_tree(inner) else []
-        if len(held) != 1:
-            return value
-        inner, depth = held[0], depth + 1
-    return inner if _named(inner, names) else value
+    found = list(islice(_fitting(value, names, depth=0), 2))
+    return found[0] if len(found) == 1 else value
 
 
-def _is_tree(value: Any) -> bool:
-    return isinstance(value, Mapping | list)
+def _fitting(value: Any, names: Collection[str], depth: int) -> Iterator[Mapping[str, Any]]:
+    """The outermost objects in ``value`` that have ``names``, down to `DEEPEST`."""
+    if _named(value, names):
+        yield value
+    elif depth < DEEPEST and isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _fitting(inner, names, depth + 1)
 
 
 class _Choice:

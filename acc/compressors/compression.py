@@ -72,7 +72,9 @@ class Compression:
             except CallFailed as failure:
                 if failure.outcome in _TOO_MUCH and self._made_smaller():
                     continue
-                return self._settled(best, Fault(failure.outcome, failure.detail), failure)
+                if failure.outcome not in WORTH_REPAIRING:
+                    return self._settled(best, Fault(failure.outcome, failure.detail), failure)
+                reply = _reported(failure)
             judged = self._judged(reply)
             fault = judged.fault
             if fault is None:
@@ -163,6 +165,13 @@ class Compression:
         """The account, as it stands."""
         version = getattr(self._prompt, "version", type(self._prompt).__name__)
         return self.ledger.account(outcome, model=self._endpoint.model, prompt=str(version))
+
+
+def _reported(failure: CallFailed) -> Reply:
+    """The reply that an endpoint reports as an error; what the model wrote may be sound."""
+    is_read = failure.outcome is Outcome.INVALID_JSON and failure.said.strip()
+    outcome = Outcome.OK if is_read else failure.outcome
+    return Reply(failure.said, None, outcome, failure.detail)
 
 
 def _messages(given: object) -> tuple[Message, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from acc.compressors.outcomes import WORTH_RETRYING, Account, Outcome
+from acc.compressors.outcomes import WORTH_REPAIRING, WORTH_RETRYING, Account, Outcome
 
 
 class Message(NamedTuple):
@@ -75,6 +75,7 @@ class CallFailed(Exception):
         status: The HTTP status, or 0.
         headers: The response's headers, in lower case.
         retry: Whether the same request may fare better a moment later.
+        said: What the model wrote, where the endpoint reports that its answer is of no use.
     """
 
     def __init__(
@@ -85,11 +86,13 @@ class CallFailed(Exception):
         status: int = 0,
         headers: Mapping[str, str] | None = None,
         retry: bool | None = None,
+        said: str = "",
     ) -> None:
         super().__init__(detail)
         self.outcome = outcome
         self.detail = detail
         self.status = status
+        self.said = said
         self.headers = {k.lower(): v for k, v in (headers or {}).items()}
         self.retry = outcome in WORTH_RETRYING if retry is None else retry
 
@@ -151,8 +154,9 @@ class Ledger:
         return reply
 
     def failed(self, failure: CallFailed) -> None:
-        """Count a call without a reply."""
+        """Count a call without a reply; one that the model answered is paid, and nobody says what."""
         self.calls.append(failure.outcome)
+        self.unmetered += failure.outcome in WORTH_REPAIRING
 
     def judged(self, outcome: Outcome) -> None:
         """The last reply turned out to be of no use."""

@@ -25,6 +25,25 @@ FORMAT = re.compile(
 )
 """What a refusal of the way in which an answer was asked for speaks of."""
 
+_UNREADABLE = re.compile(
+    r"(?:json_validate|tool_use|output_parse)_failed|failed_generation|malformed_function_call|"
+    r"failed to (?:generate|validate|call|parse) (?:valid |the )?"
+    r"(?:json|a function|a tool|tool calls?|input at|model(?:'s)? (?:output|response|answer))\b"
+    r"(?! ?(?:schema|grammar|body))|error parsing tool call|tool call validation failed|"
+    r"\bmodel(?:'s)? (?:output|answer|response|generated?|produced?|returned)\b.{0,40}"
+    r"\b(?:invalid|malformed|not valid|n[o']t match|n[o']t be parsed)|"
+    r"\bmodel did(?: not|n't) (?:call|generate|produce|return)|generated json does not match|"
+    r"harmonyerror|unexpected tokens? (?:remaining in|\d+ while expecting)",
+    re.IGNORECASE,
+)
+"""What an endpoint says of one answer that it could not read, and not of the request: the codes and
+messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and vLLM."""
+
+_CUT_OFF = re.compile(
+    r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
+)
+"""What one says of an answer that its bound cut off, such as OpenAI of ``max_tokens``."""
+
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
 _NO_MODEL = re.compile(
@@ -49,6 +68,7 @@ class Refused(NamedTuple):
         message: What the body says.
         headers: The response's headers.
         endpoint: Model and address, for the error that is raised.
+        generation: What the model wrote, where the body has it.
     """
 
     status: int
@@ -56,19 +76,24 @@ class Refused(NamedTuple):
     message: str
     headers: Mapping[str, str]
     endpoint: str
+    generation: str = ""
 
 
 def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
     """The failure that it is; a configuration error where no retry could ever help."""
     if refused.status in (401, 403):
         return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
-    if _is_no_model(refused):
+    answered = _answered(refused)
+    if answered is None and _is_no_model(refused):
         return no_such_model(refused.endpoint, refused.message)
-    outcome = _outcome(refused)
+    outcome = answered or _outcome(refused)
+    retry = _retry(refused)
+    if retry is None and answered is Outcome.INVALID_JSON and not refused.generation:
+        retry = True  # there is nothing to show to the model that it could mend
     detail = f"{refused.status} {refused.code} {_brief(refused.message)}"
     return CallFailed(
         outcome, " ".join(detail.split()), status=refused.status, headers=refused.headers,
-        retry=_retry(refused),
+        retry=retry, said=refused.generation,
     )  # fmt: skip
 
 
@@ -89,6 +114,21 @@ def no_such_model(endpoint: str, message: str) -> ConfigurationError:
         mend="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
         'and ask over api="chat" where there are no responses',
     )
+
+
+def _answered(refused: Refused) -> Outcome | None:
+    """What is wrong with the model's answer, where an endpoint reports that as an error.
+
+    It is looked for before anything else: the message may repeat the answer, and that may say
+    whatever a refusal says.
+    """
+    if refused.status not in (400, 422, 424, 500):
+        return None
+    if _CUT_OFF.search(refused.message):
+        return Outcome.TRUNCATED
+    told = f"{refused.code} {refused.message}"
+    is_answered = refused.generation or _UNREADABLE.search(told)
+    return Outcome.INVALID_JSON if is_answered else None
 
 
 def _outcome(refused: Refused) -> Outcome:

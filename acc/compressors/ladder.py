@@ -8,11 +8,11 @@ back fits is judged all the same: some servers accept a format and ignore it.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from acc.compressors.endpoint import Call, CallFailed
+from acc.compressors.endpoint import Call, CallFailed, Reply
 from acc.compressors.http_failures import FORMAT
 from acc.compressors.outcomes import Outcome
 
@@ -72,6 +72,39 @@ def forget() -> None:
     _KNOWN.clear()
 
 
+REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
+"""What may be meant for the way in which an answer was asked for."""
+
+
+def descend(
+    call: Call, found: Known, rungs: Sequence[Rung] = RUNGS
+) -> Generator[Call, Reply, Reply]:
+    """Make ``call``, and while the endpoint refuses it the next one down; note what it accepts.
+
+    Raises:
+        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails
+            for a reason that has nothing to do with the rung.
+    """
+    following: Call | None = call
+    first: CallFailed | None = None
+    tried: set[tuple[str, str]] = set()
+    while following is not None and (following.rung, following.room) not in tried:
+        call = following
+        tried.add((call.rung, call.room))
+        try:
+            reply = yield call
+        except CallFailed as failure:
+            if failure.outcome not in REFUSED:
+                raise
+            first = first or failure
+            following = next_call(call, failure, rungs, proven=found.proven)
+        else:
+            found.rung, found.room = Rung(call.rung), call.room or found.room
+            found.proven = True
+            return reply
+    raise first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
+
+
 def next_call(
     call: Call, failure: CallFailed, rungs: Sequence[Rung] = RUNGS, *, proven: bool
 ) -> Call | None:
@@ -80,7 +113,7 @@ def next_call(
     None where the request was refused for something else. An endpoint that has answered on
     this rung before has to name the format in its refusal; of a new one any refusal counts.
     """
-    if failure.outcome not in (Outcome.BAD_REQUEST, Outcome.NOT_FOUND):
+    if failure.outcome not in REFUSED:
         return None
     if call.room and call.room == ROOMS[0] and _names_room(failure, ROOMS[0]):
         return call._replace(room=ROOMS[1])

@@ -11,7 +11,7 @@ from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from acc.compressors.endpoint import Ask, Call, CallFailed, Reply
-from acc.compressors.ladder import Known, Rung, next_call
+from acc.compressors.ladder import Known, Rung, descend
 from acc.compressors.model import ModelCompressor
 from acc.compressors.openai_calls import NAME, calls_or_text, finish, reply_of, with_schema
 from acc.compressors.outcomes import Outcome
@@ -68,19 +68,7 @@ class LangChainEndpoint:
         Raises:
             CallFailed: The model refuses for another reason, or on every rung.
         """
-        found = self._known
-        call: Call | None = Call(ask, found.rung)
-        first: CallFailed | None = None
-        while call is not None:
-            try:
-                reply = yield call
-            except CallFailed as failure:
-                first = first or failure
-                call = next_call(call, failure, self._rungs, proven=found.proven)
-            else:
-                found.rung, found.proven = Rung(call.rung), True
-                return reply
-        raise first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
+        return (yield from descend(Call(ask, self._known.rung), self._known, self._rungs))
 
     def send(self, call: Call, seconds: float) -> Reply:
         """Make a call. How long it waits for a byte is the model's own setting.

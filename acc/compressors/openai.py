@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from acc.compressors.endpoint import Ask, Call, CallFailed, Reply
 from acc.compressors.http_failures import no_such_model
-from acc.compressors.ladder import Known, Rung, known, next_call
+from acc.compressors.ladder import Known, descend, known
 from acc.compressors.model import ModelCompressor
 from acc.compressors.openai_calls import Api, body_of, reply_of
 from acc.compressors.openai_clients import Clients
@@ -114,24 +114,13 @@ class OpenAIEndpoint:
             ConfigurationError: Nothing was ever found at this address.
         """
         found = self.known
-        call: Call | None = Call(ask, found.rung, found.room if self._api == "chat" else "")
-        first: CallFailed | None = None
-        tried: set[tuple[str, str]] = set()
-        while call is not None and (call.rung, call.room) not in tried:
-            tried.add((call.rung, call.room))
-            try:
-                reply = yield call
-            except CallFailed as failure:
-                first = first or failure
-                call = next_call(call, failure, proven=found.proven)
-            else:
-                found.rung, found.room = Rung(call.rung), call.room or found.room
-                found.proven = True
-                return reply
-        failed = first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
-        if failed.outcome is Outcome.NOT_FOUND and not found.proven:
-            raise no_such_model(self.where, failed.detail)
-        raise failed
+        room = found.room if self._api == "chat" else ""
+        try:
+            return (yield from descend(Call(ask, found.rung, room), found))
+        except CallFailed as failed:
+            if failed.outcome is Outcome.NOT_FOUND and not found.proven:
+                raise no_such_model(self.where, failed.detail) from failed
+            raise
 
     def send(self, call: Call, seconds: float) -> Reply:
         """Make a call.

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 from acc.compressors.answers import NoJson, json_in
 from acc.compressors.deadline import LATER, within
 from acc.compressors.endpoint import Ask, Call, CallFailed, Ledger, Message, Reply
-from acc.compressors.ladder import IN_WORDS, RUNGS, Rung, next_call
+from acc.compressors.ladder import IN_WORDS, REFUSED, RUNGS, Rung, next_call
 from acc.compressors.openai import OpenAIEndpoint
-from acc.compressors.outcomes import Outcome
+from acc.compressors.outcomes import WORTH_REPAIRING, Outcome
 
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
@@ -29,6 +29,7 @@ _MESSAGES = (
     Message("user", "Greet me with one word, and tell how many letters it has."),
 )
 _ROOM = 1_024
+_GO_ON = (Outcome.WRONG_SHAPE, Outcome.INVALID_JSON, *REFUSED)
 
 
 class Tried(NamedTuple):
@@ -81,7 +82,7 @@ def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
         if tried[-1].outcome is Outcome.OK:
             endpoint.known.rung, endpoint.known.proven = rung, True
             break
-        if tried[-1].outcome not in (Outcome.WRONG_SHAPE, Outcome.BAD_REQUEST, Outcome.NOT_FOUND):
+        if tried[-1].outcome not in _GO_ON:
             break
     kept = tried[-1].rung if tried[-1].outcome is Outcome.OK else None
     return Probe(endpoint.where, kept, tuple(tried), dict(ledger.usage))
@@ -93,7 +94,8 @@ def _tried(endpoint: OpenAIEndpoint, rung: Rung, seconds: float, ledger: Ledger)
     try:
         return _judged(rung, _asked(endpoint, call, seconds, ledger))
     except CallFailed as failure:
-        other = next_call(call, failure, proven=False)
+        is_of_an_answer = failure.outcome in WORTH_REPAIRING
+        other = call if is_of_an_answer else next_call(call, failure, proven=False)
         if other is None or other.rung != rung:
             return Tried(rung, failure.outcome, failure.detail)
     try:

@@ -7,6 +7,7 @@ no vendor is imported to read them.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -106,7 +107,9 @@ def _refused(error: Any, endpoint: str) -> Refused:
     if param := body.get("param"):
         message = f"{message} (param {param})"
     code = body.get("code") or getattr(error, "code", None) or body.get("type") or ""
-    return Refused(status_of(error), str(code), message, _headers(error), endpoint)
+    wrote = body.get("failed_generation") or ""
+    generation = wrote if isinstance(wrote, str) else json.dumps(wrote, default=str)
+    return Refused(status_of(error), str(code), message, _headers(error), endpoint, generation)
 
 
 def _headers(error: Any) -> Mapping[str, str]:

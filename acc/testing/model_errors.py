@@ -22,7 +22,8 @@ def fault_response(fault: Fault) -> Response:
         response = Response(200, b"")
     else:
         status, code, message = _STATUS[fault.name]
-        response = error_response(status, fault.message or message, fault.code or code)
+        more = {"failed_generation": fault.generation} if fault.generation else {}
+        response = error_response(status, fault.message or message, fault.code or code, **more)
     return sent_badly(response, fault)
 
 
@@ -31,10 +32,10 @@ def _page(status: int, title: str) -> Response:
     return Response(status, page.encode(), {"content-type": "text/html; charset=utf-8"})
 
 
-def error_response(status: int, message: str, code: str) -> Response:
-    """An error in OpenAI's form; no code is null, as there."""
+def error_response(status: int, message: str, code: str, **more: str) -> Response:
+    """An error in OpenAI's form, with ``more`` fields; no code is null, as there."""
     type_ = "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
-    error = {"message": message, "type": type_, "param": None, "code": code or None}
+    error = {"message": message, "type": type_, "param": None, "code": code or None, **more}
     return json_response(status, {"error": error})
 
 

@@ -86,6 +86,7 @@ class Fault:
         retry_after_ms: The header retry-after-ms.
         code: Error code instead of the usual one: "insufficient_quota".
         message: Error message instead of the usual one.
+        generation: What the model wrote, in the error's ``failed_generation``, as Groq has it.
         headers: More headers of the response.
 
     Raises:
@@ -99,6 +100,7 @@ class Fault:
     retry_after_ms: float | None = None
     code: str = ""
     message: str = ""
+    generation: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -86,6 +86,8 @@ ANSWERS: list[Any] = [
     CallFailed(Outcome.SERVER_ERROR, "oh"),
     CallFailed(Outcome.CONTEXT_OVERFLOW, "long"),
     CallFailed(Outcome.BAD_REQUEST, "bad"),
+    CallFailed(Outcome.INVALID_JSON, "unreadable", retry=True),
+    CallFailed(Outcome.INVALID_JSON, "unreadable", said='{"retire": []}'),
 ]
 
 
