@@ -11,7 +11,7 @@ from acc.errors import ConfigurationError
 from acc.render import Style, render
 from acc.slots import describe
 from acc.state import CompressedCognitiveState, canonical_json
-from acc.tokens import TokenCounter, utf8_quarter
+from acc.tokens import TokenCounter, guarded, utf8_quarter
 
 RENDERER_VERSION = 1
 """Raised whenever the same state would render differently."""
@@ -24,7 +24,7 @@ class Policy:
     Attributes:
         schema: The state class.
         max_tokens: Bound on the rendered state; the class's own by default.
-        counter: Counts tokens.
+        counter: Counts tokens. What it does not count is estimated (`acc.tokens.guarded`).
         style: Notation that the agent reads, and that is counted.
 
     Raises:
@@ -38,6 +38,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         self._check()
+        object.__setattr__(self, "counter", guarded(self.counter))
         if self.max_tokens == 0:
             object.__setattr__(self, "max_tokens", self.schema.max_tokens)
         if self.max_tokens < 64:
@@ -53,8 +54,8 @@ class Policy:
             "schema": (isinstance(self.schema, type), "a subclass of CompressedCognitiveState"),
             "max_tokens": (isinstance(self.max_tokens, int), "a number of tokens"),
             "counter": (
-                isinstance(self.counter, TokenCounter),
-                "a function of a text, with a name",
+                isinstance(self.counter, TokenCounter) and _has_name(self.counter),
+                'an object that is called with a text, with a text as its name: name = "my-tokens/1"',
             ),
             "style": (self.style in styles, f"one of {', '.join(styles)}"),
         }
@@ -91,6 +92,10 @@ class Policy:
             "renderer": RENDERER_VERSION,
         }
         return hashlib.sha256(canonical_json(body).encode()).hexdigest()[:16]
+
+
+def _has_name(counter: TokenCounter) -> bool:
+    return isinstance(counter.name, str) and bool(counter.name)
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ from acc.evaluation.memories.protocol import EvaluatedMemory
 from acc.evaluation.metrics import notable, turn_counts
 from acc.evaluation.results import Asked, MemoryResult, ScenarioResult, TurnResult
 from acc.evaluation.scenarios import Scenario
-from acc.tokens import TokenCounter, utf8_quarter
+from acc.tokens import TokenCounter, guarded, utf8_quarter
 
 
 def probe_memory(
@@ -57,6 +57,7 @@ def probe_scenario(
     turns: list[TurnResult] = []
     probes: list[Asked] = []
     matcher, truth = Matcher(scenario.truth), scenario.truth
+    counter = guarded(counter)
     transcript = scenario.transcript_tokens(counter)
     memory = make()
     number = 0

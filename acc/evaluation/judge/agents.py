@@ -10,7 +10,7 @@ from acc.evaluation.judge.logged_endpoint import LoggedEndpoint
 from acc.evaluation.judge.prompts import AGENT, cut, instruction, material
 from acc.evaluation.memories.protocol import EvaluatedMemory
 from acc.evaluation.scenarios import ToolOutput
-from acc.tokens import TokenCounter
+from acc.tokens import TokenCounter, guarded
 from acc.transcript import completed_turns
 
 REPLY_CHARS = 2_000
@@ -46,7 +46,7 @@ class Agent:
         self._compressor = compressor
         self._role = role
         self._patience = patience
-        self._counter = counter
+        self._counter = guarded(counter)
         self._output_tokens = output_tokens
         self._before: list[dict[str, str]] = []
         self._reply = ""

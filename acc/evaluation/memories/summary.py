@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.evaluation.memories.transcript import check_limit, messages_of, tail
 from acc.terms import terms
-from acc.tokens import TokenCounter, utf8_quarter
+from acc.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn import Turn
 
 Summarise = Callable[[str, int], str]
@@ -59,8 +59,8 @@ class RollingSummary:
         """
         check_limit(tokens, "summary")
         self.max_tokens = tokens
-        self._counter = counter
-        self._summarise = summarise or extractive(counter)
+        self._counter = guarded(counter)
+        self._summarise = summarise or extractive(self._counter)
         self._text = ""
 
     def observe(self, turn: Turn) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from acc.errors import ConfigurationError
 from acc.evaluation.memories.protocol import HeldItem, Reading
-from acc.tokens import TokenCounter, utf8_quarter
+from acc.tokens import TokenCounter, guarded, utf8_quarter
 from acc.turn import Observation, Turn
 
 
@@ -73,7 +73,7 @@ class RecentWindow:
         """
         check_limit(tokens, "recent")
         self.max_tokens = tokens
-        self._counter = counter
+        self._counter = guarded(counter)
         self._messages: deque[str] = deque()
 
     def observe(self, turn: Turn) -> None:
