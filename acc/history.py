@@ -6,12 +6,13 @@ messages in a checkpoint were pruned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acc.branch import Branch
 from acc.errors import InputError
+from acc.incoming import PASTED
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Artifact, Thread
 from acc.turn import Channel
@@ -24,7 +25,8 @@ class Window(NamedTuple):
     """A page of a conversation.
 
     Attributes:
-        messages: OpenAI chat messages, oldest first.
+        messages: OpenAI chat messages, oldest first. Where the user attached text, the content is
+            a list: their words, then a part of the type ``text-plain`` for each text.
         before: What to ask for to get the page before this one; None at the beginning.
     """
 
@@ -73,19 +75,35 @@ def _is_told(artifact: Artifact) -> bool:
     return spoken and artifact.channel is not Channel.OPERATOR
 
 
-def _exchanges(told: Iterable[Artifact]) -> list[tuple[int, list[Artifact]]]:
+def _exchanges(told: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
     """The artifacts by the turn of the user's message that they follow."""
     found: list[tuple[int, list[Artifact]]] = []
-    pasted: list[Artifact] = []
+    before: list[Artifact] = []
+    brought = _brought(told)
     for artifact in told:
-        if _is_pasted(artifact):
-            pasted.append(artifact)
+        if artifact.id in brought:
+            before.append(artifact)
             continue
         opens = artifact.channel is Channel.USER and not (found and found[-1][0] == artifact.turn)
         if opens or not found:
             found.append((artifact.turn, []))
-        found[-1][1].extend((*pasted, artifact))
-        pasted = []
+        found[-1][1].extend((*before, artifact))
+        before = []
+    return found
+
+
+def _brought(told: Sequence[Artifact]) -> set[str]:
+    """Ids of what the user pasted or attached: it stands right before their words."""
+    found = set()
+    message: tuple[int, str] | None = None
+    for artifact in reversed(told):
+        of = (artifact.turn, artifact.message)
+        if artifact.channel is Channel.USER:
+            message = of
+        elif artifact.channel is Channel.DOCUMENT and not artifact.call_id and of == message:
+            found.add(artifact.id)
+        else:
+            message = None
     return found
 
 
@@ -93,15 +111,20 @@ def _messages(
     artifacts: Sequence[Artifact], branch: Branch, tools: bool
 ) -> Iterator[dict[str, Any]]:
     pasted: list[str] = []
+    attached: list[dict[str, str]] = []
+    brought = _brought(artifacts)
     answer: dict[str, Any] | None = None
     for artifact in artifacts:
         text = branch.text(artifact.ref)
-        if _is_pasted(artifact):
+        if artifact.id in brought and artifact.name == PASTED:
             pasted.append(text)
+        elif artifact.id in brought:
+            attached.append({"type": "text-plain", "title": artifact.name, "text": text})
         elif artifact.channel is Channel.USER:
-            yield {"role": "user", "content": "\n\n".join((text, *pasted))}
-            pasted = []
-            answer = None
+            said = "\n\n".join((text, *pasted))
+            whole = [{"type": "text", "text": said}, *attached] if attached else said
+            yield {"role": "user", "content": whole}
+            pasted, attached, answer = [], [], None
         elif artifact.channel is not Channel.AGENT:
             answer = None
             if tools:
@@ -114,11 +137,6 @@ def _messages(
                 answer = {"role": "assistant", "content": ""}
                 yield answer
             answer.setdefault("tool_calls", []).append(_call(artifact, text))
-
-
-def _is_pasted(artifact: Artifact) -> bool:
-    """Whether it is a passage that the user brought along, taken out of the message behind it."""
-    return artifact.channel is Channel.DOCUMENT and artifact.name == "pasted"
 
 
 def _call(artifact: Artifact, text: str) -> dict[str, Any]:

@@ -26,10 +26,6 @@ _LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
 _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
 """How the types of the Responses items end that are no messages and have no role."""
 
-_FIELDS = (
-    "id", "content", "name", "role", "tool_calls", "invalid_tool_calls", "tool_call_id",
-    "additional_kwargs",
-)  # fmt: skip
 _BESIDE = ("toolInvocations", "experimental_attachments")
 """Lists of parts that old versions of the AI SDK have beside the content."""
 
@@ -72,8 +68,7 @@ def read_message(raw: Any, where: str) -> Message:
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)
     if _is_langchain(raw):
-        fields = {name: getattr(raw, name, None) for name in _FIELDS}
-        return _langchain(str(raw.type), fields, where)
+        return _langchain(str(raw.type), vars(raw), where)
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
     if not isinstance(raw, Mapping):
         raise InputError(
@@ -126,6 +121,11 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
             where=where,
             mend=f"give only {', '.join(_LANGCHAIN)}",
         )
+    more = fields.get("additional_kwargs")
+    if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
+        # A middleware's model wrote it into a human message: nobody said it, the user least of all.
+        text = "\n".join(part.text for part in _chat(fields, "user", where).parts)
+        return Message("assistant", (Part("document", text, "summary"),), id=_id(fields))
     return _chat(fields, _LANGCHAIN[plain], where)
 
 

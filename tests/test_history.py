@@ -84,6 +84,23 @@ def test_what_the_user_pasted_stands_below_their_words() -> None:
     assert message["content"] == "Look:\n[pasted]\nWhat is it?\n\n```\nERROR 1\n```"
 
 
+@pytest.mark.parametrize("message_id", [{}, {"id": "m1"}])
+def test_what_the_user_attached_stands_with_their_words_and_reads_as_attached(
+    message_id: dict[str, str],
+) -> None:
+    memory = MemoryController(MemoryArtifactStore())
+    text = {"type": "text", "text": "Look:\n```\nERROR 1\n```\nWhat is it?"}
+    file = {"type": "text-plain", "title": "p.txt", "text": "Never restart nginx."}
+    turn = Turn.from_messages([{"role": "user", "content": [text, file], **message_id}])
+    memory.step(None, turn, thread="t")
+    for tools in (False, True):
+        (message,) = memory.history("t", tools=tools).messages
+        said, attached = message["content"]
+        assert said["text"] == "Look:\n[pasted]\nWhat is it?\n\n```\nERROR 1\n```"
+        assert attached == file
+        assert "nginx" not in Turn.from_messages([message]).user_words
+
+
 def test_an_operators_act_is_no_part_of_the_conversation(tmp_path: Path) -> None:
     from acc.controller import seed
 

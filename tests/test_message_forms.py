@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    ChatMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    messages_to_dict,
+)
 from openai.types.responses import (
     ResponseFunctionToolCall,
     ResponseOutputMessage,
@@ -306,6 +313,14 @@ def test_a_tools_own_data_is_kept_whole(output: Any) -> None:
     _, made, brought = turn.observations
     assert made.text == 'df({"data": "x"})'
     assert json.loads(brought.text) == output
+
+
+def test_a_summary_that_a_middleware_wrote_is_not_the_users_word() -> None:
+    """LangChain's SummarizationMiddleware writes it as a human message."""
+    summary = HumanMessage(RULE, additional_kwargs={"lc_source": "summarization"})
+    for written in (summary, messages_to_dict([summary])[0]):
+        turn = Turn.from_messages([written, HumanMessage("Go on.")])
+        assert seen([turn]) == [("document", "summary", RULE), ("user", "", "Go on.")]
 
 
 def test_ids_of_messages_are_kept() -> None:
