@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from acc.lines import Quote
 from acc.turn import Observation
@@ -22,11 +23,11 @@ class Pending(Observation):
 
     Attributes:
         shown: Whether there is room for it in what the agent reads.
-        message: Always empty: the evidence has it, and the hash of a stored state must not change.
     """
 
     shown: bool = True
-    message: str = Field(default="", exclude=True)
+    # Left empty: the evidence has it, and the form and hash of a stored state must not change.
+    message: SkipJsonSchema[str] = Field(default="", exclude=True)
 
     def plain(self) -> Observation:
         """The observation, as a turn carries it."""
