@@ -5,6 +5,7 @@ Base of both controllers: everything but the loop.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -30,6 +31,8 @@ from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
 from acc.turn import Observation, Turn
+
+_LOG = logging.getLogger(__name__)
 
 
 class Memory:
@@ -260,10 +263,13 @@ def resumed(memory: Memory) -> list[str]:
     from acc.evidence.upkeep import left_half_done, resume
 
     try:
-        return resume(memory) if left_half_done(memory) else []
+        done = resume(memory) if left_half_done(memory) else []
     except BaseException:
         memory.close()
         raise
+    for what in done:
+        _LOG.info("%s", what)
+    return done
 
 
 def whose(thread: str | Thread) -> Thread:

@@ -12,23 +12,20 @@ from typing import Annotated
 import typer
 
 from acc.cli import evidence_commands
-from acc.cli.doctor_options import (
-    Api,
-    ApiOption,
-    AskedOption,
-    EndpointOption,
-    LookOption,
-    SecondsOption,
-)
 from acc.cli.eval_commands import evaluation
 from acc.cli.evidence_commands import TenantOption
 from acc.cli.options import (
+    Api,
+    ApiOption,
+    AskedOption,
     BoundOption,
     ChannelOption,
+    EndpointOption,
     FileArgument,
     JsonOption,
     KeepOption,
     MemoryOption,
+    MendOption,
     ModelOption,
     ModeOption,
     NameOption,
@@ -39,6 +36,7 @@ from acc.cli.options import (
     ReportOption,
     SchemaOption,
     SchemasOption,
+    SecondsOption,
     ServerOption,
     StyleOption,
     ThreadOption,
@@ -213,11 +211,11 @@ def doctor(
     seconds: SecondsOption = 60.0,
     memory: MemoryOption = HERE,
     tenant: TenantOption = "default",
-    dry_run: LookOption = False,
+    repair: MendOption = False,
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Tell what works and what does not: installation and memory, or a model's endpoint."""
+    """Tell what works and what does not: installation and memory, or a model's endpoint. Repairs on request."""
     if endpoint or model:
         from acc.cli.doctor_endpoint import examine_endpoint
 
@@ -226,9 +224,7 @@ def doctor(
         )
     from acc.cli.doctor import examine as work
 
-    return lambda: work(
-        memory, tenant, repair=not dry_run, server=server_address(server), as_json=json
-    )
+    return lambda: work(memory, tenant, repair=repair, server=server_address(server), as_json=json)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -11,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from acc import __version__
-from acc.cli.evidence import Server, kept
+from acc.cli.evidence import Server, check_memory
 from acc.cli.findings import Finding, Level, finding_of, told
-from acc.errors import AccError
+from acc.cli.opening import opened
+from acc.errors import AccError, StoreError
 from acc.evidence.checkup import check_shelves
 from acc.evidence.health import examine as find_ailing
+from acc.evidence.upkeep import begun
+from acc.policy import Policy
 
 DISTRIBUTION = "agent-cognitive-compressor"
 
@@ -31,7 +35,7 @@ def examine(
     Args:
         memory: The folder.
         tenant: Whose records' vectors are looked at.
-        repair: Whether lost and unreachable vectors are mended.
+        repair: Whether what is found is repaired; else the memory is only read.
         server: The Chroma server that holds the records.
         as_json: Tell it in JSON.
 
@@ -40,17 +44,20 @@ def examine(
     """
     found = [*_packages(), *_surroundings()]
     of_store: dict[str, Any] = {}
-    if not (memory.exists() or server):
-        found.append(Finding("ok", f"no memory in {memory} yet"))
-    elif not os.access(memory, os.W_OK) and server is None:
-        mend = "let this user write it, or name another folder (--memory DIR)"
-        found.append(Finding("bad", f"the folder {memory} cannot be written", mend))
-    else:
-        try:
+    try:
+        if server or _may_hold(memory):
+            check_memory(memory, server)
             of_store = _store(memory, tenant, repair, server)
-            found += [*_vectors(of_store, repair=repair), *_shelves(of_store, repair=repair)]
-        except AccError as error:
-            found.append(finding_of(error))
+            again = _command(memory, tenant, server)
+            found += [
+                *_half_done(of_store, again),
+                *_vectors(of_store, again, repair=repair),
+                *_shelves(of_store, again, repair=repair),
+            ]
+        else:
+            found.append(Finding("ok", f"no memory in {memory} yet"))
+    except AccError as error:
+        found.append(finding_of(error))
     told(found, as_json=as_json, **of_store)
 
 
@@ -93,14 +100,35 @@ def _surroundings() -> Iterator[Finding]:
         yield Finding("ok", "no OPENAI_API_KEY: the keyless rules compress")
 
 
+def _may_hold(memory: Path) -> bool:
+    """Whether it is anything but a folder in which a memory can still be made."""
+    if not memory.is_dir():
+        return memory.exists()
+    return any((memory / name).exists() for name in ("chroma.sqlite3", "audit"))
+
+
+def _command(memory: Path, tenant: str, server: Server) -> str:
+    """The command that repairs what is found."""
+    more = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
+    at = f" --server {server[0]}:{server[1]}" if server else ""
+    return f"run acc doctor --repair --memory {shlex.quote(str(memory))}{more}{at}"
+
+
 def _store(memory: Path, tenant: str, repair: bool, server: Server) -> dict[str, Any]:
     """What opening the store and looking at its vectors shows."""
-    with kept(memory, server) as controller:
+    if not server and not os.access(memory, os.W_OK):
+        raise StoreError(
+            f"the folder {memory} cannot be written",
+            mend="let this user write it, or name another folder (--memory DIR)",
+        )
+    with opened(memory, Policy(), server=server, resumes=repair) as controller:
+        half_done = begun(controller)
         health = find_ailing(controller.artifacts, tenant, repair=repair, told=_progress)
         indexes = [index._asdict() for index in health.indexes]
         shelves = check_shelves(controller, tenant, repair=repair)
         return {
             **health._asdict(), "indexes": indexes, "resumed": controller.resumed,
+            "half_done": half_done, "after_kill": getattr(controller.artifacts, "after_kill", False),
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
             "nameless": list(shelves.nameless),
@@ -112,15 +140,27 @@ def _progress(seen: int, of: int) -> None:
         print(f"acc: looked at {seen:,} of {of:,} vectors", file=sys.stderr, flush=True)
 
 
-def _vectors(store: Mapping[str, Any], *, repair: bool) -> Iterator[Finding]:
+def _half_done(store: Mapping[str, Any], again: str) -> Iterator[Finding]:
+    if store["after_kill"]:
+        yield Finding("note", "the process before ended without closing the memory")
+    for what in store["resumed"]:
+        yield Finding("note", what)
+    for what in store["half_done"]:
+        yield Finding("bad", what, f"{again}: it ends that, as every opening of the memory does")
+
+
+def _vectors(store: Mapping[str, Any], again: str, *, repair: bool) -> Iterator[Finding]:
     lost, unreachable = len(store["lost"]), len(store["unreachable"])
     left = {key for index in store["indexes"] for key in index["left"]}
     said = (
         f"the store opens: {store['records']:,} records, {lost} without a vector, "
         f"{unreachable} that a query of Chroma's does not come to"
     )
-    if not repair and (lost or unreachable):
-        yield Finding("bad", said, "run acc doctor without --dry-run: it mends them")
+    if not repair and lost:
+        yield Finding("bad", said, f"{again}: it makes the vectors anew")
+    elif not repair and unreachable:
+        why = "acc reads by id and misses nothing"
+        yield Finding("note", f"{said} ({why})", f"{again}, if others query the collection")
     elif not left:
         mended = ", all mended" if lost or unreachable else ""
         yield Finding("note" if mended else "ok", said + mended)
@@ -135,17 +175,25 @@ def _vectors(store: Mapping[str, Any], *, repair: bool) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _shelves(store: Mapping[str, Any], *, repair: bool) -> Iterator[Finding]:
+def _shelves(store: Mapping[str, Any], again: str, *, repair: bool) -> Iterator[Finding]:
     level: Level = "note" if repair else "bad"
     for each in store["partial"]:
         said = f"the document {each['name'] or each['ref']} is there in part"
         back = each["there"] < each["of"]
-        done = f"; its {each['there']} of {each['of']} parts were taken back" if back else ""
+        if not repair:
+            does = (
+                f"take back its {each['there']} of {each['of']} parts" if back else "note its end"
+            )
+            yield Finding(level, said, f"{again} to {does}")
+            continue
         mend = f"run acc ingest on it again, for the user {each['space']['user']!r}"
-        yield Finding(level, said + (done if repair else ""), mend if back else "")
+        done = f"; its {each['there']} of {each['of']} parts were taken back" if back else ""
+        yield Finding(level, said + done, mend if back else "")
     if count := len(store["unlisted"]):
         said = f"{count} threads or users without an entry in the directory"
-        yield Finding("note", said + (", all entered now" if repair else ""))
+        yield Finding(
+            "note", said + (", all entered now" if repair else ""), "" if repair else again
+        )
     if count := len(store["nameless"]):
         yield Finding(
             "note", f"evidence of {count} users without an entry in the directory, nobody knows whose",

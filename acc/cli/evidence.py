@@ -44,18 +44,38 @@ def kept(
     Raises:
         InputError: There is no memory, and it is not ``new``; or something in it is half done.
     """
-    if not new and not memory.is_dir():
-        raise InputError("no memory in this folder", where=str(memory), mend="name one: --memory")
+    if not new:
+        check_memory(memory, server)
     with opened(memory, Policy(), server=server, resumes=not reads) as controller:
         if reads and (half := pending(controller)):
             raise InputError(
                 f"something is half done: {'; '.join(half)}",
                 where=str(memory),
-                mend="end it by opening the memory, as acc doctor --repair does, then look again",
+                mend="run acc doctor --repair, which ends it, as every opening of the memory does; then look "
+                "again",
             )
         for said in controller.resumed:
             print(f"acc: {said}", file=sys.stderr)
         yield controller
+
+
+def check_memory(memory: Path, server: Server) -> None:
+    """Pass a folder that holds a memory, so that looking at another one makes none there.
+
+    Raises:
+        InputError: It does not.
+    """
+    if server is not None and (memory.is_dir() or not memory.exists()):
+        return
+    what, mend = "no memory in this folder", "name the folder of one with --memory"
+    if memory.exists() and not memory.is_dir():
+        what = "this is a file, not the folder of a memory"
+    elif (memory / "chroma.sqlite3").is_file():
+        return
+    elif (memory / "audit").is_dir():
+        what = "only audit logs are in this folder"
+        mend = "name the Chroma server that holds the records with --server HOST:PORT"
+    raise InputError(what, where=str(memory), mend=mend)
 
 
 def space_of(names: Names) -> Thread:

@@ -51,15 +51,17 @@ def opened(
         policy: Schema and bounds.
         server: The Chroma server that holds the records.
         compressor: Proposes; the keyless rules if None.
-        resumes: Whether what a killed process had begun is ended; else nothing is changed by opening it.
+        resumes: Whether what a killed process had begun is ended; else opening it repairs nothing.
     """
     if server is None and resumes:
         controller = MemoryController.open(memory, compressor=compressor, policy=policy)
     else:
         from acc.stores.chroma import ChromaArtifactStore
 
-        embedded = ChromaArtifactStore.embedded
-        store = embedded(memory) if server is None else ChromaArtifactStore.server(*server)
+        if server is None:
+            store = ChromaArtifactStore.embedded(memory, looks=True)
+        else:
+            store = ChromaArtifactStore.server(*server)
         controller = MemoryController(
             store, compressor, policy=policy, audit=memory.absolute() / "audit"
         )

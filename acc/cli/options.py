@@ -30,6 +30,13 @@ class CompressorMode(StrEnum):
     REWRITE = "rewrite"
 
 
+class Api(StrEnum):
+    """An API of OpenAI's."""
+
+    CHAT = "chat"
+    RESPONSES = "responses"
+
+
 def _expanded(path: Path | None) -> Path | None:
     """A shell expands ``~`` in ``--memory ~/x``, and leaves it in ``--memory=~/x``."""
     return expanded(path) if path is not None else None
@@ -141,6 +148,32 @@ PriceOption = Annotated[
     ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Only the last line.")]
+
+
+EndpointOption = Annotated[
+    str,
+    typer.Option(
+        "--endpoint",
+        metavar="URL|MODEL",
+        help="Try this endpoint, or this model at OPENAI_BASE_URL; sends it up to eight small questions.",
+    ),
+]
+AskedOption = Annotated[
+    str,
+    typer.Option("--model", metavar="NAME", help="The model at the URL; by default its first."),
+]
+ApiOption = Annotated[Api, typer.Option("--api", help="Which API of OpenAI's it is to speak.")]
+SecondsOption = Annotated[
+    float, typer.Option("--seconds", metavar="N", min=0.01, help="For each question.")
+]
+MendOption = Annotated[
+    bool,
+    typer.Option(
+        "--repair/--dry-run",
+        help="Repair what is found. Without it the memory is only read, and what is wrong is told with "
+        "the command that repairs it.",
+    ),
+]
 
 
 def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:

@@ -71,27 +71,31 @@ def resume(memory: Memory) -> list[str]:
     return done
 
 
+def begun(memory: Memory) -> list[str]:
+    """What the marks in the folder say is half done, in words. Changes nothing."""
+    where = folders(memory)[:1]
+    said = {
+        VACUUM: "a vacuum was interrupted: nothing is lost by it",
+        IMPORT: "an import was interrupted: its records are to be taken back",
+        ERASURE: "an erasure was interrupted: it is to be done to its end",
+    }
+    found = [what for name, what in said.items() for folder in where if (folder / name).exists()]
+    return found + ["a prune was interrupted" for folder in where if notes(folder)]
+
+
 def pending(memory: Memory) -> list[str]:
     """What `resume` would end or take back, in words, but for checkpoints. Changes nothing.
 
     Raises:
         StoreError: The store cannot be read.
     """
-    where = folders(memory)[:1]
-    begun = {
-        VACUUM: "a vacuum was interrupted",
-        IMPORT: "an import was interrupted: its records will be taken back",
-        ERASURE: "an erasure was interrupted: it will be done to its end",
-    }
-    found = [said for name, said in begun.items() for folder in where if (folder / name).exists()]
-    found += ["a prune was interrupted" for folder in where if notes(folder)]
-    store = memory.artifacts
-    if not found and left_half_done(memory):  # no mark is left of an ingest that was killed
+    found = begun(memory)
+    if not found and left_half_done(memory) and not memory.artifacts.shared:
         found += [
             f"an ingest of {each.name or each.ref} was interrupted"
-            for space in namespaces(memory) if not store.shared
-            for each in ingests.partial(store, space)
-        ]  # fmt: skip
+            for space in namespaces(memory)
+            for each in ingests.partial(memory.artifacts, space)
+        ]
     return found
 
 

@@ -66,11 +66,16 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         self._closed_by_hand: Callable[[], object] = lambda: None
 
     @classmethod
-    def embedded(cls, path: str | Path) -> Self:
+    def embedded(cls, path: str | Path, *, looks: bool = False) -> Self:
         """Open the store in the directory ``path``, made if absent, for this process alone.
 
         Where the process before was killed while Chroma wrote a vector index, the index is made
         anew, which takes some 0.7 ms for each record.
+
+        Args:
+            path: The directory.
+            looks: Whether this is only a look: if the process before was killed, the next opening is told
+                so again (``after_kill``).
 
         Raises:
             StoreLockedError: Another store holds the path.
@@ -78,7 +83,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             StoreError: The path cannot be read or written, or its files are damaged.
         """
         directory = expanded(path).absolute()
-        connection = EmbeddedConnection(directory)
+        connection = EmbeddedConnection(directory, looks=looks)
         store = cls(connection.client, shared=False, where=str(directory))
         store._owns(connection)
         store.directory = directory

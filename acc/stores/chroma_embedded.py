@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 class EmbeddedConnection(Connection):
     """Holds the path, and a client on it, from construction to `close`.
 
+    Args:
+        directory: The path.
+        looks: Whether nothing that a kill left is ended here: the next holder is told of it again.
+
     Raises:
         StoreLockedError: Another store holds the path.
         StoreError: The path cannot be read or written, or its files are damaged.
@@ -27,8 +31,9 @@ class EmbeddedConnection(Connection):
 
     owns_files = True
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, looks: bool = False) -> None:
         self._directory = directory
+        self._looks = looks
         self._lock = PathLock(directory)
         self.after_kill = self._lock.left_open
         try:
@@ -84,7 +89,7 @@ class EmbeddedConnection(Connection):
             if self._lock.held:
                 blank_unused(self._directory)
         finally:
-            self._lock.release(clean=not self.failed)
+            self._lock.release(clean=not self.failed and not (self._looks and self.after_kill))
 
     def _opened(self, *, suspect: bool) -> ClientAPI:
         aside = set_aside_damaged(self._directory, suspect=suspect)
