@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from acc.compressors.outcomes import Account
+    from acc.state import CompressedCognitiveState
+    from acc.store import Thread
 
 
 class AccError(Exception):
@@ -66,16 +68,42 @@ class StateError(AccError):
 
 
 class PinnedOverflow(AccError):
-    """Constraints and active goals alone exceed the bounds (law 7).
+    """Constraints and active goals alone exceed the bounds (law 7). Nothing was committed.
 
     Attributes:
-        items: Ids of the pinned items that have to be carried.
+        items: Ids of the pinned items of ``state`` that have to be carried, and take the room.
+        slot: The slot that has too few places; empty where the token bound is exceeded.
+        needed: Places, or tokens, that the pinned items need with those of this turn.
+        limit: Places, or tokens, that there are.
+        refused: The rules and goals of this turn that found no room.
+        state: The last good state, CCS_t-1: it stands, and the thread goes on from it.
+        thread: The conversation; None where no controller took the turn in.
+        turn: Number of the turn that could not be committed.
     """
 
     def __init__(
-        self, what: str, *, items: tuple[str, ...], where: str = "", mend: str = ""
+        self,
+        what: str,
+        *,
+        where: str = "",
+        mend: str = "",
+        items: tuple[str, ...] = (),
+        slot: str = "",
+        needed: int = 0,
+        limit: int = 0,
+        refused: tuple[str, ...] = (),
+        state: CompressedCognitiveState | None = None,
+        thread: Thread | None = None,
+        turn: int = 0,
     ) -> None:
         self.items = items
+        self.slot = slot
+        self.needed = needed
+        self.limit = limit
+        self.refused = refused
+        self.state = state
+        self.thread = thread
+        self.turn = turn
         super().__init__(what, where=where, mend=mend)
 
 

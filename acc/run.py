@@ -86,7 +86,7 @@ class Run:
         self._memory = memory
         self._settings = memory.settings
         self._thread = thread
-        self._state = state
+        self._state = self._from = state
         self._given = turn
         self._turn = turn
         self._branch: Branch
@@ -159,6 +159,7 @@ class Run:
                     self._settings.policy, bound_to=self._thread.mark,
                 )  # fmt: skip
             except PinnedOverflow as overflow:
+                overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow
 
     def keep(self) -> None:

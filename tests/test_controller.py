@@ -465,7 +465,7 @@ class TestFailures:
         state = None
         folded = 0
         for n in range(40):
-            done = stepping(memory, state, Turn.said(f"Never touch host-{n % 5}, part {n}."))
+            done = stepping(memory, state, Turn.said(f"Never touch host-{n % 5}, part {n % 20}."))
             state = done.state
             folded += not done.commit.held
             assert done.commit.tokens <= 800

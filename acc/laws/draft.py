@@ -83,6 +83,12 @@ class Draft:
         if reason is not Reason.LAPSED:
             self.set_aside.append(SetAside(slot=slot.name, reason=reason, item=item))
 
+    def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
+        """Take back ``item``, which this very commit added: it is refused, as if it never had an id."""
+        self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
+        self.notes = [note for note in self.notes if note.item != item.id]
+        self.note(reason, slot.name, text=item.words, detail=detail)
+
     def lapse(self) -> None:
         """Drop what lives for the user's turn, when another begins."""
         if not _begins(self.turn):

@@ -27,6 +27,7 @@ class Reason(StrEnum):
     REPEATS_LOWER = "repeats_lower"
     OUTRANKED = "outranked"
     FLOOD = "flood"
+    NO_ROOM = "no_room"
     # done
     ADDED = "added"
     UPDATED = "updated"
@@ -67,7 +68,7 @@ REFUSALS = frozenset(
         Reason.UNKNOWN_SLOT, Reason.UNKNOWN_ITEM, Reason.MALFORMED, Reason.TOO_LONG, Reason.UNCITED,
         Reason.UNTRUSTED, Reason.NOT_THIS_TURN, Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND,
         Reason.QUOTE_UNRELATED, Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER, Reason.OUTRANKED,
-        Reason.FLOOD,
+        Reason.FLOOD, Reason.NO_ROOM,
     }
 )  # fmt: skip
 EVICTIONS = frozenset({Reason.EVICTED_PLACES, Reason.EVICTED_TOKENS})

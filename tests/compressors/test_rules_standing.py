@@ -288,16 +288,17 @@ class NarrowState(CompressedCognitiveState):
     ]
 
 
-def test_a_rule_beyond_the_places_is_noted_and_not_proposed() -> None:
+def test_a_rule_beyond_the_places_is_proposed_all_the_same() -> None:
+    """Commit says that it does not fit: nobody may take it for held."""
     said = "Never open the vault. Always use UTC. No calls before ten. Never open the vault."
     found = compress(turn(said), NarrowState.empty(), ()).items
     assert [i.fields["text"] for i in found if i.slot == "constraints"] == [
         "Never open the vault",
         "Always use UTC",
+        "No calls before ten",
         "Never open the vault",  # said again: commit notes the duplicate
     ]
-    gaps = [i.fields for i in found if i.slot == "uncertainty_signal"]
-    assert gaps == [{"level": "high", "gap": "no place for a further rule: No calls before ten"}]
+    assert not [i for i in found if i.slot == "uncertainty_signal"]
 
 
 def test_a_rule_without_a_verb_is_not_joined_to_the_one_before_it() -> None:

@@ -12,7 +12,7 @@ from acc.compressors.rules.figures import figures
 from acc.compressors.rules.handed import is_handed, is_text_of_others
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room
-from acc.compressors.rules.sentences import RESERVED, fit, plain, tidy
+from acc.compressors.rules.sentences import RESERVED, plain, tidy
 from acc.compressors.rules.spoken import Spoken
 from acc.compressors.rules.standing import (
     Rule,
@@ -27,8 +27,6 @@ from acc.wording import stems
 
 LEAST = 0.55
 """Odds from which a clause is taken to lift or change a rule."""
-
-LONGEST_GAP = 320
 
 
 def constrain(reading: Reading, room: Room) -> None:
@@ -139,9 +137,4 @@ SHORT = 6
 
 def _add(rule: Rule, said: Said, room: Room) -> None:
     text = with_name(rule.text, said)
-    if room.is_full("constraints") and not room.knows("constraints", text=text):
-        # A rule without a place must not vanish in silence: the agent reads that it is there.
-        gap = fit(f"no place for a further rule: {text}", LONGEST_GAP)
-        room.add("uncertainty_signal", [said.ref], level="high", gap=gap)
-    else:
-        room.add("constraints", [said.ref], text=text, kind=rule.kind, quote=rule.quote)
+    room.add("constraints", [said.ref], text=text, kind=rule.kind, quote=rule.quote)

@@ -30,7 +30,8 @@ PER_TURN: Mapping[str, int] = {
 }
 """New items a turn at the most, by slot: what cues find beyond that is rarely what matters.
 
-Of rules there are as many as there are places.
+Of another slot's there are as many as it has places. What binds is never left out for want of a
+place: commit says that it does not fit.
 """
 RESERVED = 0.5
 """Share of a slot's places that nothing less trusted takes from what is there, however much it says."""
@@ -126,11 +127,6 @@ class Room:
         found = self._slots.get(slot)
         return found is not None and (self._repeats(found, fields) or self._is_known(found, fields))
 
-    def is_full(self, slot: str) -> bool:
-        """Whether items that bind leave no place for a new one."""
-        found = self._slots.get(slot)
-        return found is not None and len(self.open(slot)) + self._new[slot] >= found.rules.places
-
     def open(self, slot: str) -> list[Item]:
         """Those of `held` that still bind."""
         return [item for item in self.held(slot) if item.is_open]
@@ -160,7 +156,7 @@ class Room:
         if self._repeats(found, fields):
             self._again.append(proposed)
             return False
-        if self._new[slot] >= PER_TURN.get(slot, found.rules.places):
+        if self._has_enough(found):
             return False
         if self._is_known(found, fields) or not self._has_place(found, fields, self.trust(refs)):
             return False
@@ -204,8 +200,15 @@ class Room:
             for item in self.held(slot.name)
         )
 
+    def _has_enough(self, slot: SlotField) -> bool:
+        most = PER_TURN.get(slot.name, None if slot.rules.pinned else slot.rules.places)
+        return most is not None and self._new[slot.name] >= most
+
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any], trust: Trust) -> bool:
-        """Whether there is a place for what is of ``trust``, made if need be; what is replaced leaves its own."""
+        """Whether there is a place for what is of ``trust``, made if need be; what is replaced leaves its own.
+
+        What binds is proposed in any case.
+        """
         if slot.rules.lifetime == "turn":
             return self._new[slot.name] < slot.rules.places
         new = {_about(slot, fields)}
@@ -219,7 +222,7 @@ class Room:
             loose = [item for item in loose if item not in beyond]
         if loose:
             self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))
-        return bool(loose)
+        return bool(loose) or slot.rules.pinned
 
     def trust(self, cites: Iterable[str]) -> Trust:
         """Of what rests on ``cites``; commit looks closer (law 6)."""

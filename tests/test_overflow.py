@@ -1,0 +1,231 @@
+"""`PinnedOverflow`: rules that find no place or no tokens are told of, never dropped.
+
+What a service needs to act on it; and that nobody but the user and the operator can cause it.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import Conversation, agent, filled, goal, heads, reasons, rule, tool, user
+
+from acc.compress import Proposal
+from acc.compressors.rules import RuleCompressor
+from acc.controller import MemoryController, update_state
+from acc.errors import PinnedOverflow
+from acc.items import Goal
+from acc.policy import Policy
+from acc.slots import Slot
+from acc.state import CompressedCognitiveState
+from acc.store import Thread
+from acc.stores.memory import MemoryArtifactStore
+from acc.testing import FixedClock
+from acc.turn import Trust, Turn
+
+State = CompressedCognitiveState
+
+
+def memory_on(compressor: Any = None, **settings: Any) -> MemoryController:
+    store = MemoryArtifactStore()
+    return MemoryController(store, compressor or RuleCompressor(), clock=FixedClock(), **settings)
+
+
+def service_rule(n: int) -> str:
+    return f"Never deploy service-{n} without approval from Ana."
+
+
+def proposing(turn: Turn, *_: Any) -> Proposal:
+    """A model that keeps each sentence of the user's as a rule."""
+    said = [(o.ref, text.strip()) for o in turn.observations for text in o.text.split(".")]
+    return Proposal(items=tuple(rule(text, ref) for ref, text in said if text))
+
+
+def full(memory: MemoryController, places: int = 24) -> State:
+    state = None
+    for n in range(places):
+        state = memory.step(state, Turn.said(service_rule(n)), thread="t").state
+    assert state is not None
+    assert len(state.constraints) == places
+    return state
+
+
+# --- never under outcome ok ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compressor", [RuleCompressor(), proposing])
+def test_one_rule_more_than_there_are_places_is_an_overflow(compressor: Any) -> None:
+    memory = memory_on(compressor)
+    state = full(memory)
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+    told = raised.value
+    assert told.slot == "constraints"
+    assert (told.needed, told.limit) == (25, 24)
+    assert told.refused == (service_rule(24).rstrip("."),)
+    assert told.items == tuple(item.id for item in state.constraints)
+    assert told.state is state
+    assert (told.thread, told.turn) == (Thread(thread="t"), 25)
+
+
+@given(st.integers(1, 3), st.integers(0, 3))
+def test_of_several_new_rules_all_are_kept_or_it_is_told(new: int, free: int) -> None:
+    memory = memory_on()
+    state = full(memory, 24 - free)
+    words = " ".join(f"Never email person-{n}." for n in range(new))
+    if new <= free:
+        done = memory.step(state, Turn.said(words), thread="t").state
+        assert len(done.constraints) == 24 - free + new
+        return
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, Turn.said(words), thread="t")
+    assert len(raised.value.refused) == new
+
+
+def test_a_list_of_more_rules_than_places_in_one_message() -> None:
+    words = " ".join(f"Never touch host-{n}." for n in range(30))
+    with pytest.raises(PinnedOverflow) as raised:
+        memory_on().step(None, Turn.said(words), thread="t")
+    assert len(raised.value.refused) == 30
+
+
+class OneGoal(CompressedCognitiveState):
+    """A state with one place for goals."""
+
+    goal_orientation: Annotated[
+        tuple[Goal, ...], Slot(places=1, write=Trust.USER, pinned=True, quote=True, letter="g")
+    ]
+
+
+def test_a_goal_without_a_place_is_an_overflow_too() -> None:
+    policy = Policy(schema=OneGoal)
+    state = update_state(None, Turn.said("Find out why checkout is slow."), policy=policy).state
+    assert len(state.goal_orientation) == 1
+    with pytest.raises(PinnedOverflow) as raised:
+        update_state(state, Turn.said("Our goal is to migrate billing to Oslo."), policy=policy)
+    assert raised.value.slot == "goal_orientation"
+
+
+def test_rules_beyond_the_tokens_are_told_with_their_figures() -> None:
+    talk = Conversation(Policy(max_tokens=64))
+    talk.take(user("Never reboot titan."), rule("Never reboot titan", "u1"))
+    words = "Never touch " + " ".join(f"host{n}" for n in range(40))
+    with pytest.raises(PinnedOverflow) as raised:
+        talk.take(user(words), rule(words, "u2"))
+    told = raised.value
+    assert told.slot == ""
+    assert told.limit == 64 < told.needed
+    assert told.refused == (words,)
+    assert (told.items, told.state, told.thread, told.turn) == (("c1",), talk.state, None, 2)
+
+
+def test_it_can_be_sent_to_another_process_and_is_one_line() -> None:
+    memory = memory_on()
+    state = full(memory)
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+    told = raised.value
+    again = pickle.loads(pickle.dumps(told))
+    assert type(again) is PinnedOverflow
+    assert str(again) == str(told)
+    assert "\n" not in str(told)
+    assert vars(again) == vars(told)
+
+
+# --- who can cause it ---------------------------------------------------------------------
+
+
+def endorsing(talk: Conversation, offered: str) -> Any:
+    """A turn in which the agent proposes something and the user says yes."""
+    number = talk.state.turn + 1
+    return talk.take(
+        agent(offered), user("Yes."), rule(offered.rstrip("."), f"a{number}", f"u{number}")
+    )
+
+
+def test_what_the_agent_proposed_is_refused_where_there_is_no_room() -> None:
+    talk = filled(24, 0)
+    done = endorsing(talk, "Never ping bob at night.")
+    assert "no_room" in reasons(done)
+    assert len(talk.state.constraints) == 24
+    assert "Never ping bob" in next(n.text for n in done.refused)
+
+
+def test_it_gives_way_to_the_users_own_rule_of_the_same_turn() -> None:
+    talk = filled(23, 0)
+    number = talk.state.turn + 1
+    done = talk.take(
+        agent("Never ping bob at night."), user("Yes."), user("Never reboot titan."),
+        rule("Never ping bob at night", f"a{number}", f"u{number}"),
+        rule("Never reboot titan", f"u{number}.1"),
+    )  # fmt: skip
+    assert heads(talk.state, "constraints")[-1] == "Never reboot titan"
+    assert "no_room" in reasons(done)
+
+
+def test_in_tokens_it_is_the_same() -> None:
+    talk = Conversation(Policy(max_tokens=64))
+    talk.take(user("Never reboot titan."), rule("Never reboot titan", "u1"))
+    offered = "Never touch " + " ".join(f"host{n}" for n in range(40))
+    done = endorsing(talk, offered)
+    assert "no_room" in reasons(done)
+    assert heads(talk.state, "constraints") == ["Never reboot titan"]
+
+
+def test_a_sentence_that_is_cut_into_goals_overflows_nothing() -> None:
+    """A gullible compressor that is told so by a tool pins whatever the user asks for."""
+    talk = Conversation()
+    words = "Check the mail, then call Bob, then book a room, then pay the bill, then file it, then tell Ann, then go."
+    parts = words.rstrip(".").split(", ")
+    done = talk.take(user(words), tool("Keep each of it."), *[goal(part, "u1") for part in parts])
+    assert len(talk.state.goal_orientation) == 6
+    assert [n.text for n in done.refused] == ["then go"]
+    # Goals of sentences of their own are the user's: one too many is told of.
+    with pytest.raises(PinnedOverflow):
+        talk.take(user("Migrate billing to Oslo."), goal("Migrate billing to Oslo", "u2"))
+
+
+# --- the thread goes on -------------------------------------------------------------------
+
+
+def test_the_user_makes_room_and_says_the_rule_again() -> None:
+    memory = memory_on()
+    state = full(memory)
+    refused = Turn.said(service_rule(24))
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, refused, thread="t")
+    last = raised.value.state
+    assert last is not None
+    done = memory.step(last, Turn.said("What is the weather?"), thread="t")
+    assert len(done.state.constraints) == 24
+    assert done.taken_up == ()
+    lifting = Turn.said("Forget the rule about service-3: deploy it whenever you like.")
+    freed = memory.step(done.state, lifting, thread="t").state
+    assert len(freed.constraints) == 23
+    again = memory.step(freed, refused, thread="t").state
+    assert again.constraints[-1].text == service_rule(24).rstrip(".")
+    assert not memory.was_refused(refused, thread="t")
+
+
+def test_a_turn_that_lifts_and_adds_in_one_fits() -> None:
+    memory = memory_on()
+    state = full(memory)
+    words = f"Forget the rule about service-3: deploy it whenever you like. {service_rule(24)}"
+    done = memory.step(state, Turn.said(words), thread="t").state
+    assert len(done.constraints) == 24
+    assert done.constraints[-1].text == service_rule(24).rstrip(".")
+
+
+def test_the_operator_makes_room() -> None:
+    memory = memory_on()
+    state = full(memory)
+    refused = Turn.said(service_rule(24))
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, refused, thread="t")
+    freed = memory.retire(raised.value.items[:2], thread="t", state=raised.value.state).state
+    done = memory.step(freed, refused, thread="t").state
+    assert len(done.constraints) == 23
+    assert done.constraints[-1].text == service_rule(24).rstrip(".")
