@@ -22,8 +22,13 @@ def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
     """A turn without a word of the agent is completed by what was recorded of it."""
     if any(_is_done(o.channel, o.call_id) for o in turn.observations):
         return turn
-    recorded = observed(branch, [a for a in stored if _is_done(a.channel, a.call_id)])
+    recorded = observed(branch, did(stored))
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
+
+
+def did(stored: Sequence[Artifact]) -> list[Artifact]:
+    """What of ``stored`` is the agent's doing: its words, its calls, and what they brought."""
+    return [a for a in stored if _is_done(a.channel, a.call_id)]
 
 
 def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:

@@ -14,13 +14,13 @@ from typing import Any, Self
 from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem
 from acc.compressors.choosing import chosen
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, PinnedOverflow
 from acc.excerpt import cut_turn
 from acc.fallback import Asked, Fallback, check_compressor, check_fallback, compressed
 from acc.incoming import taken_in
 from acc.laws.reasons import Reason
 from acc.memory import Memory, whose
-from acc.operators import retire, with_operator_acts
+from acc.operators import make_room, retire, with_operator_acts
 from acc.operators import retirement as retirement
 from acc.policy import Policy
 from acc.run import Step
@@ -50,7 +50,8 @@ class MemoryController(Memory):
             The commit with CCS_t, the verdicts, and what it cost.
 
         Raises:
-            PinnedOverflow: Rules and goals alone exceed the bounds (law 7).
+            PinnedOverflow: Rules and goals alone exceed the bounds (law 7), and `Settings.on_overflow`
+                made no room. ``state`` stands: the next turn goes on from it, without these words.
             ConflictError: Another step of this thread is under way.
             StateError: The state was edited, is not of this schema, or belongs to another thread; one
                 of the same tenant, user and agent may seed a thread that is new.
@@ -58,6 +59,15 @@ class MemoryController(Memory):
             ConfigurationError: The compressor's model, key or address cannot work; the evidence
                 is stored, and once that is mended the same step can be made again.
         """
+        try:
+            return self._step(state, turn, thread)
+        except PinnedOverflow as overflow:
+            room = make_room(self, overflow)
+            if room is None:
+                raise
+        return self._step(room.state, turn, thread).model_copy(update={"room": room})
+
+    def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
         with self.running(state, turn, thread) as run:
             run.store()
             run.recall()
@@ -176,6 +186,16 @@ class AsyncMemoryController(Memory):
 
     async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
         """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""
+        try:
+            return await self._step(state, turn, thread)
+        except PinnedOverflow as overflow:
+            room = await asyncio.to_thread(make_room, self, overflow)
+            if room is None:
+                raise
+        step = await self._step(room.state, turn, thread)
+        return step.model_copy(update={"room": room})
+
+    async def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
         with self.running(state, turn, thread) as run:
             await asyncio.to_thread(run.store)
             await asyncio.to_thread(run.recall)

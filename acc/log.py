@@ -18,7 +18,7 @@ from typing import NamedTuple
 from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
-from acc.completing import completed, joined, observed, told_once, whole
+from acc.completing import completed, did, joined, observed, told_once, whole
 from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
 from acc.evidence.directory import Directory
@@ -125,8 +125,9 @@ class ThreadLog:
             if claim is not None:
                 self.claims.refuse_race(branch, claim, own=is_given_up is not None)
                 if is_given_up is not None and is_given_up(branch, number):
-                    is_refused = self.claims.is_refused(branch, number)
-                    before = () if is_refused else joined(before, observed(branch, stored))
+                    if self.claims.is_refused(branch, number):
+                        stored = did(stored)  # the user's words are refused, nothing else is
+                    before = joined(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:

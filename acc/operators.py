@@ -2,6 +2,14 @@
 
 What an operator retired stays retired, also where somebody goes on from an older state of the thread,
 as a graph does from its checkpoint: `with_operator_acts`.
+
+A service without a human at hand acts as the operator by a handler, such as one that lets the oldest
+rules of its users go::
+
+    def oldest(overflow: PinnedOverflow) -> Sequence[str]:
+        return [i.id for i in overflow.state.constraints if i.trust is Trust.USER][:2]
+
+    memory = MemoryController.open("memory", on_overflow=oldest)
 """
 
 from __future__ import annotations
@@ -10,7 +18,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from acc.compress import Proposal, Retirement
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import standing
 from acc.store import Thread
 from acc.turn import Channel, Observation, Turn
@@ -53,6 +61,20 @@ def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> Compressed
         ids, words = owed
         prior = _retired(memory, prior, ids, words, thread).state
     return prior
+
+
+def make_room(memory: Memory, overflow: PinnedOverflow) -> Step | None:
+    """Retire, as the operator, what `Settings.on_overflow` names; None where it names nothing.
+
+    Raises:
+        InputError: It names what is no item of the state.
+        PinnedOverflow: What it leaves still exceeds the bounds.
+    """
+    handler = memory.settings.on_overflow
+    if handler is None or overflow.thread is None:
+        return None
+    ids = handler(overflow)
+    return retire(memory, ids, "on_overflow", overflow.thread, overflow.state) if ids else None
 
 
 def retirement(

@@ -44,6 +44,7 @@ class Step(BaseModel):
         money: Their price, where the compressor has one.
         account: What a model was asked, and how it went, where one was.
         ms: Milliseconds by stage.
+        room: The operator's step before this one, by which `Settings.on_overflow` made room for it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,6 +60,7 @@ class Step(BaseModel):
     money: float | None = None
     account: Account | None = None
     ms: dict[str, float] = {}
+    room: Step | None = None
 
     @property
     def state(self) -> CompressedCognitiveState:
@@ -72,6 +74,8 @@ class Step(BaseModel):
         again = [f"taken up {ref}: begun before, and never committed" for ref in self.taken_up]
         lines = [*again, self.commit.explain(), *recalled]
         lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
+        if self.room is not None:
+            lines.insert(0, self.room.explain())
         if self.failure:
             lines.insert(0, f"compression failed ({self.outcome}): {self.failure}")
         return "\n".join(lines)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from acc.clock import Clock, SystemClock
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, PinnedOverflow
 from acc.fallback import Fallback
 from acc.folders import expanded
 from acc.gate import GateLike
@@ -33,6 +33,9 @@ class Settings:
         audit: Folder of the audit logs, a path or its text; None keeps none.
         input_chars: Characters of a turn that a compressor reads.
         clock: Tells the time.
+        on_overflow: For services without a human at hand. Called with the `PinnedOverflow` in which a
+            step would end; returns ids of items to retire as the operator, and the step is tried once
+            more behind that; none, and the error is raised. See `acc.operators`.
 
     Raises:
         ConfigurationError: A value that is none for its setting.
@@ -46,6 +49,7 @@ class Settings:
     audit: Path | None = None
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
+    on_overflow: Callable[[PinnedOverflow], Sequence[str]] | None = None
 
     def __post_init__(self) -> None:
         for name, (fits, mend) in _FITS.items():
@@ -73,6 +77,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "audit": (lambda value: value is None or isinstance(value, str | PathLike), "give a folder"),
     "input_chars": (lambda value: _is_count(value) and value > 0, "give a number of characters"),
     "clock": (_tells_time, "give something with now() and seconds(), such as SystemClock()"),
+    "on_overflow": (
+        lambda value: value is None or callable(value),
+        "give a function of a PinnedOverflow that returns ids of items to retire",
+    ),
 }
 """What each setting has to be, and what to give; of the fallback its user says that."""
 

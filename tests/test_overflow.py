@@ -5,7 +5,10 @@ What a service needs to act on it; and that nobody but the user and the operator
 
 from __future__ import annotations
 
+import asyncio
 import pickle
+import threading
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -15,16 +18,18 @@ from strategies import Conversation, agent, filled, goal, heads, reasons, rule, 
 
 from acc.compress import Proposal
 from acc.compressors.rules import RuleCompressor
-from acc.controller import MemoryController, update_state
-from acc.errors import PinnedOverflow
+from acc.controller import AsyncMemoryController, MemoryController, update_state
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.items import Goal
 from acc.policy import Policy
+from acc.run import Step
 from acc.slots import Slot
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.stores.memory import MemoryArtifactStore
 from acc.testing import FixedClock
 from acc.turn import Trust, Turn
+from acc.verify import verify
 
 State = CompressedCognitiveState
 
@@ -229,3 +234,119 @@ def test_the_operator_makes_room() -> None:
     done = memory.step(freed, refused, thread="t").state
     assert len(done.constraints) == 23
     assert done.constraints[-1].text == service_rule(24).rstrip(".")
+
+
+# --- a service without a human ------------------------------------------------------------
+
+
+def two_oldest(overflow: PinnedOverflow) -> list[str]:
+    assert overflow.state is not None
+    return [item.id for item in overflow.state.constraints][:2]
+
+
+def test_a_handler_makes_room_as_the_operator(tmp_path: Path) -> None:
+    seen: list[PinnedOverflow] = []
+
+    def handler(overflow: PinnedOverflow) -> list[str]:
+        seen.append(overflow)
+        return two_oldest(overflow)
+
+    memory = memory_on(on_overflow=handler, audit=tmp_path)
+    state = full(memory)
+    step = memory.step(state, Turn.said(service_rule(24)), thread="t")
+    assert [o.refused for o in seen] == [(service_rule(24).rstrip("."),)]
+    said = [item.text for item in step.state.constraints]
+    assert said == [service_rule(n).rstrip(".") for n in range(2, 25)]
+    assert step.room is not None
+    assert step.state.parent == step.room.state.hash
+    assert f"retired constraints {state.constraints[0].id}" in step.explain()
+    log = memory.audit_of(Thread(thread="t"))
+    assert log is not None
+    by = [(r["proposal"]["author"], r["state"]["turn"]) for r in log.records()][-2:]
+    assert by == [("operator", 25), ("rules", 26)]
+    policy = memory.settings.policy
+    assert verify(log, {policy.fingerprint: policy}) == 26
+    assert memory.with_operator_acts(state, "t") != state
+    assert not memory.was_refused(Turn.said(service_rule(24)), thread="t")
+
+
+def test_asynchronously_the_handler_is_called_off_the_event_loop() -> None:
+    where: list[str] = []
+
+    def handler(overflow: PinnedOverflow) -> list[str]:
+        where.append(threading.current_thread().name)
+        return two_oldest(overflow)
+
+    async def run() -> Step:
+        memory = AsyncMemoryController(
+            MemoryArtifactStore(), RuleCompressor(), clock=FixedClock(), on_overflow=handler
+        )
+        state = None
+        for n in range(24):
+            state = (await memory.step(state, Turn.said(service_rule(n)), thread="t")).state
+        return await memory.step(state, Turn.said(service_rule(24)), thread="t")
+
+    step = asyncio.run(run())
+    assert len(step.state.constraints) == 23
+    assert step.room is not None
+    assert where != [threading.main_thread().name]
+    assert len(where) == 1
+
+
+def test_a_handler_that_names_nothing_leaves_the_error() -> None:
+    memory = memory_on(on_overflow=lambda _: ())
+    state = full(memory)
+    with pytest.raises(PinnedOverflow):
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+
+
+def test_it_is_asked_once_a_turn() -> None:
+    calls: list[int] = []
+
+    def one(overflow: PinnedOverflow) -> list[str]:
+        calls.append(overflow.needed)
+        return two_oldest(overflow)[:1]
+
+    memory = memory_on(on_overflow=one)
+    state = full(memory)
+    two = f"{service_rule(24)} {service_rule(25)}"
+    with pytest.raises(PinnedOverflow) as raised:
+        memory.step(state, Turn.said(two), thread="t")
+    assert calls == [26]
+    assert raised.value.needed == 25
+    # The operator's act stands: the last good state is the one behind it.
+    assert raised.value.state is not None
+    assert len(raised.value.state.constraints) == 23
+    assert memory.was_refused(Turn.said(two), thread="t")
+
+
+def test_a_handler_that_names_what_is_not_there_is_told() -> None:
+    memory = memory_on(on_overflow=lambda _: ["c999"])
+    state = full(memory)
+    with pytest.raises(InputError, match="c999"):
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+    with pytest.raises(ConfigurationError, match="on_overflow"):
+        memory_on(on_overflow="c1")
+
+
+@pytest.mark.parametrize("handled", [False, True])
+def test_what_the_agent_did_before_the_refused_words_is_not_refused(handled: bool) -> None:
+    read: list[str] = []
+
+    def reading(turn: Turn, *rest: Any) -> Proposal:
+        read.extend(o.text for o in (*turn.pending, *turn.observations))
+        return RuleCompressor()(turn, *rest)
+
+    memory = memory_on(reading, on_overflow=two_oldest if handled else None)
+    state = full(memory)
+    memory.record([agent("The db runs on db-7.")], state=state, thread="t")
+    read.clear()
+    if handled:
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+        assert read.count("The db runs on db-7.") == 2  # once for each attempt
+        return
+    with pytest.raises(PinnedOverflow):
+        memory.step(state, Turn.said(service_rule(24)), thread="t")
+    read.clear()
+    memory.step(state, Turn.said("What is the weather?"), thread="t")
+    assert read == ["The db runs on db-7.", "What is the weather?"]
