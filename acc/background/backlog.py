@@ -8,6 +8,7 @@ from concurrent.futures import Future
 from threading import Lock
 
 from acc.background.finished import Finished, State
+from acc.errors import PinnedOverflow
 from acc.run import Step
 
 MOST_KNOWN = 512
@@ -39,6 +40,7 @@ class Backlog:
         self._known: OrderedDict[tuple[str, str], Finished] = OrderedDict()
         self._steps: OrderedDict[str, deque[Step]] = OrderedDict()
         self._mended: dict[str, list[BaseException]] = {}
+        self._refused: dict[str, deque[PinnedOverflow]] = {}
 
     def of(self, key: str, state: State) -> Finished | None:
         """The finished turn that ``state`` of a thread carries as the last, if it is known.
@@ -61,7 +63,7 @@ class Backlog:
             BaseException: There is no room, and what stopped the thread's commits is this.
         """
         with self._lock:
-            if job.step is not None:
+            if job.is_over:
                 return None
             lane = self._lanes.setdefault(job.thread.key, _Lane())
             head = lane.jobs[0] if lane.jobs else None
@@ -89,7 +91,8 @@ class Backlog:
                 queued = next(known, None)
                 if queued is None:
                     job.before = last if last is not None and last.step is None else None
-                    lane.jobs.append(job)
+                    if not job.is_refused:
+                        lane.jobs.append(job)
                 last = queued or job
         return last
 
@@ -134,6 +137,23 @@ class Backlog:
                 self._steps.popitem(last=False)
             self._forget()
         job.ended.set_result(None)
+
+    def refused(self, job: Finished, error: PinnedOverflow) -> None:
+        """The words of ``job`` found no room: what is behind it goes on from the state before it."""
+        with self._lock:
+            self._lanes[job.thread.key].jobs.popleft()
+            job.parent, job.before, job.is_refused = job.prior, None, True
+            self._refused.setdefault(job.thread.key, deque(maxlen=self._a_thread)).append(error)
+        job.ended.set_result(None)
+
+    def refusal(self, key: str) -> PinnedOverflow | None:
+        """What found no room in a thread, and nobody was told of yet; now somebody is."""
+        with self._lock:
+            waiting = self._refused.get(key)
+            found = waiting.popleft() if waiting else None
+            if not waiting:
+                self._refused.pop(key, None)
+            return found
 
     def failed(self, job: Finished, error: BaseException, *, told: bool) -> None:
         """The commit of ``job`` raised ``error``: it and what is behind it wait for the next `start`."""
@@ -192,7 +212,9 @@ class Backlog:
         with self._lock:
             heads = [lane.jobs[0] for lane in self._lanes.values() if lane.jobs]
             errors = [error for mended in self._mended.values() for error in mended]
+            errors += [error for refused in self._refused.values() for error in refused]
             self._mended.clear()
+            self._refused.clear()
             for head in heads:
                 if head.error is not None and not head.is_told:
                     head.is_told = True
@@ -211,8 +233,6 @@ class Backlog:
     def _forget(self) -> None:
         """Forget the oldest carried states whose turns are committed."""
         excess = len(self._known) - MOST_KNOWN
-        old = (
-            [key for key, job in self._known.items() if job.step is not None] if excess > 0 else []
-        )
+        old = [key for key, job in self._known.items() if job.is_over] if excess > 0 else []
         for key in old[:excess]:
             del self._known[key]

@@ -16,6 +16,7 @@ from acc.controller import Stored
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.incoming import as_observations, taken_in
 from acc.memory import Memory, whose
+from acc.operators import with_operator_acts
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Observation, Turn
@@ -85,24 +86,26 @@ class Entrance:
 
     def must_wait(self, key: str) -> bool:
         """Whether an entry has to see a failed commit through first (`BackgroundMemory.begin`)."""
-        failed = self.backlog.stopped(key)
-        return failed is not None and (
-            self._on_error is None or isinstance(failed.error, PinnedOverflow)
-        )
+        return self._on_error is None and self.backlog.stopped(key) is not None
 
     def enter(self, looked: Looked, *, strict: bool) -> Entry:
         """The entry. Evidence first: the words it begins with are stored.
 
         Raises:
+            PinnedOverflow: The words of a turn before found no room; told once.
             BaseException: What stops the thread's commits, where ``strict``.
         """
         who, key = looked.thread, looked.thread.key
+        if (refusal := self.backlog.refusal(key)) is not None:
+            raise refusal
         failed = self.backlog.stopped(key)
         if strict and failed is not None and failed.error is not None:
             failed.is_told = True
             raise failed.error
         job, policy = looked.job, self._memory.settings.policy
         state = looked.state if job is None else self.carrying(job)
+        if job is None or job.is_over:
+            state = with_operator_acts(self._memory, state, who)
         place = self._place(state, job, looked.turn, who)
         self._memory.recorded(looked.turn.observations, place, who)
         steps, errors = self.backlog.news(key)
@@ -122,8 +125,8 @@ class Entrance:
         whole = (*begun.observations, *as_observations(decision))
         turn = begun.model_copy(update={"observations": whole})
         parent = entry.state
-        if before is not None and before.step is not None:
-            parent, before = before.step.state, None
+        if before is not None and before.is_over:
+            parent, before = before.standing(self._memory.settings.policy), None
         place = self._place(parent, before, turn, entry.thread)
         with self._memory.lock:
             branch, numbered, *_ = self._memory.log_of(entry.thread).begin(place, turn)
@@ -133,16 +136,24 @@ class Entrance:
         known = self.backlog.of(job.thread.key, job.standing(self._memory.settings.policy))
         return known or job
 
-    def failed(self, job: Finished, error: BaseException) -> None:
-        """A commit raised: whoever wants to be told of it is told, or the next entry."""
+    def failed(self, job: Finished, error: BaseException) -> bool:
+        """A commit raised: whoever wants to be told of it is told, or the next entry.
+
+        Returns:
+            Whether the turns behind it can be committed: where its words found no room.
+        """
         told = False
         if self._on_error is not None:
             try:
                 self._on_error(job.thread, error)
-                told = not isinstance(error, PinnedOverflow)
+                told = True
             except Exception as broken:
                 error.add_note(f"and on_error raised {type(broken).__name__}: {broken}")
+        if isinstance(error, PinnedOverflow):
+            self.backlog.refused(job, error)
+            return True
         self.backlog.failed(job, error, told=told)
+        return False
 
     def check_open(self) -> None:
         """Hold callers to an open memory.
@@ -181,7 +192,7 @@ class Entrance:
 
     def _place(self, state: State, before: Finished | None, turn: Turn, who: Thread) -> State:
         """Where the evidence of the turn after ``state`` belongs, as long as ``before`` is not committed."""
-        if before is None or before.step is not None:
+        if before is None or before.is_over:
             return state
         with self._memory.lock:
             return waiting_place(self._memory.log_of(who), state, turn, self._memory.now())

@@ -74,9 +74,11 @@ class BackgroundMemory:
             wait: Seconds to wait for commits under way; None until they are made.
 
         Raises:
+            PinnedOverflow: The rules of a turn before found no room (law 7). It is raised once: that
+                turn is refused, and the next `begin` goes on from the last good state, without it.
             AccError: A commit behind raised this; the turns are stored, and wait. Each entry tries
-                it once more and waits for it, until it is mended. With an ``on_error`` only
-                `PinnedOverflow` is raised here, and the agent goes on behind the others.
+                it once more and waits for it, until it is mended. With an ``on_error`` it is not
+                raised here, and the agent goes on behind it.
             StateError: The state was edited, or is not of this schema.
             StoreError: The words cannot be stored, or this memory is closed.
         """
@@ -177,9 +179,10 @@ class BackgroundMemory:
             try:
                 step = self._memory.step(job.prior, job.turn, thread=job.thread)
             except BaseException as error:  # nobody waits for this thread: it is kept, and told
-                self.entrance.failed(job, error)
-                return
-            self.entrance.backlog.done(job, step)
+                if not self.entrance.failed(job, error):
+                    return
+            else:
+                self.entrance.backlog.done(job, step)
 
     def _stand_still(self, key: str, seconds: float | None) -> None:
         under_way: list[Future[None]] = self.entrance.backlog.working(key)

@@ -31,7 +31,9 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[Finished
             if stands is None:
                 return found
             name, turn = stands
-            found.append(Finished(thread, turn, name, base, found[-1] if found else None))
+            job = Finished(thread, turn, name, base, found[-1] if found else None)
+            job.is_refused = log.claims.is_refused(log.branch(base.branch), number)
+            found.append(job)
 
 
 def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[Finished]]:
@@ -63,6 +65,9 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[F
     policy = memory.settings.policy
     if not base.version and turns[-1].standing(policy).hash != state.hash:
         return state, []  # begun from a first state that stands nowhere
+    with memory.lock:
+        for job in turns:
+            job.is_refused = log.claims.is_refused(log.branch(branch), job.turn.number)
     return base, turns
 
 

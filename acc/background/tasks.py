@@ -111,8 +111,8 @@ class AsyncBackgroundMemory:
                     raise
                 cancelled = error
             except Exception as error:
-                self.entrance.failed(job, error)
-                break
+                if not self.entrance.failed(job, error):
+                    break
             else:
                 self.entrance.backlog.done(job, step)
         self._tasks.pop(key, None)

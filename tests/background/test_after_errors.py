@@ -65,17 +65,102 @@ def test_with_a_callback_the_agent_goes_on_behind_the_error(kind: str) -> None:
     assert driven.begin(state, "So?").state.hash == in_front(SAID[:3]).hash
 
 
+LONG = "Never restart " + ", ".join(f"host-{n:03}" for n in range(60)) + "."
+NARROW = Policy(max_tokens=64)
+
+
 @kinds
-def test_rules_that_do_not_fit_stop_the_agent_whatever_the_callback(kind: str) -> None:
+def test_rules_that_do_not_fit_are_told_once_and_the_thread_goes_on_without_them(kind: str) -> None:
     told: list[Any] = []
-    policy = Policy(max_tokens=64)
-    driven = Driven(kind, policy=policy, on_error=lambda *error: told.append(error))
-    long = "Never restart " + ", ".join(f"host-{n:03}" for n in range(60)) + "."
-    state = driven.turn(seed(rules=["Speak German."], policy=policy), long)
-    for _ in range(2):
-        with pytest.raises(PinnedOverflow):
-            driven.begin(state, SAID[1], wait=None)
-    assert told
+    driven = Driven(kind, policy=NARROW, on_error=lambda *error: told.append(error))
+    first = seed(rules=["Speak German."], policy=NARROW)
+    state = driven.turn(first, LONG)
+    with pytest.raises(PinnedOverflow) as raised:
+        driven.begin(state, SAID[2], wait=None)
+    assert told == [(whose("t"), raised.value)]
+    assert raised.value.state == first
+    assert [words[:22] for words in raised.value.refused] == [LONG[:22]]
+    entry = driven.begin(state, SAID[2], wait=None)
+    assert (entry.waiting, entry.state) == (0, first)
+    assert "host-001" not in entry.reads
+    state = driven.finish(entry, "Noted.")
+    done = driven.begin(state, "So?", wait=None).state
+    assert [c.text for c in done.constraints] == ["Speak German."]
+    assert (done.pending, done.turn) == ((), 1)
+    assert driven.close()
+
+
+@kinds
+def test_turns_behind_the_refused_one_are_committed(kind: str) -> None:
+    held = Held()
+    held.hold()
+    driven = Driven(kind, compressor=held, policy=NARROW)
+    state = driven.turn(driven.turn(None, LONG), SAID[0])
+    held.let_go()
+    driven.settle()
+    with pytest.raises(PinnedOverflow):
+        driven.begin(state, "So?", wait=None)
+    done = driven.begin(state, "So?", wait=None).state
+    assert [c.text for c in done.constraints] == [SAID[0].rstrip(".")]
+    assert (done.turn, done.pending) == (1, ())
+    assert driven.close()
+
+
+@kinds
+def test_a_refused_turn_is_not_taken_up_after_the_process_ended(kind: str, tmp_path: Any) -> None:
+    driven = Driven(kind, policy=NARROW, audit=tmp_path)
+    state = driven.turn(driven.turn(None, SAID[0]), LONG)
+    with pytest.raises(PinnedOverflow):
+        driven.begin(state, "So?", wait=None)
+    store = driven.memory.artifacts
+    again = Driven(kind, store=store, policy=NARROW, audit=tmp_path)
+    kept = again.begin(state, SAID[2], wait=None)
+    assert [c.text for c in kept.state.constraints] == [SAID[0].rstrip(".")]
+    assert kept.state.pending == ()
+    third = Driven(kind, store=store, policy=NARROW, audit=tmp_path)
+    last = third.last_state()
+    assert last is not None
+    assert last.pending == ()
+
+
+@kinds
+def test_an_overflow_that_nobody_asks_for_is_told_at_the_end(kind: str) -> None:
+    driven = Driven(kind, policy=NARROW)
+    driven.turn(None, LONG)
+    with pytest.raises(PinnedOverflow):
+        driven.close()
+    assert driven.close()
+
+
+@kinds
+def test_a_handler_makes_room_behind_the_agent(kind: str) -> None:
+    driven = Driven(kind, policy=NARROW, on_overflow=lambda overflow: overflow.items[:2])
+    other = "Never deploy checkout on a Friday without asking the platform team in Bern first."
+    more = "Never release the ledger file to anybody outside of the treasury team before noon."
+    last = "Never call the clinic in Zurich about a bill before the patient has seen the letter."
+    state = None
+    for words in (SAID[0], other, more, last):
+        state = driven.turn(state, words)
+    done = driven.begin(state, "So?", wait=None).state
+    said = [c.text for c in done.constraints]
+    assert said[-1] == last.rstrip(".")
+    assert SAID[0].rstrip(".") not in said
+    assert driven.close()
+
+
+@kinds
+def test_what_an_operator_retired_stays_retired_behind_the_agent(kind: str) -> None:
+    driven = Driven(kind)
+    state = driven.turn(None, SAID[0])
+    committed = driven.begin(state, SAID[2], wait=None).state
+    MemoryController(driven.memory.artifacts).retire(
+        [committed.constraints[0].id], thread="t", state=committed
+    )
+    entry = driven.begin(state, SAID[2], wait=None)
+    assert entry.state.constraints == ()
+    done = driven.begin(driven.finish(entry, "Noted."), "So?", wait=None).state
+    assert done.constraints == ()
+    assert driven.close()
 
 
 @kinds
