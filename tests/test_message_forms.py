@@ -315,6 +315,15 @@ def test_a_tools_own_data_is_kept_whole(output: Any) -> None:
     assert json.loads(brought.text) == output
 
 
+@pytest.mark.parametrize("kind", ["document", "tool_result"])
+def test_a_part_that_is_nested_too_deeply_is_refused(kind: str) -> None:
+    part: Any = {"text": RULE}
+    for _ in range(5_000):
+        part = {"content": [part]}
+    with pytest.raises(InputError, match=r"nested too deeply.*To mend"):
+        Turn.from_messages([{"role": "user", "content": [{"type": kind, "content": [part]}]}])
+
+
 def test_a_summary_that_a_middleware_wrote_is_not_the_users_word() -> None:
     """LangChain's SummarizationMiddleware writes it as a human message."""
     summary = HumanMessage(RULE, additional_kwargs={"lc_source": "summarization"})
