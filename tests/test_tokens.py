@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
-from acc.integrations.folding import Folding
+from acc.integrations.compaction import Compaction
 from acc.policy import Policy
 from acc.stores.memory import MemoryArtifactStore
 from acc.tokens import Utf8Quarter, guarded, utf8_quarter
@@ -169,4 +169,4 @@ def test_a_counter_without_a_name_is_refused(name: Any) -> None:
 
 def test_what_folds_in_a_graph_counts_with_the_policys_counter() -> None:
     memory = MemoryController(MemoryArtifactStore(), policy=Policy(counter=Counter(strict)))
-    assert Folding(counter=memory.settings.policy.counter).counter(SPECIAL) == 4
+    assert Compaction(counter=memory.settings.policy.counter).counter(SPECIAL) == 4
