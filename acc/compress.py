@@ -8,14 +8,17 @@ paper's) writes the whole next state.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from acc.compressors.outcomes import Account
 from acc.errors import CompressionError
+from acc.items import Item
 from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn, storable
@@ -118,6 +121,10 @@ class Proposal(BaseModel):
     ) -> Self:
         """Read what a model wrote under `wire_schema`, leniently: commit judges each item.
 
+        A slot may be null, or one object in place of a list of one; a number stands for its
+        digits where a field takes a text. What is under no slot's name and no list of objects
+        either, such as the model's reasons, is left out.
+
         Args:
             data: Slot names to lists of items; beside them ``retire``.
             schema: The state class, which knows each slot's wire fields.
@@ -138,6 +145,7 @@ class Proposal(BaseModel):
             _proposed(name, entry, slots.get(name))
             for name, entries in data.items()
             if name != "retire"
+            if name in slots or _is_objects(entries)
             for entry in _objects(entries, name)
         )
         retire = tuple(
@@ -223,16 +231,38 @@ def _string(description: str) -> dict[str, Any]:
 
 def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:
     known = slot.item.wire_fields() if slot is not None else tuple(entry)
+    texts = _texts(slot.item) if slot is not None else frozenset()
     return ProposedItem(
         slot=name,
-        fields={field: entry[field] for field in known if field in entry},
+        fields={f: _in_digits(entry[f]) if f in texts else entry[f] for f in known if f in entry},
         cites=_refs(entry.get("cites")),
         id=_text(entry.get("id")),
     )
 
 
+@lru_cache(maxsize=256)
+def _texts(item: type[Item]) -> frozenset[str]:
+    """The wire fields of an item that take any text. A quote is looked for, so it has to be one."""
+    fields = {n: wire_field(item, n) for n in item.wire_fields() if n != "quote"}
+    return frozenset(n for n, f in fields.items() if f["type"] == "string" and "enum" not in f)
+
+
+def _in_digits(value: Any) -> Any:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return json.dumps(_clean(value)) if is_number and _clean(value) is not None else value
+
+
+def _is_objects(entries: Any) -> bool:
+    is_list = isinstance(entries, list | tuple)
+    return is_list and all(isinstance(entry, Mapping) for entry in entries)
+
+
 def _objects(entries: Any, name: str) -> list[Mapping[str, Any]]:
-    if not isinstance(entries, list | tuple) or not all(isinstance(e, Mapping) for e in entries):
+    if entries is None:
+        return []
+    if isinstance(entries, Mapping) and entries:
+        return [entries]
+    if not _is_objects(entries):
         raise CompressionError(f"{name!r} in the proposal is not a list of objects")
     return list(entries)
 

@@ -6,7 +6,7 @@ a rule, and is worth asking again for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from acc.commit import commit
@@ -15,7 +15,7 @@ from acc.compressors.outcomes import Outcome
 from acc.compressors.prompt import Reading
 from acc.errors import AccError
 from acc.items import Item
-from acc.laws.reasons import Reason
+from acc.laws.reasons import Note, Reason
 from acc.slots import SlotField
 from acc.wording import stems
 
@@ -29,6 +29,8 @@ _MENDABLE = (
     Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
     Reason.MALFORMED,
 )  # fmt: skip
+
+_UNUSABLE = (Reason.UNKNOWN_SLOT, Reason.MALFORMED, Reason.TOO_LONG)
 
 
 class Fault(NamedTuple):
@@ -57,7 +59,7 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
         _unknown_ids(proposal, reading)
         or _items_lost(proposal, reading)
         or _prompt_echo(proposal, reading, instruction)
-        or _rule_refused(proposal, reading)
+        or _refused(proposal, reading)
     )
 
 
@@ -136,21 +138,25 @@ def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
     )
 
 
-def _rule_refused(proposal: Proposal, reading: Reading) -> Fault | None:
-    """Commit would refuse a rule, a goal or the end of one for what the model can mend."""
+def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
+    """Commit would refuse for what the model can mend: a rule, a goal, its end; or every item."""
     policy = reading.policy
-    quoted = {name for name, slot in policy.schema.slots().items() if slot.rules.quote}
-    ends_rules = any(retired.quote or retired.cites for retired in proposal.retire)
-    if not ends_rules and not any(item.slot in quoted for item in proposal.items):
-        return None
+    slots = policy.schema.slots()
+    quoted = {name for name, slot in slots.items() if slot.rules.quote}
     try:
         done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
     except AccError:  # commit will say so itself
         return None
     refused = [n for n in done.notes if n.slot in quoted and n.reason in _MENDABLE]
-    if not refused:
-        return None
-    told = "; ".join(
-        f"{n.slot}: {n.text[:160]!r}: {n.reason.value} {n.detail}" for n in refused[:5]
-    )
-    return Fault(Outcome.RULE_REFUSED, f"these would be refused: {told}")
+    misplaced = {i.slot for i in proposal.items if i.slot not in slots and i.fields.get("quote")}
+    refused += [n for n in done.notes if n.slot in misplaced]
+    if refused:
+        return Fault(Outcome.RULE_REFUSED, f"these would be refused: {_told(refused)}")
+    unusable = [n for n in done.notes if n.slot and n.reason in _UNUSABLE]
+    if proposal.items and not proposal.retire and len(unusable) == len(proposal.items):
+        return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_told(unusable)}")
+    return None
+
+
+def _told(notes: Sequence[Note]) -> str:
+    return "; ".join(f"{n.slot}: {n.text[:160]!r}: {n.reason.value} {n.detail}" for n in notes[:5])
