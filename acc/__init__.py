@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from acc.controller import AsyncMemoryController as AsyncMemoryController
     from acc.controller import MemoryController as MemoryController
     from acc.controller import seed as seed
-    from acc.controller import update_state as update_state
     from acc.errors import AccError as AccError
     from acc.errors import ConfigurationError as ConfigurationError
     from acc.errors import ConflictError as ConflictError
@@ -51,6 +50,8 @@ if TYPE_CHECKING:
     from acc.turn import Observation as Observation
     from acc.turn import Trust as Trust
     from acc.turn import Turn as Turn
+    from acc.updating import aupdate_state as aupdate_state
+    from acc.updating import update_state as update_state
 
 __version__ = "0.1.0"
 
@@ -92,9 +93,10 @@ _HOME = {
     "Trust": "acc.turn",
     "Turn": "acc.turn",
     "Verdict": "acc.gate",
+    "aupdate_state": "acc.updating",
     "default_gate": "acc.gates",
     "seed": "acc.controller",
-    "update_state": "acc.controller",
+    "update_state": "acc.updating",
     "wire_schema": "acc.compress",
 }
 

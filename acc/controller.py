@@ -7,17 +7,13 @@ behind each verb is in `acc.run`, once.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from acc.commit import Commit, commit
-from acc.compress import Compressor, Proposal, ProposedItem
-from acc.compressors.choosing import chosen
+from acc.commit import commit
+from acc.compress import Proposal, ProposedItem
 from acc.errors import ConfigurationError, PinnedOverflow
-from acc.excerpt import cut_turn
-from acc.fallback import Asked, Fallback, check_compressor, check_fallback, compressed
-from acc.incoming import taken_in
 from acc.laws.reasons import Reason
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
@@ -26,10 +22,10 @@ from acc.policy import Policy
 from acc.run import Step
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn
-
-Stored = CompressedCognitiveState | Mapping[str, Any] | str | None
-"""A state, its canonical JSON, or None for a thread's first turn."""
+from acc.turn import Channel, Observation, Turn
+from acc.updating import Stored as Stored
+from acc.updating import aupdate_state as aupdate_state
+from acc.updating import update_state as update_state
 
 
 class MemoryController(Memory):
@@ -243,54 +239,6 @@ class AsyncMemoryController(Memory):
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
-
-
-def update_state(
-    state: Stored,
-    turn: Turn,
-    *,
-    compressor: Compressor | None = None,
-    model: Any = None,
-    evidence: Sequence[Evidence] = (),
-    policy: Policy | None = None,
-    fallback: Fallback = None,
-    input_chars: int = 16_000,
-) -> Commit:
-    """The state update alone: prior state and turn in, new state out; no store, no framework.
-
-    Args:
-        state: CCS_t-1, or its canonical JSON; None for an empty one.
-        turn: What happened since.
-        compressor: Proposes; the keyless rules if None.
-        model: In its place, a model to ask (`acc.compressors.choosing.as_compressor`).
-        evidence: What the caller recalled and qualified, if anything.
-        policy: Schema and bounds.
-        fallback: Whom to turn to when the compressor fails: "items", "rules", or a compressor.
-        input_chars: Characters of the turn that the compressor reads; the rest is cut.
-
-    Returns:
-        The commit. A compressor that fails leaves the items as they are, the turn pending (law 9).
-
-    Raises:
-        PinnedOverflow: Rules and goals alone exceed the bounds.
-        ConfigurationError: A compressor, fallback or policy that is none; the model, its key or its
-            address cannot work.
-        InputError: The turn is none.
-        StateError: The state was edited, or is not of the policy's schema.
-    """
-    compressor = chosen(compressor, model)
-    check_compressor(compressor)
-    check_fallback(fallback)
-    turn = taken_in(turn, "update_state")
-    given = type(state) if isinstance(state, CompressedCognitiveState) else None
-    policy = policy or Policy(schema=given or CompressedCognitiveState)
-    prior = policy.schema.load(state)
-    whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
-    about = (*(item.words for _, item in prior.items()), whole.user_words)
-    cut = cut_turn(whole, about, input_chars)
-    asked = compressed(Asked(compressor, cut, prior, evidence, policy, fallback))
-    done = commit(prior, asked.proposal, cut, evidence, policy)
-    return done.model_copy(update={"failure": asked.failure}) if asked.failure else done
 
 
 def seed(

@@ -16,12 +16,13 @@ from strategies import add, agent, document, end, event, fact, rule, tool, user
 
 import acc.threads
 from acc.audit import AuditLog
-from acc.commit import commit
+from acc.commit import Commit, commit
 from acc.compress import Compressor, Proposal, ProposedItem
 from acc.compressors.rules import RuleCompressor
 from acc.controller import (
     AsyncMemoryController,
     MemoryController,
+    aupdate_state,
     retirement,
     seed,
     update_state,
@@ -571,6 +572,38 @@ class TestUpdateState:
         assert "ZeroDivisionError" in done.failure
         assert done.explain().startswith("compression failed: ")
         assert [c.text for c in done.state.constraints] == ["Never restart nginx"]
+
+    def test_asynchronously_it_is_the_same_and_awaits_the_compressor(self) -> None:
+        class Awaited:
+            def __call__(self, *_: Any) -> Proposal:
+                raise AssertionError("awaited")
+
+            async def acompress(self, *asked: Any) -> Proposal:
+                await asyncio.sleep(0)
+                return RuleCompressor()(*asked)
+
+        async def update() -> tuple[Commit, Commit, Commit]:
+            first = await aupdate_state(None, Turn.said("Never restart nginx."))
+            second = await aupdate_state(
+                first.state, Turn.said("Alice owns checkout."), compressor=Awaited()
+            )
+            failing = FailingCompressor()
+            third = await aupdate_state(second.state, Turn.said("x"), compressor=failing)
+            return first, second, third
+
+        first, second, third = asyncio.run(update())
+        alone = update_state(None, Turn.said("Never restart nginx."))
+        assert first == alone
+        assert second == update_state(alone.state, Turn.said("Alice owns checkout."))
+        assert "always fails" in third.failure
+        assert third.held
+
+    def test_asynchronously_what_is_no_part_of_it_is_told_too(self) -> None:
+        odd: Any = "hi"
+        with pytest.raises(InputError, match=r"Turn\.said"):
+            asyncio.run(aupdate_state(None, odd))
+        with pytest.raises(ConfigurationError, match="compressor"):
+            asyncio.run(aupdate_state(None, Turn.said("x"), compressor=odd))
 
     def test_it_is_the_loop_without_recall(self) -> None:
         memory = MemoryController(MemoryArtifactStore(), None, clock=FixedClock())

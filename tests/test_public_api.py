@@ -32,8 +32,8 @@ def test_the_public_names_are_this_list() -> None:
             "LangChainCompressor", "MemoryArtifactStore", "MemoryController", "MemoryMiddleware",
             "MemoryNode", "Observation", "OpenAICompressor", "PinnedOverflow", "Policy", "Price",
             "Proposal", "ProposedItem", "Recall", "Retirement", "RuleCompressor", "Settings", "Slot",
-            "Step", "Thread", "Trust", "Turn", "Verdict", "__version__", "default_gate", "seed",
-            "update_state", "wire_schema",
+            "Step", "Thread", "Trust", "Turn", "Verdict", "__version__", "aupdate_state", "default_gate",
+            "seed", "update_state", "wire_schema",
         ]
     )  # fmt: skip
 
