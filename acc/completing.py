@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 
 from acc.branch import Branch
 from acc.lines import one_line
@@ -22,13 +23,14 @@ def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
     """A turn without a word of the agent is completed by what was recorded of it."""
     if any(_is_done(o.channel, o.call_id) for o in turn.observations):
         return turn
-    recorded = observed(branch, did(stored))
+    recorded = observed(branch, [a for a in stored if _is_done(a.channel, a.call_id)])
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
 
 
-def did(stored: Sequence[Artifact]) -> list[Artifact]:
-    """What of ``stored`` is the agent's doing: its words, its calls, and what they brought."""
-    return [a for a in stored if _is_done(a.channel, a.call_id)]
+def done_before(stored: Sequence[Artifact]) -> list[Artifact]:
+    """What the agent did before the user spoke, in a turn that is ``stored``."""
+    before = takewhile(lambda a: a.channel is not Channel.USER, stored)
+    return [a for a in before if _is_done(a.channel, a.call_id)]
 
 
 def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.claims import Claims
-from acc.completing import completed, did, joined, observed, told_once, whole
+from acc.completing import completed, done_before, joined, observed, told_once, whole
 from acc.echoes import since_the_user, weighed
 from acc.errors import StoreError
 from acc.evidence.directory import Directory
@@ -126,7 +126,7 @@ class ThreadLog:
                 self.claims.refuse_race(branch, claim, own=is_given_up is not None)
                 if is_given_up is not None and is_given_up(branch, number):
                     if self.claims.is_refused(branch, number):
-                        stored = did(stored)  # the user's words are refused, nothing else is
+                        stored = done_before(stored)  # only the user's words are refused
                     before = joined(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 

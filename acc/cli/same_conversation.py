@@ -8,6 +8,8 @@ from acc.turn import Channel, Turn
 
 def is_conversation(record: Record) -> bool:
     """Whether a record is a turn of the conversation, and no operator's act in between."""
+    if not (record["proposal"] or {}).get("reads_turn", True):
+        return False
     observed = record["turn"]["observations"]
     return any(o["channel"] != Channel.OPERATOR for o in observed)
 

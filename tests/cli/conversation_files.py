@@ -32,11 +32,13 @@ def result(call_id: str, text: str) -> Message:
 
 
 def operations(turns: int) -> list[Message]:
-    """A conversation with a rule, tool calls, and twice the same tool result in a turn."""
+    """A conversation with tool calls, and twice the same tool result in a turn; rules at first."""
     messages = [{"role": "system", "content": "You are the operations agent."}]
     for turn in range(1, turns + 1):
+        # A state has places for 24 rules: one more is an overflow.
+        first = f"Never restart db-{turn} before noon." if turn <= 20 else f"db-{turn} is slow."
         messages += [
-            user(f"Never restart db-{turn} before noon. What is the state of node-{turn}?"),
+            user(f"{first} What is the state of node-{turn}?"),
             call(f"c{turn}", "get_node", json.dumps({"node": turn})),
             call(f"d{turn}", "get_node", json.dumps({"node": turn})),
             result(f"c{turn}", f"node-{turn} Ready cpu={turn}% pods={turn * 3}"),
