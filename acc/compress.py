@@ -53,6 +53,8 @@ class ProposedItem(BaseModel):
         fields: What it says, by the item type's wire fields.
         cites: Refs of observations, of evidence, or ids of prior items.
         id: Id of the prior item that it carries on or updates; empty for a new one.
+        amends: Id of the rule, ended by the same proposal, whose words this new one carries on with
+            another figure; or empty. No model writes it: it is not on the wire.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -61,6 +63,7 @@ class ProposedItem(BaseModel):
     fields: dict[str, Any]
     cites: tuple[str, ...] = ()
     id: str = ""
+    amends: str = ""
 
     _cleaned = field_validator("*", mode="before")(_clean)
 

@@ -125,6 +125,20 @@ def same_words(one: str, other: str) -> bool:
     return mine == phrases(other) != ()
 
 
+def sets_figure(text: str, old: str, quote: str) -> bool:
+    """Whether ``text`` is ``old`` with one figure replaced by a figure of ``quote``, word for word."""
+    new, before = text.split(), old.split()
+    changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
+    if len(new) != len(before) or len(changed) != 1:
+        return False
+    put, left = (_DIGITS.findall(word) for word in changed[0])
+    is_figure = len(put) == len(left) == 1 and put[0] in _DIGITS.findall(quote)
+    return is_figure and _DIGITS.sub("0", changed[0][0]) == _DIGITS.sub("0", changed[0][1])
+
+
+_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*k?\b")
+
+
 @lru_cache(maxsize=1024)
 def phrases(text: str) -> tuple[Phrase, ...]:
     """The phrases of ``text``, each a tuple of words without their inflection.

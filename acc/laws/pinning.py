@@ -11,7 +11,7 @@ from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
 from acc.laws.reasons import Reason
-from acc.same_words import same_words
+from acc.same_words import same_words, sets_figure
 from acc.slots import SlotField
 from acc.state import Lifted
 from acc.turn import Trust
@@ -146,7 +146,8 @@ def rule(
     ):
         refused(Reason.ENDORSES_LOWER)
         return None
-    text = _worded(draft, slot, said, quoted, replies, sources)
+    amends = _amends(draft, slot, proposed, said, quoted)
+    text = said if amends else _worded(draft, slot, said, quoted, replies, sources)
     if text is None:
         refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
         return None
@@ -161,6 +162,21 @@ def rule(
         draft.note(Reason.ENDORSED, slot.name, text=said)
     trust = Trust.USER if replies else quoted.source.trust
     return Ruling(text, quoted, trust, refs, endorsed=bool(replies))
+
+
+def _amends(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
+) -> bool:
+    """Whether ``said`` is a rule that this very proposal ended, with a figure of the quote in it.
+
+    The user said the rest of it then, and takes nothing back: "Make that 300" leaves a rule
+    on batches a rule on batches.
+    """
+    ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
+    old = next((item for item in ended if item.id == proposed.amends), None)
+    if old is None or quoted.source.trust < old.trust:
+        return False
+    return sets_figure(said, str(getattr(old, old.head)), quoted.text)
 
 
 def _text(proposed: ProposedItem, name: str) -> str:

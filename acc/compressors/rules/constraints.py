@@ -8,8 +8,10 @@ from itertools import groupby
 
 from acc.compressors.rules.bearing import Heard
 from acc.compressors.rules.effects import Effect, effects
-from acc.compressors.rules.figures import figures
+from acc.compressors.rules.fields import text_of
+from acc.compressors.rules.figures import figures, is_near
 from acc.compressors.rules.handed import is_handed, is_text_of_others
+from acc.compressors.rules.lifting import GENERIC
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import RESERVED, plain, tidy
@@ -23,7 +25,8 @@ from acc.compressors.rules.standing import (
 )
 from acc.compressors.rules.words import one_of
 from acc.items import Kind
-from acc.wording import stems
+from acc.same_words import sets_figure
+from acc.wording import marks, stems
 
 LEAST = 0.55
 """Odds from which a clause is taken to lift or change a rule."""
@@ -110,9 +113,12 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
         again = next((item for item in held if restates(rule.text, item)), None)
         effect = Effect(again, "change", 1.0) if again is not None else None
     if effect is not None:
-        room.retire(effect.item, said.ref, spoken.words)
-        binds = effect.op == "change" or _RESERVES.search(plain(spoken.words))
-        rule = _changed(effect, spoken, rule) if binds else None
+        amended = _amended(effect, spoken, rule)
+        rule = _after(effect, spoken, rule) if _says_more(spoken, effect, amended) else None
+        if amended is not None or not _stays_beside(effect, spoken.words, rule):
+            room.retire(effect.item, said.ref, spoken.words)
+        if amended is not None:
+            _add(amended, said, room)
     if rule is not None:
         _add(rule, said, room)
 
@@ -121,20 +127,110 @@ _RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVE
 """Takes a part of a permission back, which binds as the rule did: "..., but not at night"."""
 
 
-def _changed(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule:
-    """What stands in a changed rule's place: its words with the new figure, or the user's."""
-    old = str(getattr(effect.item, "text", ""))
-    before, after = figures(old), figures(plain(spoken.words))
+def _after(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
+    """What binds after a change, in the user's words; None where they only lift."""
+    words = spoken.words
+    if effect.op == "change" or _RESERVES.search(plain(words)) or _is_for_a_time(effect, words):
+        return Rule(tidy(words), _kind(effect, rule), words)
+    return None
+
+
+def _amended(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
+    """The changed rule with the one figure that the user gives in the place of its own, or None."""
+    words, old = spoken.words, text_of(effect.item)
+    new = figures(plain(words))
+    before = [figure for figure in figures(old) if new and is_near(new[0], figure, LIKE)]
+    if effect.op != "change" or len(new) != 1 or len(before) != 1 or _is_for_a_time(effect, words):
+        return None
+    sign = _SIGN.match(before[0].text)
+    put = (sign.group() if sign else "") + _SIGN.sub("", new[0].text)
+    text = re.sub(rf"(?<![\w.,]){re.escape(before[0].text)}(?!\w)", lambda _: put, old, count=1)
+    if not sets_figure(text, old, words):
+        return None
+    return Rule(text, _kind(effect, rule), words, effect.item.id)
+
+
+def _kind(effect: Effect, rule: Rule | None) -> Kind:
     kind: Kind = rule.kind if rule else getattr(effect.item, "kind", "limit")
-    if len(before) == len(after) == 1 and len(spoken.words.split()) <= SHORT:
-        return Rule(old.replace(before[0].text, after[0].text, 1), kind, spoken.words)
-    return Rule(tidy(spoken.words), kind, spoken.words)
+    return kind
+
+
+def _says_more(spoken: Spoken, effect: Effect, amended: Rule | None) -> bool:
+    """Whether a change says more than the new figure of ``amended``."""
+    words = plain(spoken.words)
+    more = stems(words) - stems(text_of(effect.item)) - marks(words) - _OF_A_FIGURE
+    return amended is None or (len(words.split()) > SHORT and len(more) > 1)
 
 
 SHORT = 6
 """Words up to which a change says no more than its figure: "make that 300"."""
 
+LIKE = 20
+"""How many times as large as the old figure a new one is at the most."""
+
+_SIGN = re.compile(r"[£€$]\s?")
+_OF_A_FIGURE = stems(
+    """raise raised lower lowered increase increased reduce reduced extend extended bump bumped cut
+    relax make set change changed limit budget cap ceiling threshold maximum minimum up go now today
+    tomorrow fine ok okay dollars euros pounds percent new allowed may"""
+)
+"""Says that a figure is another one, and nothing else."""
+
+
+def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
+    """Whether the rule that is changed goes on: it is changed for a time, or in a part.
+
+    What the user does not take back must not go with what they change.
+    """
+    if _is_for_a_time(effect, words):
+        return True
+    if rule is None or effect.op == "lift":
+        return False
+    old = text_of(effect.item)
+    own = stems(old) - marks(old) - GENERIC
+    shared = len(own & stems(words))
+    return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
+
+
+SHARED = 2
+"""Content words of a rule, or half of them, that a change repeats at the least, beside as many
+figures, where it stands in the rule's place."""
+
+
+def _is_for_a_time(effect: Effect, words: str) -> bool:
+    """Whether a change ends by itself, as the rule that it changes does not."""
+    words, old = plain(words), plain(text_of(effect.item))
+    return bool(_FOR_A_TIME.search(words)) and not (
+        _FOR_GOOD.search(words) or _FOR_A_TIME.search(old)
+    )
+
+
+_FOR_A_TIME = re.compile(
+    r"(?<!from )(?<!starting )(?<!as of )(?<!since )\b(?:"
+    r"(?:until|till) (?!now\b|further|\d{1,2}(?::\d\d)?(?: ?[ap]m| o'clock)?(?! (?:[a-z]+ )?(?:jan|feb|mar|apr|may"
+    r"|jun|jul|aug|sep|oct|nov|dec))\b|noon|midnight)|"
+    + one_of(
+        r"""for now, for the moment, for the time being, for once, in the meantime, meanwhile, temporarily,
+        just this once, this (?:week|weekend|month|quarter), tonight, today only,
+        (?:just|only) today, for (?:the (?:next|coming) |about |another )?[\w-]+ (?:hour|day|week|month)s?,
+        (?:on|off on) (?:holiday|vacation|leave)(?! (?:requests?|days?|calendar)), in \w+ absence,
+        (?:is|'s|are|while \w+ is) (?:away|ill|sick|travelling|traveling|off sick|out of office)"""
+    )
+    + ")",
+    re.I,
+)
+"""Says that something is so for a time."""
+
+_FOR_GOOD = re.compile(
+    r"\b"
+    + one_of(
+        "from now on, from here on, from today, as of now, as of today, for good, permanently"
+    ),
+    re.I,
+)
+
 
 def _add(rule: Rule, said: Said, room: Room) -> None:
     text = with_name(rule.text, said)
-    room.add("constraints", [said.ref], text=text, kind=rule.kind, quote=rule.quote)
+    said_so = {"text": text, "kind": rule.kind, "quote": rule.quote}
+    room.add("constraints", [said.ref], amends=rule.amends, **said_so)

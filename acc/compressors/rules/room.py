@@ -143,7 +143,7 @@ class Room:
         says = {**said_by(item), **fields}
         self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
 
-    def add(self, slot: str, cites: Iterable[str], **fields: Any) -> bool:
+    def add(self, slot: str, cites: Iterable[str], *, amends: str = "", **fields: Any) -> bool:
         """Propose a new item, if it fits, is new, and has or finds a place; whether it did.
 
         A rule or goal that is said again is handed to commit all the same, which notes the duplicate.
@@ -152,7 +152,7 @@ class Room:
         if found is None or not fits(found.item, fields):
             return False
         refs = tuple(dict.fromkeys(ref for ref in cites if ref))
-        proposed = ProposedItem(slot=slot, fields=fields, cites=refs)
+        proposed = ProposedItem(slot=slot, fields=fields, cites=refs, amends=amends)
         if self._repeats(found, fields):
             self._again.append(proposed)
             return False

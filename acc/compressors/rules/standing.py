@@ -41,11 +41,19 @@ _THERE = re.compile(
 
 
 class Rule(NamedTuple):
-    """A standing rule: what it says, its kind, and the verbatim words that made it."""
+    """A standing rule.
+
+    Attributes:
+        text: What it says.
+        kind: Its kind.
+        quote: The verbatim words that made it.
+        amends: Id of the rule that it is with another figure; or empty.
+    """
 
     text: str
     kind: Kind
     quote: str
+    amends: str = ""
 
 
 SURE = 0.7
