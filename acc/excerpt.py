@@ -31,8 +31,8 @@ MOST_SOUGHT = 1_000
 def excerpt(text: str, about: frozenset[str], limit: int) -> str:
     """The lines of ``text`` that share most stems with ``about``, in their order, not indented.
 
-    Its first and last line are kept for bearings where there is room. Ties go to the earlier
-    line. A token is never cut: one longer than a line is left out.
+    The best line comes first; then its first and last line are kept for bearings where there is room.
+    Ties go to the earlier line. A token is never cut: one longer than a line is left out.
 
     Args:
         text: Any text.
@@ -43,8 +43,9 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
         return text
     lines = [piece for line in _ends(text) if line.strip() for piece in _pieces(line)]
     scores = _bearing([line.lower() for line in lines], about)
-    last = len(lines) - 1
-    order = sorted(range(len(lines)), key=lambda i: (i not in (0, last), -scores[i], i))
+    first = max(range(len(lines)), key=lambda i: scores[i], default=0)
+    kept_first = (first, 0, len(lines) - 1)
+    order = sorted(range(len(lines)), key=lambda i: (_rank(i, kept_first), -scores[i], i))
     kept: set[int] = set()
     room = limit - len(GAP) - 1
     for index in order:
@@ -53,6 +54,10 @@ def excerpt(text: str, about: frozenset[str], limit: int) -> str:
             kept.add(index)
             room -= cost
     return "\n".join(_with_gaps(lines, kept))
+
+
+def _rank(index: int, first: Sequence[int]) -> int:
+    return first.index(index) if index in first else len(first)
 
 
 def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
@@ -155,7 +160,10 @@ _BETWEEN = re.compile(r"(?<=\s)(?=\S)|(?<=,)(?=[\"{\[])")
 
 
 def _last_cut(line: str, start: int, end: int) -> int:
-    """The last place up to ``end`` that is between two tokens, or ``start``."""
+    """The last place up to ``end`` that is between two sentences, else between two tokens, or ``start``."""
+    sentence = max(line.rfind(mark, start, end) for mark in (". ", "! ", "? ", "; "))
+    if sentence > start:
+        return sentence + 2
     space = max(line.rfind(" ", start, end), line.rfind("\t", start, end))
     if space < 0:
         space = max(line.rfind(mark, start, end) for mark in (',"', ",{", ",["))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from acc.asking import only_repeats
 from acc.branch import OVERTAKEN
 from acc.contradiction import Contradiction as Contradiction
 from acc.gate import RELEVANCE, Gate
@@ -67,10 +68,16 @@ LONGEST_ITEM = 1_000
 
 @dataclass(frozen=True)
 class Novelty(Gate):
-    """Refuses what the state says already: words and marks all held by one of its items."""
+    """Refuses what the turn or the state says already.
+
+    Rule: its words and marks are all held by one item of the state; or all its content words are the
+    turn's own, and it answers nothing that the turn asks (`acc.asking.only_repeats`).
+    """
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare with each item of the state."""
+        """Compare with the user's words of this turn, then with each item of the state."""
+        if only_repeats(candidate.artifact.text, context.turn.user_words):
+            return self.verdict(False, candidate, "the turn says it already")
         if len(candidate.artifact.text) > LONGEST_ITEM:
             return self.verdict(True, candidate, "says more than an item can")
         words = stems(candidate.artifact.text)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from acc.asking import only_repeats
 from acc.branch import Branch
 from acc.evidence.dense import Dense
 from acc.evidence.exact import WordCounts
@@ -105,11 +106,14 @@ class Recall:
         for observation in turn.readable:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.most)
+        # The same question, asked before, has all of the words; it is no measure for what answers it.
+        told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
+        highest = float(total[next(told, best[0])]) if best else 1.0
         shared = branch.index.shared(turn.user_words, best)
         return [
             Candidate(
                 artifact=branch.artifacts[at],
-                score=float(total[at] / total[best[0]]),
+                score=min(1.0, float(total[at]) / highest),
                 by_turn=float(asked[at] / own[at]),
                 shared=found_by,
             )

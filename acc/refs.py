@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from acc.turn import Observation, Turn
 
+DOCUMENT = "doc."
+"""What the refs of ingested documents begin with; those of observations begin with one letter and a number."""
+
 
 def identities(observations: Sequence[Observation]) -> list[str]:
     """A key for each observation: equal ones within a turn are told apart by their order."""
@@ -39,3 +42,8 @@ def refs_of(some: Sequence[Observation], turn: Turn) -> tuple[str, ...]:
     """The refs that ``some`` observations have in ``turn``."""
     wanted = {observation.identity for observation in some}
     return tuple(o.ref for o in turn.observations if o.identity in wanted)
+
+
+def is_ingested(ref: str) -> bool:
+    """Whether ``ref`` names a document that was taken in (`acc.evidence.documents`), or a part of one."""
+    return ref.startswith(DOCUMENT)

@@ -52,6 +52,18 @@ class TestExcerpt:
         assert lines[-1] == "row-499 nothing of note in it"
         assert GAP in lines
 
+    def test_the_best_line_is_kept_before_the_first_and_the_last(self) -> None:
+        """A head of hundreds of characters must not take the room of what answers."""
+        filler = "Requests are filed in the portal and wait there. "
+        answer = "The hotel in Lisbon is the Bairro."
+        for text in (f"{filler * 7}\n{answer}\n{filler * 7}", filler * 12 + answer + filler * 12):
+            assert answer in excerpt(text, stems("Which hotel in Lisbon?"), 600)
+
+    def test_a_long_line_is_cut_between_its_sentences(self) -> None:
+        text = " ".join(f"Room {n} of the hotel in Lisbon is let to guest {n}." for n in range(60))
+        cut = excerpt(text, stems("room 37, guest 37"), 600)
+        assert "Room 37 of the hotel in Lisbon is let to guest 37." in cut
+
     def test_neighbours_are_kept_without_a_gap(self) -> None:
         text = rows(100, at_50="hotel one", at_51="hotel two")
         assert "hotel one\nhotel two" in excerpt(text, stems("hotel"), 150)

@@ -123,6 +123,22 @@ class TestNovelty:
     def test_it_refuses_what_one_item_says_already(self, text: str, admitted: bool) -> None:
         assert admits(Novelty(), candidate(text), context("db?", self.held())) is admitted
 
+    @pytest.mark.parametrize(
+        ("text", "asked", "admitted"),
+        [("Which hotel in Lisbon?", "Which hotel in Lisbon?", False),
+         ("which hotel again?", "Which hotel in Lisbon?", False),
+         ("The hotel in Lisbon is the Bairro.", "Which hotel in Lisbon?", True),
+         ("The hotel is in Lisbon.", "Is the hotel in Lisbon?", True),
+         ("The hotel is in Lisbon.", "The hotel is in Lisbon.", False),
+         ("The hotel is not in Lisbon.", "The hotel is in Lisbon.", True)],
+    )  # fmt: skip
+    def test_it_refuses_what_says_nothing_but_the_turns_own_words(
+        self, text: str, asked: str, admitted: bool
+    ) -> None:
+        verdict = Novelty()(candidate(text), context(asked))
+        assert verdict.admitted is admitted
+        assert verdict.reason == ("says more than the state" if admitted else "the turn says it already")  # fmt: skip
+
     def test_an_empty_state_says_nothing_already(self) -> None:
         assert admits(Novelty(), candidate("db port 5432"), context("db?"))
 

@@ -294,3 +294,12 @@ def noting(
     done = memory.step(state, Turn.said(text), thread="t")
     assert not done.commit.refused
     return done.state
+
+
+def test_the_same_question_asked_before_is_no_measure_of_what_answers_it() -> None:
+    answer = "The courier calls at the side door, says Mara."
+    question = "At which door of the house does the courier call in the evening?"
+    memory, state = remembering(answer, "Nice weather.", question, "Thanks.", "Bye.")
+    scores = {c.artifact.ref: c.score for c in recalled(memory, state, question)}
+    assert scores.pop("u3") == max(scores.values()) == 1.0
+    assert scores["u1"] > 0.7  # measured against the question it was 0.52

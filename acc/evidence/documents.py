@@ -14,6 +14,7 @@ from acc.evidence.directory import Directory
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
+from acc.refs import DOCUMENT
 from acc.store import Artifact, ArtifactStore, Thread, split_text
 from acc.turn import Channel, storable
 
@@ -96,7 +97,7 @@ class Documents:
         whole = "\n".join(section.text for section in found)
         digest = hashlib.sha256(f"{name}\x00{whole}".encode()).hexdigest()
         judgement = self.addition.judge(f"keep the document {name}", whole)
-        ref = f"doc.{digest[:10]}"
+        ref = f"{DOCUMENT}{digest[:10]}"
         shelf = self.shelf if judgement.admitted else self.quarantine
         known = {a.identity for a in shelf.records()}
         parts = [

@@ -11,6 +11,7 @@ from acc.evidence.shelf import Shelf, namespace_of
 from acc.evidence.usage import evidence_key, is_named
 from acc.evidence.usage_events import Event, admitted_in, checked_utility, told
 from acc.log import ThreadLog
+from acc.refs import is_ingested
 from acc.state import ROOT
 from acc.store import ArtifactStore, Thread
 
@@ -74,10 +75,9 @@ def _of_ref(
     _, slash, far = ref.partition("/")
     if slash:
         raise _refused(f"{ref!r} is of another thread: give feedback there on {far!r}", thread)
-    kind = ref.partition(".")[0]
-    if kind == "doc":
+    if is_ingested(ref):
         named = documents_named(store, thread, ref)
-    elif kind == "exp":
+    elif ref.startswith("exp."):
         records = Shelf(store, namespace_of(thread), "experiences").records()
         named = [a for a in records if is_named(a, ref)]
     else:

@@ -6,6 +6,7 @@ from acc.branch import Branch
 from acc.evidence.directory import enrolled
 from acc.evidence.shelf import Shelf, document_spaces, namespace_of
 from acc.evidence.usage import is_named
+from acc.refs import is_ingested
 from acc.state import ROOT
 from acc.store import Artifact, ArtifactStore, Thread
 
@@ -22,7 +23,7 @@ def opened(store: ArtifactStore, thread: Thread, ref: str) -> str:
     Raises:
         StoreError: The store cannot be read.
     """
-    if ref.startswith("doc."):
+    if is_ingested(ref):
         return "".join(part.text for part in documents_named(store, thread, ref))
     near, slash, far = ref.partition("/")
     if not (slash and near and thread.has_user):

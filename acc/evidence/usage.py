@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from acc.refs import is_ingested
 from acc.store import Artifact
 
 
@@ -67,7 +68,7 @@ def evidence_key(artifact: Artifact) -> str:
 
 def is_named(artifact: Artifact, ref: str) -> bool:
     """Whether ``ref`` names it, or the document that it is a part of."""
-    is_part = ref.startswith("doc.") and artifact.ref.rpartition(".")[0] == ref
+    is_part = is_ingested(ref) and artifact.ref.rpartition(".")[0] == ref
     return artifact.ref == ref or is_part
 
 

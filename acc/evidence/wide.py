@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from acc.asking import only_repeats
 from acc.evidence.dense import Dense
 from acc.evidence.exact import WordCounts
 from acc.evidence.holding import KNOWN, Holding, Holdings, refresh
@@ -76,7 +77,9 @@ class WideScope:
     def recalled(
         self, query: str, documents: int, threads: int, without: Thread
     ) -> tuple[Found, Found]:
-        """The best passages of documents, and the best that other threads say; no two in the same words.
+        """The best passages of documents, and the best that other threads say.
+
+        No two are in the same words, and none only repeats the query.
 
         Args:
             query: The words.
@@ -94,7 +97,7 @@ class WideScope:
         asked = self._asked(query, [*near, *far])
         found = self._ranked(query, near, asked, None)
         said = self._ranked(query, far, asked, f"{without.key}.")
-        return _distinct(found)[:documents], _distinct(said)[:threads]
+        return _telling(query, found)[:documents], _telling(query, said)[:threads]
 
     def _asked(self, query: str, holdings: Sequence[Holding]) -> Vector | None:
         """The query's dense vector, if there is one; the holdings are in step afterwards."""
@@ -136,12 +139,14 @@ def _minmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.full_like(scores, float(high > 0))  # one alone, or all alike: as good as the best
 
 
-def _distinct(found: Found) -> Found:
-    """Of records in the same words the best: the same question, asked in many threads, is one."""
+def _telling(query: str, found: Found) -> Found:
+    """``found`` without what only repeats the query, and of records in the same words the best."""
     first: dict[tuple[str, ...], tuple[Artifact, float]] = {}
     for artifact, score in found:
-        first.setdefault(terms(artifact.text), (artifact, score))
-    return list(first.values())
+        if not only_repeats(artifact.text, query):
+            first.setdefault(terms(artifact.text), (artifact, score))
+    best = max((score for _, score in first.values()), default=1.0)
+    return [(artifact, score / best) for artifact, score in first.values()]
 
 
 def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:

@@ -29,7 +29,7 @@ of cues decide. Each slot has one function below.
     replies.py        what agents offer, and what they only tell of
     domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
                       and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
-    trace.py          what happened, what is next, what is open, what to open
+    trace.py          what happened, what is next, what is open, what to open; passages.py, of documents
     room.py           places, lengths, no repeats; fields.py, what an item says and can hold
     budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
                       needed.npz; worth.py, worth.npz

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -100,7 +100,7 @@ class Room:
             return []
         new = [item for item in self._items if item.slot == slot]
         ids = {item.id for item in new}
-        told = {_about(found, item.fields): self.trust(item.cites) for item in new}
+        told = {_about(found, item.fields, item.cites): self.trust(item.cites) for item in new}
         left = [item for item in self.held(slot) if item.id not in ids]
         return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
 
@@ -125,7 +125,9 @@ class Room:
     def knows(self, slot: str, **fields: Any) -> bool:
         """Whether the state or this proposal says so already."""
         found = self._slots.get(slot)
-        return found is not None and (self._repeats(found, fields) or self._is_known(found, fields))
+        if found is None:
+            return False
+        return self._repeats(found, fields) or self._is_known(found, fields, ())
 
     def open(self, slot: str) -> list[Item]:
         """Those of `held` that still bind."""
@@ -158,7 +160,7 @@ class Room:
             return False
         if self._has_enough(found):
             return False
-        if self._is_known(found, fields) or not self._has_place(found, fields, self.trust(refs)):
+        if self._is_known(found, fields, refs) or not self._has_place(found, fields, refs):
             return False
         self._new[slot] += 1
         self._items.append(proposed)
@@ -183,10 +185,11 @@ class Room:
         said += [other[head] for other in new if head in other]
         return any(same_words(str(fields.get(head, "")), str(text)) for text in said)
 
-    def _is_known(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+    def _is_known(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
         """Whether the state or this proposal says it already, or another thing of the same name."""
-        own = _about(slot, fields)
-        if any(item.slot == slot.name and _about(slot, item.fields) == own for item in self._items):
+        own = _about(slot, fields, cites)
+        new = (item for item in self._items if item.slot == slot.name)
+        if any(_about(slot, item.fields, item.cites) == own for item in new):
             return True
         if slot.rules.lifetime == "turn":
             return False
@@ -204,15 +207,17 @@ class Room:
         most = PER_TURN.get(slot.name, None if slot.rules.pinned else slot.rules.places)
         return most is not None and self._new[slot.name] >= most
 
-    def _has_place(self, slot: SlotField, fields: Mapping[str, Any], trust: Trust) -> bool:
-        """Whether there is a place for what is of ``trust``, made if need be; what is replaced leaves its own.
+    def _has_place(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
+        """Whether there is a place for what rests on ``cites``, made if need be; what is replaced leaves its own.
 
         What binds is proposed in any case.
         """
+        trust = self.trust(cites)
         if slot.rules.lifetime == "turn":
             return self._new[slot.name] < slot.rules.places
-        new = {_about(slot, fields)}
-        new |= {_about(slot, i.fields) for i in self._items if i.slot == slot.name and not i.id}
+        new = {_about(slot, fields, cites)}
+        own = [i for i in self._items if i.slot == slot.name and not i.id]
+        new |= {_about(slot, item.fields, item.cites) for item in own}
         staying = [item for item in self.held(slot.name) if item.about not in new]
         if len(staying) + len(new) <= slot.rules.places:
             return True
@@ -236,8 +241,10 @@ class Room:
         return self._worth[item.id], item.touched, _number(item)
 
 
-def _about(slot: SlotField, fields: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(fields.get(name, "")).casefold() for name in slot.item.key)
+def _about(slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> tuple[str, ...]:
+    """What an item will be about; commit computes some fields of the source that it cites first."""
+    source = {name: cites[0] for name in slot.item.computed if cites}
+    return tuple(str({**source, **fields}.get(name, "")).casefold() for name in slot.item.key)
 
 
 def _number(item: Item) -> int:

@@ -6,11 +6,14 @@ import re
 from collections.abc import Container, Iterator, Sequence
 from typing import Literal, NamedTuple
 
+from acc import asking
+from acc.compressors.rules import passages
 from acc.compressors.rules.lookalikes import is_hearsay, is_told
 from acc.compressors.rules.reading import MOST_SENTENCES, Reading, Said
 from acc.compressors.rules.replies import REFUSED, agreed
 from acc.compressors.rules.sentences import fit, plain, sentences, tidy
 from acc.compressors.rules.words import any_of, one_of
+from acc.refs import is_ingested
 from acc.turn import Channel, Evidence
 from acc.wording import stems
 
@@ -124,18 +127,25 @@ def _main(said: Sequence[Said]) -> Said | None:
 def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
     """The best line of each of the ``most`` pieces that bear most on what the user asks.
 
-    Where the user asks nothing, only what repeats most of their words.
+    Where the user asks nothing, only what repeats most of their words. What asks in its turn is told
+    only where nothing answers. One place is for the document that bears most, if one does.
     """
     asked = stems(" ".join(said.words for said in reading.user))
     asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
     least = 1.0 if asks else max(3.0, len(asked) / 2)
     # No line has more of what is asked than the whole text, whose stems the gate has read already.
     near = [p for p in reading.evidence if len(asked & stems(p.text)) * _share_of(p) >= least]
-    lines = [(piece, _best_line(piece, asked)) for piece in near]
+    found = [(piece, _best_line(piece, asked)) for piece in near]
+    lines = [entry for entry in found if not asking.asks(entry[1])] or found
     shared = [len(asked & stems(line)) * _share_of(piece) for piece, line in lines]
     least = max([least, *(count * CLOSE for count in shared)])
     close = [entry for entry, count in zip(lines, shared, strict=True) if count >= least]
-    return sorted(close, key=lambda entry: -entry[0].turn)[:most]
+    said = sorted((e for e in close if not is_ingested(e[0].ref)), key=lambda entry: -entry[0].turn)
+    documents = sorted(
+        (e for e in close if is_ingested(e[0].ref)), key=lambda entry: -len(asked & stems(entry[1]))
+    )
+    said = said[: most - 1] if documents else said[:most]
+    return [*said, *documents[: most - len(said)]]
 
 
 def _share_of(piece: Evidence) -> float:
@@ -145,14 +155,15 @@ def _share_of(piece: Evidence) -> float:
 def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
     """The whole text where it is short, else the line or sentence that shares most stems.
 
-    Of tools only lines of data: their prose, and documents, may be opened, but do not speak here.
+    Of tools only lines of data: their prose may be opened, but does not speak here. Nor do documents,
+    except those that the deployer has taken in.
     """
 
     def bearing(line: str) -> int:
         return len(asked & stems(line))
 
     if piece.channel is Channel.DOCUMENT:
-        return ""
+        return passages.about(piece.text, asked) if is_ingested(piece.ref) else ""
     if piece.channel is Channel.TOOL:
         data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and is_data(line))
         return fit(max(data, key=bearing, default=""), LONGEST)
