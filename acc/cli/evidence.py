@@ -179,6 +179,11 @@ def search(
     if as_json:
         told_json([{"score": round(s, 4), **a.model_dump(mode="json")} for a, s in found])
         return
+    if not found:
+        print(
+            f"nothing found (user {space.user!r}, agent {space.agent!r}, tenant {space.tenant!r})"
+        )
+        return
     rows = [(f"{s:.2f}", a.ref, a.name or a.channel.value, _said(a)) for a, s in found]
     table(("score", "ref", "from", "text"), rows, folds=("text",))
 

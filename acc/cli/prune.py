@@ -148,7 +148,15 @@ def hold(
     server: Server = None,
     as_json: bool = False,
 ) -> None:
-    """Hold evidence, lift a hold, or list what is held."""
+    """Hold evidence, lift a hold, or list what is held.
+
+    Raises:
+        InputError: Nothing of that name, no reason, or no hold to lift.
+    """
+    if lift and not (ref or thread):
+        raise InputError(
+            "nothing is named to release", where="--release", mend="name the ref, or its --thread"
+        )
     space = space_of(names)
     owner = space.model_copy(update={"thread": thread})
     with kept(memory, server) as controller:

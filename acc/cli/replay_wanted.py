@@ -9,6 +9,7 @@ from pathlib import Path
 from acc.cli.turn_report import COLUMNS, PAID_COLUMNS
 from acc.compress import Compressor, Mode
 from acc.errors import ConfigurationError, InputError
+from acc.folders import refuse_memorys
 from acc.incoming import PASTED
 from acc.price import Price
 from acc.state import CompressedCognitiveState
@@ -68,13 +69,15 @@ class Wanted:
 
 
 def check_apart(wanted: Wanted) -> None:
-    """Refuse to write over the file that is replayed.
+    """Refuse to write over the file that is replayed, or a file of a memory.
 
     Raises:
-        InputError: An output is that file.
+        InputError: An output is such a file.
     """
     written = {"--json": "" if wanted.json == "-" else wanted.json, "--report": wanted.report or ""}
     for option, name in written.items():
+        if name:
+            refuse_memorys(Path(name))
         if name and Path(name).exists() and Path(name).samefile(wanted.file):
             raise InputError(
                 f"{option} would overwrite the file that is replayed",

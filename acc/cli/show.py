@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from acc.cli.opening import policy_of
 from acc.cli.screen import table, told_json
 from acc.cli.threads import LoggedThread, logged_thread, logged_threads
-from acc.errors import InputError
+from acc.errors import AuditError, InputError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 
 State = CompressedCognitiveState
+
+DEFAULT = ("default", "default", "default")
+"""User, agent and tenant of a thread that was given by its name alone."""
 
 
 def show(
@@ -45,8 +49,19 @@ def show(
 
 
 def threads(memory: Path, *, as_json: bool = False) -> None:
-    """Tell the threads of a memory."""
-    found = logged_threads(memory)
+    """Tell the threads of a memory.
+
+    Raises:
+        AuditError: Logs cannot be read; the other threads were told.
+    """
+    damaged: list[AuditError] = []
+    found = logged_threads(memory, damaged)
+    _tell_threads(found, as_json=as_json)
+    if damaged:
+        raise damaged[0]
+
+
+def _tell_threads(found: Sequence[LoggedThread], *, as_json: bool) -> None:
     if as_json:
         told_json([
             {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
@@ -54,12 +69,17 @@ def threads(memory: Path, *, as_json: bool = False) -> None:
             for each in found
         ])  # fmt: skip
         return
-    rows = [
-        (each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
-         each.last["at"], each.log.path.stem)
+    rows: list[list[str]] = [
+        [each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
+         each.last["at"], each.log.path.stem]
         for each in found
     ]  # fmt: skip
-    table(("thread", "turns", "tokens", "last commit", "log"), rows, folds=("thread", "log"))
+    headings = ["thread", "turns", "tokens", "last commit", "log"]
+    owners = [(each.thread.user, each.thread.agent, each.thread.tenant) for each in found]
+    if set(owners) - {DEFAULT}:
+        headings += ["user", "agent", "tenant"]
+        rows = [[*row, *owner] for row, owner in zip(rows, owners, strict=True)]
+    table(headings, rows, folds=("thread", "log"))
 
 
 def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,14 +63,27 @@ class LoggedThread:
                 wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
 
-def logged_threads(memory: Path) -> list[LoggedThread]:
+def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> list[LoggedThread]:
     """Every thread of ``memory`` that has a commit, by name.
+
+    Args:
+        memory: The folder.
+        damaged: Takes the errors of logs that cannot be read; without it the first is raised.
 
     Raises:
         InputError: There is no memory in that folder.
         AuditError: A log cannot be read.
     """
-    return [each for path in log_files(memory) if (each := _logged(path))]
+    found = []
+    for path in log_files(memory):
+        try:
+            if (each := _logged(path)) is not None:
+                found.append(each)
+        except AuditError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return found
 
 
 def log_files(memory: Path) -> list[Path]:
@@ -93,15 +107,16 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
 
     Raises:
         InputError: None, or several.
+        AuditError: None, and a log cannot be read: it may be that thread's.
     """
-    threads = logged_threads(memory)
+    damaged: list[AuditError] = []
+    threads = logged_threads(memory, damaged)
     matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
+    if damaged and (name is None or not matching):
+        raise damaged[0]
     if len(matching) == 1:
         return matching[0]
-    known = ", ".join(
-        t.thread.thread if name is None or not matching else t.log.path.stem
-        for t in (matching or threads)
-    )
+    known = ", ".join(labels(matching or threads))
     if not threads:
         what, mend = "no thread with a commit", "replay a conversation into it"
     elif not matching:
@@ -109,6 +124,12 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
     else:
         what, mend = f"{len(matching)} threads", f"name one with --thread: {known}"
     raise InputError(what, where=str(memory), mend=mend)
+
+
+def labels(threads: Sequence[LoggedThread]) -> list[str]:
+    """What each is called: by its name, or by its log file where others have that name too."""
+    names = Counter(t.thread.thread for t in threads)
+    return [t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem for t in threads]
 
 
 def thread_named(memory: Path, name: str) -> LoggedThread | None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from acc.cli.evidence import Names, Server, kept, space_of
 from acc.cli.screen import told_json
 from acc.evidence import portability
+from acc.evidence.exported import read_export
 from acc.evidence.keeping import take_in
 from acc.evidence.upkeep import vacuum as rewrite
 
@@ -39,6 +40,8 @@ def export(
 
 def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool = False) -> None:
     """Take in a file of `export`."""
+    if not memory.exists():
+        read_export(source)  # a file that is none leaves no folder behind
     with kept(memory, server, new=True) as controller:
         moved = take_in(controller, source)
     if as_json:

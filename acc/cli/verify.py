@@ -7,7 +7,7 @@ from pathlib import Path
 
 from acc.cli.opening import policy_of
 from acc.cli.screen import told_json
-from acc.cli.threads import LoggedThread, Record, log_files, logged_thread, logged_threads
+from acc.cli.threads import LoggedThread, Record, labels, log_files, logged_thread, logged_threads
 from acc.errors import AuditError, InputError
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState
@@ -50,13 +50,13 @@ def verify_logs(
             for each, (count, redacted) in zip(found, counts, strict=True)
         ])  # fmt: skip
         return
-    for each, (count, redacted) in zip(found, counts, strict=True):
+    for label, each, (count, redacted) in zip(labels(found), found, counts, strict=True):
         ends = each.last["digest"]
         gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
         torn = each.log.torn_bytes()
         cut = f"a torn last record of {torn:,} bytes passed over; " if torn else ""
         print(
-            f"{each.thread.thread}: {count - redacted:,} commits recomputed, all equal; {gone}{cut}head {ends}"
+            f"{label}: {count - redacted:,} commits recomputed, all equal; {gone}{cut}head {ends}"
         )
 
 

@@ -271,10 +271,18 @@ class _Planning:
 
     def _nothing(self) -> InputError:
         target = self._target
+        known = [*threads_in(self._directory()), *logged(self._audit)]
+        others = sorted({
+            f"--user {t.user} --agent {t.agent}" for t in known
+            if target.thread == t.thread and t.tenant == target.tenant
+            and (t.user, t.agent) != (target.whose, target.agent)
+        })  # fmt: skip
         return InputError(
             f"nothing of the {target.kind} {target.name!r}",
             where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
-            mend="look for it with acc search, and name its thread with --thread",
+            mend=f"a thread of that name is there with {' or '.join(others[:3])}"
+            if others
+            else "look for it with acc search, and name its thread with --thread",
         )
 
 

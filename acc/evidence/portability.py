@@ -15,6 +15,7 @@ from acc.evidence.audits import Audits
 from acc.evidence.exported import FORMAT, Exported, read_export
 from acc.evidence.shelf import documents_written
 from acc.evidence.tombstones import managed
+from acc.folders import refuse_memorys
 from acc.state import canonical_json
 from acc.store import Artifact, ArtifactStore, Thread
 
@@ -41,11 +42,14 @@ class Moved(NamedTuple):
 def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -> Moved:
     """Write a namespace to ``out``: shelves, threads and audit logs.
 
+    An earlier export of the same namespace is replaced, another file is not.
+
     Raises:
-        InputError: There is nothing in the namespace, or the file cannot be written.
+        InputError: There is nothing in the namespace, another file is there, or it cannot be written.
         StoreError: The store cannot be read.
         AuditError: An audit log cannot be read.
     """
+    _refuse_other(out, space)
     audits = Audits(store, audit, space)
     threads = audits.threads()
     ids = [
@@ -77,6 +81,20 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
             mend="name another file",
         ) from error
     return Moved(space, len(ids), len(logs))
+
+
+def _refuse_other(out: Path, space: Thread) -> None:
+    refuse_memorys(out)
+    if not out.is_file():
+        return
+    with out.open("rb") as file:
+        first = file.readline()
+    if first != _line(_head(space)):
+        raise InputError(
+            "another file is there, and no export of this namespace",
+            where=str(out),
+            mend="name another file, or remove that one",
+        )
 
 
 def import_from(
@@ -180,13 +198,17 @@ def _take_back(store: ArtifactStore, said: dict[str, Any]) -> None:
 def _lines(
     store: ArtifactStore, space: Thread, ids: list[str], logs: list[AuditLog]
 ) -> Iterator[bytes]:
-    yield _line({"export": space.model_dump(), "format": FORMAT})
+    yield _line(_head(space))
     for start in range(0, len(ids), _BATCH):
         for artifact in store.get(space.tenant, ids[start : start + _BATCH]):
             yield _line({"artifact": artifact.model_dump(mode="json")})
     for log in logs:
         text = "".join(canonical_json(record) + "\n" for record in log.records())
         yield _line({"log": log.path.name, "text": text})
+
+
+def _head(space: Thread) -> dict[str, Any]:
+    return {"export": space.model_dump(), "format": FORMAT}
 
 
 def _line(value: Any) -> bytes:

@@ -197,3 +197,94 @@ def test_a_look_at_another_user_s_thread_says_whose_there_are(
     assert "name one with --thread: inc-" in one_line(capsys.readouterr().err)
     assert run(["erase", "--thread", "nothing", "--yes", "--memory", str(folder)]) == 1
     assert "nothing of the thread 'nothing'" in one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["export", "{}", "--memory", "{memory}"],
+        ["replay", "{conversation}", "--json", "{}"],
+        ["replay", "{conversation}", "--report", "{}"],
+    ],
+)
+def test_no_output_takes_the_place_of_a_file_of_a_memory(
+    command: list[str], folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conversation = tmp_path / "c.json"
+    conversation.write_text('[{"role": "user", "content": "Hi"}]')
+    (log,) = (folder / "audit").glob("*.jsonl")
+    names = {"conversation": conversation, "memory": folder}
+    before = holds(folder)
+    for file in (folder / "chroma.sqlite3", log):
+        assert run([part.format(file, **names) for part in command]) == 1
+        assert "it would replace a file of a memory" in one_line(capsys.readouterr().err)
+        assert holds(folder) == before
+
+
+def test_an_export_replaces_its_own_kind_alone(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, out = tmp_path / "mine.txt", tmp_path / "out.jsonl"
+    mine.write_text("precious")
+    export = ["export", "--memory", str(folder)]
+    assert run([*export, str(mine)]) == 1
+    assert "another file is there" in one_line(capsys.readouterr().err)
+    assert mine.read_text() == "precious"
+    assert [run([*export, str(out)]), run([*export, str(out)])] == [0, 0]
+    with MemoryController.open(folder) as memory:
+        memory.step(None, Turn.said("Hello."), thread=Thread(thread="t", user="eve"))
+    assert run([*export, str(out), "--user", "eve"]) == 1
+
+
+def test_an_import_of_what_is_none_makes_no_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_text('{"export": {}}\n')
+    for source in (torn, tmp_path / "none"):
+        assert run(["import", str(source), "--memory", str(tmp_path / "m")]) == 1
+        one_line(capsys.readouterr().err)
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_damaged_log_hides_no_other_thread(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "audit" / "junk-1.jsonl").write_text("nonsense\n")
+    place = ["--memory", str(folder)]
+    assert run(["show", "--thread", "inc", *place]) == 0
+    assert run(["verify", "--thread", "inc", *place]) == 0
+    capsys.readouterr()
+    assert run(["threads", *place]) == 1
+    out, error = capsys.readouterr()
+    assert "inc" in out
+    assert "junk-1.jsonl" in one_line(error)
+    for more in ([], ["--thread", "junk-1"]):
+        assert run(["show", *more, *place]) == 1
+        assert "junk-1" in one_line(capsys.readouterr().err)
+
+
+def test_threads_of_several_users_are_told_apart(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with MemoryController.open(folder) as memory:
+        memory.step(None, Turn.said("Hello."), thread=Thread(thread="inc", user="eve"))
+    assert run(["threads", "--memory", str(folder)]) == 0
+    assert "eve" in capsys.readouterr().out
+    assert run(["verify", "--memory", str(folder)]) == 0
+    labels = [line.partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert len(set(labels)) == 2
+    assert run(["show", "--memory", str(folder)]) == 1
+    assert all(label in capsys.readouterr().err for label in labels[:1])
+    erase = ["erase", "--thread", "inc", "--agent", "coder", "--yes", "--memory", str(folder)]
+    assert run(erase) == 1
+    assert "--user eve --agent default" in one_line(capsys.readouterr().err)
+
+
+def test_a_release_of_nothing_and_a_search_that_finds_nothing_say_so(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["hold", "--release", "--memory", str(folder)]) == 1
+    assert "nothing is named to release" in one_line(capsys.readouterr().err)
+    assert run(["search", "gateway", "--user", "nobody", "--memory", str(folder)]) == 0
+    assert "nothing found (user 'nobody'" in capsys.readouterr().out
