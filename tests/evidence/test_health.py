@@ -47,7 +47,7 @@ def test_the_doctor_finds_and_mends_a_lost_vector(tmp_path: Path) -> None:
 
 
 def doctor(folder: Path) -> tuple[list[str], int]:
-    command = [sys.executable, "-m", "acc", "doctor", "--memory", str(folder), "--json"]
+    command = [sys.executable, "-m", "acc", "doctor", "--repair", "--memory", str(folder), "--json"]
     said = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     return said["lost"], said["repaired"]
 
@@ -191,9 +191,11 @@ def test_a_vector_that_its_index_alone_has_lost_is_found_and_made_anew(tmp_path:
     store.close()
     lost = [ids[4], ids[120]]
     subprocess.run([sys.executable, "-c", LOSE, str(tmp_path), *lost], check=True)
-    said = json.loads(doctored(tmp_path, "--dry-run", code=1))
-    assert sorted(said["lost"]) == sorted(lost * 2)  # of the words and of the model
-    said = json.loads(doctored(tmp_path))
+    for look in ((), ("--dry-run",)):  # only looks, either way
+        said = json.loads(doctored(tmp_path, *look, code=1))
+        assert sorted(said["lost"]) == sorted(lost * 2)  # of the words and of the model
+        assert said["checks"][-1]["mend"].startswith("run acc doctor --repair --memory")
+    said = json.loads(doctored(tmp_path, "--repair"))
     assert sorted(said["lost"]) == sorted(lost * 2)
     assert not {key for index in said["indexes"] for key in index["left"]} & set(lost)
     store = ChromaArtifactStore.embedded(tmp_path)
