@@ -13,10 +13,12 @@ from processes import ACC, one_line
 
 from acc import MemoryController, Thread, Turn
 from acc.cli import run
+from acc.evidence import ingests
 from acc.evidence.erasure_plan import Target
 from acc.evidence.keeping import documents, erasure
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace
+from acc.evidence.shelf import Shelf, namespace
+from acc.stores.path_lock import HOLDER
 
 RULE = "Never call patient Ottilie Quandt on +41 79 555 01 23."
 ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]
@@ -288,3 +290,29 @@ def test_a_release_of_nothing_and_a_search_that_finds_nothing_say_so(
     assert "nothing is named to release" in one_line(capsys.readouterr().err)
     assert run(["search", "gateway", "--user", "nobody", "--memory", str(folder)]) == 0
     assert "nothing found (user 'nobody'" in capsys.readouterr().out
+
+
+def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A document half written, and a holder that never said good-bye."""
+    space = namespace()
+    with MemoryController.open(folder) as memory:
+        shelf = Shelf(memory.artifacts, space, "documents")
+        (part,) = shelf.records()
+        parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
+        ingests.begin(Shelf(memory.artifacts, space, "usage"), parts, memory.now())
+        shelf.append(parts[:1])
+    (folder / HOLDER).write_text("1\n")
+    for _ in range(2):
+        assert run(["doctor", "--memory", str(folder)]) == 1
+        out = capsys.readouterr().out
+        assert "the process before ended without closing" in out
+        assert "h.md is there in part" in out
+        assert "to take back its 1 of 2 parts" in out
+        assert run(["erase", "--user", "default", "--dry-run", "--memory", str(folder)]) == 1
+        assert "an ingest of h.md was interrupted" in one_line(capsys.readouterr().err)
+    with MemoryController.open(folder) as memory:
+        assert memory.resumed == [
+            "an ingest of h.md was interrupted and has not happened: 1 of 2 parts taken back"
+        ]
