@@ -37,7 +37,7 @@ Mark = dict[str, Any]
 AGENT = "agent"
 """In a mark: the agent whose memory a nested run works on."""
 
-UNANSWERED_TOKENS = 2_000
+UNANSWERED_TOKENS = 16_000
 """Tokens of earlier messages, unanswered so far, that the model reads beside the current one."""
 
 _CUT = " [...] "
