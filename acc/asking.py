@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from acc.terms import terms
-from acc.wording import same_polarity
+from acc.wording import same_polarity, stems
 
 _ASKS = re.compile(
     r"\?\W*\Z|\A\W*(?:(?:and|but|so|or|then)\W+)?(?:what|which|who|whom|whose|where|when|why|how)\b",
@@ -25,7 +24,7 @@ def only_repeats(text: str, said: str) -> bool:
     """
     if len(text) > 4 * len(said) + 80:
         return False
-    own, theirs = frozenset(terms(text)), frozenset(terms(said))
+    own, theirs = stems(text), stems(said)
     if not own or not own <= theirs:
         return False
     if asks(text):

@@ -71,7 +71,9 @@ class Novelty(Gate):
     """Refuses what the turn or the state says already.
 
     Rule: its words and marks are all held by one item of the state; or all its content words are the
-    turn's own, and it answers nothing that the turn asks (`acc.asking.only_repeats`).
+    turn's own, and it answers nothing that the turn asks (`acc.asking.only_repeats`). Of what comes from
+    beyond the thread, an item that leaves with this commit is no reason: asked for again, it is told
+    again.
     """
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
@@ -81,7 +83,10 @@ class Novelty(Gate):
         if len(candidate.artifact.text) > LONGEST_ITEM:
             return self.verdict(True, candidate, "says more than an item can")
         words = stems(candidate.artifact.text)
+        is_beyond = candidate.artifact.turn == 0  # a document's, or another thread's
         for item, held in zip(context.items, context.held, strict=True):
+            if is_beyond and item.id in context.leaving:
+                continue
             if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
                 return self.verdict(False, candidate, f"{item.id} says it already")
         return self.verdict(True, candidate, "says more than the state")

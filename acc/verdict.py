@@ -94,6 +94,11 @@ class Context:
         return tuple(stems(item.words) for item in self.items)
 
     @cached_property
+    def leaving(self) -> frozenset[str]:
+        """Ids of the items that the next commit drops by itself."""
+        return frozenset(i.id for s, i in self.state.items() if s.rules.lifetime == "turn")
+
+    @cached_property
     def quoted(self) -> tuple[Item, ...]:
         """The pinned items of the state that rest on a quote: its rules."""
         return tuple(i for s, i in self.state.items() if s.rules.pinned and s.rules.quote)

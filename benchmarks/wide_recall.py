@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acc.evidence.dense import Dense
-from acc.evidence.shelf import namespace
+from acc.evidence.shelf import documents_written, namespace
 from acc.evidence.wide import WideScope
 from acc.store import Artifact, Thread, artifact_id
 from acc.stores.chroma import ChromaArtifactStore
@@ -126,6 +126,7 @@ def compared(
         for _ in range(repeats):
             query = text(rng)
             store.revision += 1  # as if something had been written since: it looks for more
+            documents_written(store)
             ours.append(timed(partial(scope.search, query, 16)))
             asked = partial(
                 way.collection.query, query_embeddings=[way.embed(query)], n_results=16,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import Conversation, agent, document, end, fact, rule, tool, user
+from strategies import Conversation, add, agent, document, end, fact, rule, tool, user
 
 from acc.compress import Proposal
 from acc.controller import MemoryController
@@ -122,6 +122,15 @@ class TestNovelty:
     )
     def test_it_refuses_what_one_item_says_already(self, text: str, admitted: bool) -> None:
         assert admits(Novelty(), candidate(text), context("db?", self.held())) is admitted
+
+    def test_what_leaves_the_state_with_this_turn_is_told_again(self) -> None:
+        talk = Conversation()
+        talk.take(user("Look it up."), add("episodic_trace", "u1", text="The db port is 5432."))
+        assert talk.state.episodic_trace
+        recalled = candidate("The db port is 5432.", channel=Channel.DOCUMENT, turn=0)
+        assert admits(Novelty(), recalled, context("db?", talk.state))
+        just_said = candidate("The db port is 5432.", turn=1)
+        assert not admits(Novelty(), just_said, context("db?", talk.state))
 
     @pytest.mark.parametrize(
         ("text", "asked", "admitted"),

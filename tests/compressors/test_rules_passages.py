@@ -79,4 +79,4 @@ def test_what_the_user_said_and_what_a_document_says_stand_side_by_side() -> Non
     told = proposed("episodic_trace", at, evidence=[part("doc.8f.2", ANSWER), *said])
     assert [line.cites for line in told[1:]] == [("u5",), ("doc.8f.2",)]
     opened = proposed("retrieved_artifacts", at, evidence=[part("doc.8f.2", ANSWER), *said])
-    assert [item.cites for item in opened] == [("u5",), ("doc.8f.2",)]
+    assert [item.cites for item in opened] == [("doc.8f.2",)]  # the line about u5 says its ref

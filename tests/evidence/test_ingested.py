@@ -75,6 +75,14 @@ def test_the_same_question_elsewhere_and_before_takes_no_place(memory: MemoryCon
     assert [e.text for e in step.evidence if QUESTION in e.text] == []
 
 
+def test_asked_again_at_once_it_answers_again(memory: MemoryController) -> None:
+    state = None
+    for words in (QUESTION, QUESTION, f"Sorry: {QUESTION}", QUESTION):
+        step = memory.step(state, Turn.said(words), thread="a")
+        state = step.state
+        assert answers(step)
+
+
 def test_without_a_question_mark_it_answers_too(memory: MemoryController) -> None:
     asked = "remind me which cost centre payments to Kerr Ltd above 9,500 EUR go to"
     assert answers(memory.step(None, Turn.said(asked), thread="a"))

@@ -208,8 +208,12 @@ def _level(words: str) -> Level:
 
 
 def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
-    """References to the evidence that was used, then to this turn's long tool output."""
-    for piece in used:
+    """References to documents that were used, else to the first piece; then to this turn's long tool output.
+
+    What else was used says its ref in the line that tells of it.
+    """
+    documents = [piece for piece in used if is_ingested(piece.ref)]
+    for piece in documents or used[:1]:
         yield Line(fit(piece.name or piece.channel.value, 100) or "evidence", piece.ref)
     for tool in reading.tools:
         if len(tool.text) >= LONG_OUTPUT or tool.left_out:
