@@ -293,7 +293,10 @@ def test_of_refused_words_that_are_erased_no_digest_stays(tmp_path: Path) -> Non
     refused = Turn.said(SECRET)
     with MemoryController.open(tmp_path, policy=Policy(max_tokens=64)) as memory:
         state = memory.step(None, Turn.said(BEFORE[1]), thread="inc").state
-        other = "Never deploy checkout on a Friday without asking the platform team in Bern first."
+        other = (
+            "Never deploy checkout, the ledger or the billing gateway on a Friday without asking "
+            "the platform team in Bern first."
+        )
         state = memory.step(state, Turn.said(other), thread="inc").state
         with pytest.raises(PinnedOverflow):
             memory.step(state, refused, thread="inc")

@@ -70,7 +70,10 @@ def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> No
             documents(memory, namespace_of(who)).add(f"{len(past)}.md", [Section(words)])
         elif what == "experience":
             tasks = ExperienceMemory(
-                memory.artifacts, namespace_of(who), memory.now, addition=Addition("all"),
+                memory.artifacts,
+                namespace_of(who),
+                memory.now,
+                addition=Addition("all"),
                 shared=True,
             )
             tasks.finish("a task", words)
