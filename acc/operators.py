@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any
 from acc.compress import Proposal, Retirement
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.journal import standing
+from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Channel, Observation, Turn
 
 if TYPE_CHECKING:
     from acc.memory import Memory
     from acc.run import Step
-    from acc.state import CompressedCognitiveState
 
 LONGEST_REASON = 400
 """Characters of a reason: the agent reads it whole."""
@@ -56,6 +56,8 @@ def retire(
 
 def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveState:
     """What `MemoryController.with_operator_acts` documents."""
+    if isinstance(state, CompressedCognitiveState) and _owed(memory, state, thread) is None:
+        return state  # the step that follows checks it
     prior = memory.load(state)
     while (owed := _owed(memory, prior, thread)) is not None:
         ids, words = owed
