@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
 
 from acc.compress import Proposal
 from acc.errors import ConfigurationError
+from acc.items import one_line
 from acc.laws.bounds import fit
 from acc.laws.draft import Draft
 from acc.laws.held import hold, leave_unread
@@ -138,11 +139,21 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
         leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
     elif draft.before.pending:
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
+    _remarked(draft, proposal)
     retire(draft, proposal.retire, sources)
     write(draft, proposal.items, sources)
     if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
         return False
     return proposal.mode == "revise" or _left_out(draft)
+
+
+def _remarked(draft: Draft, proposal: Proposal) -> None:
+    """Note what the compressor could not read, once for each message that there is in the turn."""
+    known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
+    for remark in dict.fromkeys(proposal.remarks):
+        if (said := known.get(remark.ref)) is not None:
+            detail = f"{remark.ref}: not English, so no rule or fact was looked for in it"
+            draft.note(Reason(remark.code), text=one_line(said.text)[:80], detail=detail)
 
 
 def _left_out(draft: Draft) -> bool:

@@ -89,6 +89,22 @@ class Retirement(BaseModel):
     _cleaned = field_validator("*", mode="before")(_clean)
 
 
+class Remark(BaseModel):
+    """What a compressor has to say of an observation that it could make nothing of.
+
+    Attributes:
+        code: What it says; commit knows a reason code for each, and a compressor can give no other.
+        ref: The observation.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    code: Literal["language_not_read"]
+    ref: str
+
+    _cleaned = field_validator("ref", mode="before")(_clean)
+
+
 class Proposal(BaseModel):
     """What a compressor proposes.
 
@@ -101,6 +117,7 @@ class Proposal(BaseModel):
         account: What the model was asked, and how it went, likewise.
         reads_turn: Whether its author read the turn. An operator who retires something did not: what
             else was said in the turn, and what was pending, is left for the next commit to read.
+        remarks: What it could make nothing of. No model writes them: they are not on the wire.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -112,6 +129,7 @@ class Proposal(BaseModel):
     usage: dict[str, int] = {}
     account: Account | None = None
     reads_turn: bool = True
+    remarks: tuple[Remark, ...] = ()
 
     @classmethod
     def from_wire(

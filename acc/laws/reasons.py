@@ -61,6 +61,7 @@ class Reason(StrEnum):
     PENDING_CUT = "pending_cut"
     LIFTED_CUT = "lifted_cut"
     POLICY_CHANGED = "policy_changed"
+    LANGUAGE_NOT_READ = "language_not_read"
 
 
 REFUSALS = frozenset(

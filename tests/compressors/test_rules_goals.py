@@ -79,7 +79,8 @@ def test_an_assent_closes_what_the_agent_offered_to_close() -> None:
 def test_a_cancelled_goal_is_retired_with_the_users_words(said: str, gone: int) -> None:
     state = after(turn("Can you organise a farewell party for Lena?"))
     found = compress(turn(said, number=2), state, ()).retire
-    assert [(r.id, r.quote) for r in found] == [(state.goal_orientation[0].id, said)] * gone
+    goal = state.goal_orientation[0].id
+    assert [r.quote for r in found if r.id == goal] == [said] * gone
 
 
 @pytest.mark.parametrize("said", ["The plants are not done.", "When the plants are done, call me."])

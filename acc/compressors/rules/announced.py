@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.compressors.rules import goal_cues, lifting, lookalikes, trace
+from acc.compressors.rules import goal_cues, lifting, lookalikes, step_cues
 
 _TABLES = {
     "hearsay": lookalikes.HEARSAY,
@@ -23,8 +23,8 @@ _TABLES = {
     "ended": lifting.ENDED,
     "swapped": lifting.SWAPPED,
     "changed": lifting.CHANGED,
-    "open": trace.OPEN,
-    "next": trace.NEXT,
+    "open": step_cues.OPEN,
+    "next": step_cues.NEXT,
 }
 _LETTER = re.compile(r"\\.|\(\?P[<=]\w+|[A-Z]")
 """A capital, where what is escaped and the names of groups come first."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from acc.compress import ProposedItem
 from acc.compressors.rules.fields import said_by
+from acc.compressors.rules.outcomes import is_outcome
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.valuing import FACTS, value, words_of
 from acc.items import Item
@@ -104,7 +105,7 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
         rank, place, is_again = heappop(queue)
         fields = found[place].fields
         says = marks(words_of(fields))
-        if not says:
+        if not says or _is_outcome(found[place]):
             yield found[place]
             continue
         about = _about(fields) - says
@@ -114,6 +115,16 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
         for mark in says:
             told.setdefault(mark, []).append(about)
         yield found[place]
+
+
+RECENT = 12
+"""Turns for which an outcome counts in full beside facts that name the same things."""
+
+
+def _is_outcome(kept: Kept) -> bool:
+    """Whether it tells what was done: its identifiers stand in other facts, that it is done does not."""
+    told = (str(kept.fields.get(name, "")) for name in ("predicate", "object"))
+    return kept.slot == FACTS and kept.age < RECENT and is_outcome(*told)
 
 
 def _about(fields: Mapping[str, Any]) -> frozenset[str]:

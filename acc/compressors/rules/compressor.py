@@ -25,10 +25,13 @@ of cues decide. Each slot has one function below.
     values.py         amounts, dates, numbers, and what they are the value of
     relations.py      which facts are new
     facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
+    outcomes.py       what was done, and to what
     revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
     replies.py        what agents offer, and what they only tell of
     domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
                       and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
+    smalltalk.py      courtesies, for which nothing makes room
+    step_cues.py      what announces a step, what is open
     trace.py          what happened, what is next, what is open, what to open; passages.py, of documents
     room.py           places, lengths, no repeats; fields.py, what an item says and can hold
     budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
@@ -37,13 +40,15 @@ of cues decide. Each slot has one function below.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
-from acc.compress import Proposal
+from acc.compress import Proposal, Remark
 from acc.compressors.rules.budget import keep_within
 from acc.compressors.rules.constraints import constrain
 from acc.compressors.rules.domain import fill_slots
 from acc.compressors.rules.entities import entities_in
+from acc.compressors.rules.fields import said_by
 from acc.compressors.rules.goals import (
     LONGEST_GOAL,
     done_by,
@@ -61,6 +66,7 @@ from acc.compressors.rules.replies import REFUSED
 from acc.compressors.rules.room import Room
 from acc.compressors.rules.sentences import fit, tidy
 from acc.compressors.rules.shortening import shortened_goal
+from acc.compressors.rules.smalltalk import is_chatter
 from acc.compressors.rules.standing import (
     makes_rule,
     rules_in,
@@ -77,12 +83,15 @@ from acc.tokens import TokenCounter, utf8_quarter
 from acc.turn import Evidence, Trust, Turn
 from acc.wording import is_assent, stems
 
+_LOG = logging.getLogger(__name__)
+
 
 class RuleCompressor:
     """Proposes by cues and small classifiers alone, offline, from English.
 
-    Of other languages it gives the gist at the most. A domain's own slots it fills as far as
-    their examples and cues reach; for more a compressor with a model is needed.
+    Of other languages it gives the gist at the most, and remarks that it did not read them. A
+    domain's own slots it fills as far as their examples and cues reach; for more a compressor
+    with a model is needed.
 
     Attributes:
         name: Author of its proposals.
@@ -117,12 +126,23 @@ class RuleCompressor:
         _goals(reading, ruled, room)
         revise_topic(reading, ruled, room)
         fill_slots(reading, room)
-        _trace(reading, step, room)
+        if is_chatter(reading):
+            _last_trace(room)
+        else:
+            _trace(reading, step, room)
         relate(reading, ruled, room)
         _entities(reading, room)
         _what_next(reading, ruled, step, room)
         keep_within(room, self.max_tokens, self.counter)
-        return room.proposal(self.name)
+        return room.proposal(self.name, _not_read(reading))
+
+
+def _not_read(reading: Reading) -> tuple[Remark, ...]:
+    """A remark on each message of the user's in another language: its rules are not held."""
+    refs = dict.fromkeys(said.ref for said in reading.foreign)
+    for ref in refs:
+        _LOG.warning("%s is not English: the keyless compressor finds no rules or facts in it", ref)
+    return tuple(Remark(code="language_not_read", ref=ref) for ref in refs)
 
 
 def _goals_over(reading: Reading, room: Room) -> None:
@@ -172,6 +192,12 @@ def _trace(reading: Reading, step: Line | None, room: Room) -> None:
         room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {words}")
     for reference in worth_opening(reading, [piece for piece, _ in best]):
         room.add("retrieved_artifacts", [reference.ref], label=reference.text)
+
+
+def _last_trace(room: Room) -> None:
+    """What happened last goes on standing where a turn is nothing but courtesies."""
+    for item in room.held("episodic_trace"):
+        room.add("episodic_trace", [item.id], **said_by(item))
 
 
 def _entities(reading: Reading, room: Room) -> None:

@@ -12,6 +12,7 @@ from acc.compressors.rules.entities import PROPER, named_in
 from acc.compressors.rules.finders import FINDERS, VERB, Finder, chosen, linked, stated
 from acc.compressors.rules.listings import listed
 from acc.compressors.rules.lookalikes import is_fancy, is_hearsay, is_question, is_told
+from acc.compressors.rules.outcomes import outcomes_in
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.replies import REFUSED, agreed
 from acc.compressors.rules.roles import roles_in
@@ -71,7 +72,9 @@ def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     own = [s for s in reading.user if s not in ruling and _states(s)]
     rules = [stems(said.words) for said in reading.user if said in ruling]
     rules += [stems(item.words) for item in reading.rules]
-    agents = [s for s in reading.agent if _tells(s) and _is_worth_it(s) and not _repeats(s, rules)]
+    told = [s for s in reading.agent if _tells(s)]
+    agents = [s for s in told if _is_worth_it(s) and not _repeats(s, rules)]
+    yield from _found(outcomes_in, own, told, reading.tools)
     yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
     for find in FINDERS:
         yield from _found(find, own, agents, reading.tools)

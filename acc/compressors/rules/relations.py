@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from acc.compressors.rules.facts import Fact, canonical, facts_in, is_bare
 from acc.compressors.rules.needed import Told, needed
+from acc.compressors.rules.outcomes import is_outcome
 from acc.compressors.rules.reading import Reading, Said
 from acc.compressors.rules.revisions import revised
 from acc.compressors.rules.room import Room
@@ -23,15 +24,27 @@ def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
     found: list[Fact] = []
     for fact in facts_in(reading, ruling(ruled)):
         fact = canonical(fact, held)
-        if not (is_bare(fact) or _is_told(fact, room) or any(_covers(f, fact) for f in found)):
+        if not (
+            is_bare(fact)
+            or _is_told(fact, room)
+            or any(_covers(f, fact) for f in found if not _is_outcome(f))
+        ):
             found.append(fact)
-    for fact in sorted(found, key=lambda fact: -needed(_told_by(fact)))[:MOST_FACTS]:
+    for fact in sorted(found, key=_rank)[:MOST_FACTS]:
         says = {name: getattr(fact, name) for name in Relation.wire_fields()}
         room.add("relational_map", fact.cites, **says)
 
 
 MOST_FACTS = 12
 """Facts of one turn for which a place is looked for; half of them find one."""
+
+
+def _rank(fact: Fact) -> tuple[bool, float]:
+    return not _is_outcome(fact), -needed(_told_by(fact))
+
+
+def _is_outcome(fact: Fact) -> bool:
+    return is_outcome(fact.predicate, fact.object)
 
 
 def _told_by(fact: Fact) -> Told:

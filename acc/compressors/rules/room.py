@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from acc.compress import Proposal, ProposedItem, Retirement
+from acc.compress import Proposal, ProposedItem, Remark, Retirement
 from acc.compressors.rules.fields import fits, said_by
 from acc.compressors.rules.valuing import value, words_of
 from acc.items import Item
@@ -166,13 +166,14 @@ class Room:
         self._items.append(proposed)
         return True
 
-    def proposal(self, author: str) -> Proposal:
+    def proposal(self, author: str, remarks: tuple[Remark, ...] = ()) -> Proposal:
         """All of it."""
         return Proposal(
             mode="revise",
             items=(*self._items, *self._again),
             retire=tuple(self._retire.values()),
             author=author,
+            remarks=remarks,
         )
 
     def _repeats(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:

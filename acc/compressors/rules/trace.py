@@ -9,10 +9,13 @@ from typing import Literal, NamedTuple
 from acc import asking
 from acc.compressors.rules import passages
 from acc.compressors.rules.lookalikes import is_hearsay, is_told
+from acc.compressors.rules.outcomes import outcomes_in
 from acc.compressors.rules.reading import MOST_SENTENCES, Reading, Said
 from acc.compressors.rules.replies import REFUSED, agreed
 from acc.compressors.rules.sentences import fit, plain, sentences, tidy
-from acc.compressors.rules.words import any_of, one_of
+from acc.compressors.rules.smalltalk import is_courtesy
+from acc.compressors.rules.step_cues import NEXT, OPEN
+from acc.compressors.rules.words import one_of
 from acc.refs import is_ingested
 from acc.turn import Channel, Evidence
 from acc.wording import stems
@@ -26,31 +29,9 @@ LONGEST = 120
 LONG_OUTPUT = 1_500
 """Characters from which a tool's output is referred to rather than remembered."""
 
-NEXT = any_of(
-    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b",
-    r"\b(?:then|after that|afterwards),? (?:I|we)\b|\bwe(?:'ll| will) (?:then|next)\b",
-    r"\blet's (?:then|next|start|continue)\b|\bto follow\b|\b\w+ follows\b",
-)
-"""Announces a step."""
-
 _NO_STEP = re.compile(
     r"\bI(?:'ll| will) " + one_of("not, never, leave you, admit, be honest, miss, remember"), re.I
 )
-OPEN = any_of(
-    r"\b" + one_of(
-        """not sure, unsure, unclear, unknown, unconfirmed, undecided, uncertain, tbc, tbd,
-        to be (?:confirmed|decided|determined), no idea, hard to say, awaiting, pending, still open,
-        waiting (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
-        I (?:believe|suspect|guess|assume), no (?:answer|reply|word) (?:yet|so far|from)"""
-    ),
-    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b",
-    r"(?:\bnot|n't) (?:yet )?(?:been )?" + one_of(
-        "confirmed, answered, decided, verified, replied, checked, found"
-    ),
-    r"\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
-)  # fmt: skip
-"""Says that something is not known or not there yet."""
-
 _HIGH = re.compile(
     r"\b" + one_of("block(?:s|ed|ing|er), critical, urgent, must know, root cause"), re.I
 )
@@ -119,9 +100,10 @@ def told(reading: Reading, step: Line | None) -> Iterator[Line]:
 
 def _main(said: Sequence[Said]) -> Said | None:
     """Of the last observation the first sentence with something to say, else its first."""
-    last = [s for s in said if s.ref == said[-1].ref]
+    last = [s for s in said if s.ref == said[-1].ref and not is_courtesy(s)]
     full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
-    return next(full, last[0] if last else None)
+    done = (s for s in last if any(outcomes_in(s.words)))
+    return next(done, next(full, last[0] if last else None))
 
 
 def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:

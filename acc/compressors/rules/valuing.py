@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from acc.compressors.rules.needed import Told, needed
+from acc.compressors.rules.outcomes import is_outcome
 from acc.compressors.rules.worth import worth_of
 
 FACTS = "relational_map"
@@ -25,13 +26,22 @@ IDENTIFIER = 0.65
 """Worth of entities by type: what people call by the noun of its kind ("ticket MT-20418") is
 mostly asked for later in the labelled conversations, mere names hardly ever."""
 
+OUTCOME = 0.6
+"""Worth of what was done: it must not be done again."""
+
+FORGOTTEN = 0.02
+"""What a turn takes from that: what was done long ago is worth what other facts are."""
+
 FADING = 0.004
 """What a turn without being spoken of takes from it."""
 
 
 def value(slot: str, fields: Mapping[str, Any], sources: int, age: int) -> float:
     """What an item of ``slot`` is worth that rests on ``sources`` texts, ``age`` turns after it was spoken of."""
-    return _worth(slot, fields, sources) - FADING * age
+    worth = _worth(slot, fields, sources)
+    if slot == FACTS and is_outcome(str(fields.get("predicate")), str(fields.get("object"))):
+        worth = max(worth, OUTCOME - FORGOTTEN * age)
+    return worth - FADING * age
 
 
 def _worth(slot: str, fields: Mapping[str, Any], sources: int) -> float:
