@@ -20,6 +20,7 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from acc.audit_record import digested, is_record
 from acc.errors import AuditError
+from acc.folders import PRIVATE_FILE, is_private, opened_private, private_folder, tighten
 from acc.state import CompressedCognitiveState, canonical_json
 from acc.store import Thread
 
@@ -50,7 +51,9 @@ class AuditLog:
     def lock(self) -> BaseFileLock:
         """Held while the log is written; one for a folder, and for every process."""
         folder = self.path.parent
-        return FileLock(folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS)
+        return FileLock(
+            folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS, mode=PRIVATE_FILE
+        )
 
     def append(
         self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
@@ -63,7 +66,7 @@ class AuditLog:
             AuditError: The file cannot be written; the commit it tells of is not acknowledged.
         """
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.path.parent)
             # Several processes may keep one folder: who appends has read the newest line before.
             with self.lock:
                 self._append(record, prior)
@@ -87,14 +90,15 @@ class AuditLog:
 
     def _write(self, line: bytes) -> None:
         if self.path.exists():
-            with self.path.open("ab") as file:
+            with opened_private(self.path, "ab") as file:
                 file.write(line)
                 file.flush()
                 self._size = file.tell()
             return
         # A log begins with a whole record, whenever its writer is killed: an empty one was emptied.
         half = self.path.with_suffix(_HALF)
-        half.write_bytes(line)
+        with opened_private(half) as file:
+            file.write(line)
         half.replace(self.path)
         self._size = len(line)
 
@@ -234,6 +238,12 @@ def drop_halves(folder: Path) -> None:
     with _readable(folder), AuditLog(folder / "any").lock:
         for half in folder.glob(f"*{_HALF}"):
             half.unlink()
+
+
+def keep_private(folder: Path) -> None:
+    """Close the logs in ``folder``, which may be from before they were made private, to everybody else."""
+    if folder.is_dir() and not is_private(folder):
+        tighten([*folder.iterdir(), folder, folder.with_name(f"{folder.name}.lock")])
 
 
 def changed(where: str) -> AuditError:

@@ -24,6 +24,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from acc.inert import inert
+
 if TYPE_CHECKING:
     from acc.compressors.outcomes import Account
     from acc.state import CompressedCognitiveState
@@ -44,7 +46,7 @@ class AccError(Exception):
         self.where = where
         self.mend = mend
         message = what + (f" ({where})" if where else "") + (f". To mend: {mend}" if mend else "")
-        super().__init__(" ".join(message.split()))
+        super().__init__(inert(" ".join(message.split())))
 
 
 class ConfigurationError(AccError):

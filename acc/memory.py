@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from acc.audit import AuditLog
+from acc.audit import AuditLog, keep_private
 from acc.clock import stamps
 from acc.compress import Compressor
 from acc.compressors.choosing import chosen
@@ -63,6 +63,8 @@ class Memory:
         check_fallback(self.settings.fallback)
         self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
+        if self.settings.audit is not None:
+            keep_private(self.settings.audit)
         self.resumed: list[str] = []
 
     @property

@@ -53,10 +53,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _done(arguments: Sequence[str]) -> int:
     from acc.cli.commands import parsed
+    from acc.inert import inert_output
 
     work = parsed(arguments)
     if work is not None:
-        work()
+        with inert_output():
+            work()
     sys.stdout.flush()
     return 0
 
@@ -79,8 +81,9 @@ def _terminated(number: int, _: Any) -> None:
 
 
 def _ended(what: str, code: int) -> int:
+    from acc.inert import inert_output
     from acc.items import one_line
 
-    with suppress(OSError):
+    with suppress(OSError), inert_output():
         print(f"acc: {one_line(what)}", file=sys.stderr, flush=True)
     return code

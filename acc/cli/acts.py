@@ -14,6 +14,7 @@ import typer
 
 from acc.cli.screen import told_json
 from acc.errors import InputError
+from acc.inert import inert_line
 
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Only tell exactly what would be done; change nothing.")
@@ -56,7 +57,7 @@ class Told(NamedTuple):
         if as_json:
             told_json(self.value)
         else:
-            print("\n".join(self.lines), flush=True)
+            print("\n".join(map(inert_line, self.lines)), flush=True)
 
 
 def carry_out(way: Way, plan: Told, act: Callable[[], Told]) -> None:
@@ -83,7 +84,7 @@ def _confirm(plan: Told, *, shown: bool) -> None:
             mend="look at the plan with --dry-run, then give --yes",
         )
     if not shown:
-        print("\n".join(plan.lines), file=sys.stderr)
+        print("\n".join(map(inert_line, plan.lines)), file=sys.stderr)
     print("Do this? It cannot be undone. [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError("not confirmed: nothing was changed", mend="answer y to do it")

@@ -13,6 +13,7 @@ from acc.evaluation.gate_scoring import GateScore, score_gate
 from acc.evaluation.labelled_candidates import as_lines, cases_of, read_labelled
 from acc.evaluation.locomo import load_locomo
 from acc.evaluation.scenarios import read_scenarios
+from acc.folders import opened_for_text
 
 
 def recall(file: Path, *, json: str = "") -> None:
@@ -70,8 +71,7 @@ def _is_labels(given: str) -> bool:
 
 def _write(lines: Iterator[str], file: Path) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with file.open("w", encoding="utf-8", newline="\n") as out:
+        with opened_for_text(file) as out:
             out.writelines(f"{line}\n" for line in lines)
     except OSError as error:
         what, mend = f"the labels cannot be written: {error.strerror or error}", "name another file"

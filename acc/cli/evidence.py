@@ -17,6 +17,7 @@ from acc.evidence.keeping import documents
 from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.upkeep import pending
 from acc.evidence.wide import WideScope, each_ref
+from acc.inert import inert_line
 from acc.policy import Policy
 from acc.store import UNNAMED, Artifact, Thread
 
@@ -140,7 +141,7 @@ def _taken_in(each: Ingested, reached: str) -> str:
     said += f"; recalled for {reached}"
     if not each.judgement.admitted:
         said = f"refused, in quarantine: {each.judgement.reason}"
-    return f"{each.ref}  {each.name}: {said}"
+    return inert_line(f"{each.ref}  {each.name}: {said}")
 
 
 def _refuse(refused: Sequence[InputError], files: int) -> None:

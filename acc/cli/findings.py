@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from acc.cli.screen import told_json
 from acc.errors import AccError
+from acc.inert import inert_line
 
 Level = Literal["ok", "note", "bad"]
 
@@ -35,7 +36,8 @@ def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
         told_json({"checks": [finding._asdict() for finding in findings], **more})
     else:
         for level, what, mend in findings:
-            print(f"{level:<5} {what}" + (f"\n      to mend: {mend}" if mend else ""), flush=True)
+            line = f"{level:<5} {inert_line(what)}"
+            print(line + (f"\n      to mend: {inert_line(mend)}" if mend else ""), flush=True)
     bad = [finding for finding in findings if finding.level == "bad"]
     if bad:
         raise AccError(

@@ -160,7 +160,7 @@ class _Replay:
             transcript = self._transcript[:count]
             chart = footprint(self._tokens, transcript, width=width(), coloured=coloured())
             if drawable(chart):
-                say(f"{chart}\n")
+                self._screen.drawn(f"{chart}\n")
         # An operator's act since the last turn has changed it.
         tokens, replayed = self._policy.tokens(self._state), self._transcript[count - 1]
         ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""

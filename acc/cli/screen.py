@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from acc.errors import AccError
 from acc.folders import opened_for_text
+from acc.inert import inert, inert_line, raw
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -66,10 +67,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, folds: Sequ
     from rich.table import Table
     from rich.text import Text
 
+    rows = [[inert_line(cell) for cell in row] for row in rows]
     longest = sum(max(map(len, column)) + 2 for column in zip(headings, *rows, strict=True))
     console = Console(
-        width=None if sys.stdout.isatty() else max(80, longest), no_color=not coloured()
-    )
+        width=None if sys.stdout.isatty() else max(80, longest), no_color=not coloured(),
+        file=raw(sys.stdout),
+    )  # fmt: skip
     drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for name in headings:
         drawn.add_column(name, overflow="fold", no_wrap=name not in folds)
@@ -77,7 +80,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, folds: Sequ
         drawn.add_row(*(Text(cell) for cell in row))
     with console.capture() as capture:
         console.print(drawn)
-    sys.stdout.write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
+    raw(sys.stdout).write("\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n")
 
 
 class Screen:
@@ -103,9 +106,14 @@ class Screen:
         if not self.is_told:
             return
         if self._bar is not None and sys.stdout.isatty():
-            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+            self._bar.console.print(inert(text), markup=False, highlight=False, soft_wrap=True)
         else:
             print(text, flush=True)
+
+    def drawn(self, chart: str) -> None:
+        """Tell a chart of the project's own, with its colours, where lines are told."""
+        if self.is_told:
+            print(chart, file=raw(sys.stdout), flush=True)
 
     def last(self, text: str) -> None:
         """Tell a line in any case."""
@@ -120,7 +128,8 @@ class Screen:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-        console = Console(stderr=not sys.stdout.isatty(), no_color=not coloured())
+        out = sys.stdout if sys.stdout.isatty() else sys.stderr
+        console = Console(file=raw(out), no_color=not coloured())
         columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
         with Progress("turn", *columns, console=console, transient=True) as self._bar:
             yield _Bar(self._bar, done, total)

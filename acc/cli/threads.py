@@ -12,6 +12,7 @@ from typing import Any
 
 from acc.audit import AuditLog
 from acc.errors import AuditError, InputError
+from acc.inert import inert_line
 from acc.store import Thread
 
 Record = Mapping[str, Any]
@@ -129,7 +130,10 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
 def labels(threads: Sequence[LoggedThread]) -> list[str]:
     """What each is called: by its name, or by its log file where others have that name too."""
     names = Counter(t.thread.thread for t in threads)
-    return [t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem for t in threads]
+    return [
+        inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem)
+        for t in threads
+    ]
 
 
 def thread_named(memory: Path, name: str) -> LoggedThread | None:

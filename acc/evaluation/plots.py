@@ -11,6 +11,7 @@ from acc.evaluation.csv_rows import write_csv
 from acc.evaluation.metrics import PROBES
 from acc.evaluation.metrics import RATES as ALL_RATES
 from acc.evaluation.results import MemoryResult, ScenarioResult
+from acc.folders import opened_private, private_folder
 
 PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
 """Rates that are drawn beside the tokens."""
@@ -101,9 +102,10 @@ def save_figure(figure: Any, file: Path) -> None:
         AccError: It cannot be written.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(file.parent)
         # No version of the library in the file: the same results give the same bytes.
-        figure.savefig(file, dpi=120, metadata={"Software": None})
+        with opened_private(file) as out:
+            figure.savefig(out, format="png", dpi=120, metadata={"Software": None})
     except OSError as error:
         raise AccError(
             f"the plot cannot be written: {error.strerror or error}",

@@ -16,6 +16,7 @@ from acc.evidence.redaction import (
     items_resting_alone,
     redacted,
 )
+from acc.folders import opened_private
 from acc.state import canonical_json
 
 _HALF = ".erasing"
@@ -61,7 +62,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
             return None
         future = _Future(log, erased)
         previous = ""
-        with half.open("wb") as file:
+        with opened_private(half) as file:
             for record in future.records(erasure, at):
                 line, previous = _chained(record, previous)
                 file.write(line)

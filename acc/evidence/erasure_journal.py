@@ -18,6 +18,7 @@ from acc.errors import StoreError
 from acc.evidence import marks
 from acc.evidence.checkpoints_due import CheckpointsDue, Settled
 from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Receipt, Target
+from acc.folders import opened_private
 from acc.store import Thread
 
 NAME = "erasure.json"
@@ -96,7 +97,7 @@ class ErasureJournal:
         if "records" in receipt and any(receipt["id"].encode() in line for line in told[-1:]):
             return  # a kill came between the receipt and the end of the journal
         line = json.dumps(receipt, ensure_ascii=False).encode() + b"\n"
-        with receipts.open("ab") as file:
+        with opened_private(receipts, "ab") as file:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from acc.errors import StoreError
+from acc.folders import opened_private, private_folder
 
 _HALF = ".half"
 
@@ -20,10 +21,9 @@ def begin(path: Path, value: Any) -> None:
     """
     half = half_of(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         half.unlink(missing_ok=True)
-        # Nobody else's to read: it may hold what is to go.
-        with os.fdopen(os.open(half, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        with opened_private(half, "xb") as file:
             file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             file.flush()
             os.fsync(file.fileno())

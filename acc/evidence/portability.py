@@ -15,7 +15,7 @@ from acc.evidence.audits import Audits
 from acc.evidence.exported import FORMAT, Exported, read_export
 from acc.evidence.shelf import documents_written
 from acc.evidence.tombstones import managed
-from acc.folders import refuse_memorys
+from acc.folders import opened_private, private_folder, refuse_memorys
 from acc.state import canonical_json
 from acc.store import Artifact, ArtifactStore, Thread
 
@@ -64,7 +64,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
     half = marks.half_of(out)
     digest = hashlib.sha256()
     try:
-        with half.open("wb") as file:
+        with opened_private(half) as file:
             for line in _lines(store, space, ids, logs):
                 digest.update(line)
                 file.write(line)
@@ -156,8 +156,9 @@ def _take(
         for start in range(0, len(fresh), _BATCH):
             store.add(space.tenant, fresh[start : start + _BATCH])
         for path, text in logs.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
+            private_folder(path.parent)
+            with opened_private(path) as file:
+                file.write(text.encode("utf-8", "surrogatepass"))
     except BaseException as error:
         _take_back(store, said)
         if folder is not None:

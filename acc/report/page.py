@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from acc.errors import AccError
+from acc.folders import opened_private, private_folder
+from acc.inert import inert
 
 
 def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
@@ -59,8 +61,9 @@ def write_page(text: str, file: Path) -> None:
         AccError: It cannot be written.
     """
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8", newline="\n", errors="replace")
+        private_folder(file.parent)
+        with opened_private(file, "w", encoding="utf-8", newline="\n", errors="replace") as out:
+            out.write(inert(text))
     except OSError as error:
         raise AccError(
             f"the report cannot be written: {error.strerror or error}",
@@ -91,7 +94,7 @@ def table(
 def _inert(data: Any) -> str:
     """JSON in which nothing ends the element that it stands in."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return text.replace("<", "\\u003c")
 
 
 def _hash(text: str) -> str:

@@ -155,6 +155,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             collection = self._collections.ensured(tenant)
             for start in range(0, len(rows), BATCH):
                 self._write(collection, rows[start : start + BATCH])
+            self._connection.keep_private()
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         """The records of these ids that exist, in the order asked; any number of ids.

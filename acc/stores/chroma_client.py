@@ -60,6 +60,9 @@ class Connection:
         """Make a collection's index anew with so many links a vector; False if the files are another's."""
         return False
 
+    def keep_private(self) -> None:
+        """Close what a write made to everybody else, where the files are this process's."""
+
     def close(self) -> None:
         """Release what was opened. Safe to repeat."""
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from weakref import WeakValueDictionary
 
 from acc.errors import StoreError, StoreLockedError
+from acc.folders import PRIVATE_FILE, opened_private, private_folder
 from acc.stores.chroma_errors import translated
 
 LOCK = "acc.lock"
@@ -36,9 +37,11 @@ class PathLock:
         self._directory = directory
         self.left_open = False
         with translated("the directory of the store cannot be locked", str(directory)):
-            directory.mkdir(parents=True, exist_ok=True)
+            private_folder(directory)
             # Not per thread: a store may be closed by another thread than opened it.
-            self._lock = filelock.FileLock(directory / LOCK, timeout=0, thread_local=False)
+            self._lock = filelock.FileLock(
+                directory / LOCK, timeout=0, mode=PRIVATE_FILE, thread_local=False
+            )
             if self._other is not None:
                 gc.collect()  # what holds it may be a memory that nobody holds any more
             try:
@@ -49,7 +52,8 @@ class PathLock:
                 if isinstance(self._lock, filelock.SoftFileLock):
                     raise self._no_locks()
                 self.left_open = self._holder.exists()
-                self._holder.write_text(f"{self._pid}\n", encoding="ascii")
+                with opened_private(self._holder, "w", encoding="ascii") as file:
+                    file.write(f"{self._pid}\n")
                 _HELD[self._key] = self
             except BaseException:
                 self._lock.release()

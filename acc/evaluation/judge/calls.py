@@ -18,6 +18,7 @@ from typing import Any, Self
 from filelock import FileLock, Timeout
 
 from acc.errors import ConfigurationError, EvaluationError
+from acc.folders import PRIVATE_FILE, opened_private, private_folder
 from acc.state import canonical_json
 
 Record = dict[str, Any]
@@ -44,9 +45,9 @@ class CallLog:
         self._mutex = Lock()
         self._places: dict[str, tuple[int, int]] = {}
         self._schemas: set[str] = set()
-        self._lock = FileLock(f"{path}.lock")
+        self._lock = FileLock(f"{path}.lock", mode=PRIVATE_FILE)
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(path.parent)
             self._lock.acquire(timeout=0)
         except Timeout as error:
             what, mend = "another process is writing this log", "wait for it, or name another log"
@@ -54,7 +55,7 @@ class CallLog:
         except OSError as error:
             raise self._failed(error) from error
         try:
-            self._file = path.open("a+b")
+            self._file = opened_private(path, "a+b")
             self._begin(configuration)
         except BaseException as error:
             self._lock.release()
