@@ -24,6 +24,7 @@ from acc.history import Wanted, Window, read_window
 from acc.incoming import as_observations, taken_in
 from acc.loading import set_aside_today
 from acc.log import ThreadLog
+from acc.redact import key_of, redacted, redacted_turn, redactor
 from acc.run import Run
 from acc.settings import Settings as Settings
 from acc.settings import settings_with
@@ -39,6 +40,7 @@ class Memory:
     """Store, compressor and settings, and the threads that are open. Base of both controllers.
 
     Attributes:
+        redact: Takes secrets out of a text; None where texts are kept as they are.
         resumed: What a killed process had begun and `open` has ended or taken back, in words.
     """
 
@@ -61,6 +63,7 @@ class Memory:
         self.settings = settings_with(changed, settings)
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
+        self.redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
         if self.settings.audit is not None:
@@ -191,6 +194,22 @@ class Memory:
         prior = self.last_state(thread) if state is None else self.load(state)
         return read_window(self, whose(thread), prior, Wanted(last, before, tools))
 
+    def taken_in(self, turn: Any, thread: Thread) -> Turn:
+        """``turn`` as it is kept: held to its form, what the user pasted split off, without secrets.
+
+        Raises:
+            InputError: It is no turn.
+        """
+        return redacted_turn(taken_in(turn, f"thread {thread.thread!r}"), self.redact)
+
+    def observed(self, given: Sequence[Any]) -> tuple[Observation, ...]:
+        """What was ``given`` as observations, likewise.
+
+        Raises:
+            InputError: It is something else.
+        """
+        return redacted(as_observations(given), self.redact)
+
     def recorded(
         self,
         decision: Sequence[Observation],
@@ -198,7 +217,7 @@ class Memory:
         thread: str | Thread,
     ) -> None:
         """What stands behind ``record``."""
-        prior, done = self.load(state), as_observations(decision)
+        prior, done = self.load(state), self.observed(decision)
         with self.lock:
             self.log_of(whose(thread)).record(prior, done)
 
@@ -214,7 +233,7 @@ class Memory:
     def refused_before(self, turn: Turn, thread: str | Thread) -> bool:
         """What stands behind ``was_refused``."""
         who = whose(thread)
-        taken = taken_in(turn, f"thread {who.thread!r}")
+        taken = self.taken_in(turn, who)
         with self.lock:
             journal = self.log_of(who).journal
             journal.refresh()
@@ -229,7 +248,7 @@ class Memory:
             StateError: ``state`` is edited, of another schema, or of another thread.
         """
         who = whose(thread)
-        turn = taken_in(turn, f"thread {who.thread!r}")
+        turn = self.taken_in(turn, who)
         with self._threads.stepping(who):
             yield Run(self, who, self.load(state), turn)
 
@@ -272,6 +291,14 @@ def resumed(memory: Memory) -> list[str]:
     for what in done:
         _LOG.info("%s", what)
     return done
+
+
+def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:
+    """The folder in which a memory may keep what is its own: the store's, or that of its audit logs."""
+    directory: Path | None = getattr(store, "directory", None)
+    if directory is None and settings.audit is not None:
+        return settings.audit.parent
+    return directory
 
 
 def whose(thread: str | Thread) -> Thread:

@@ -20,6 +20,7 @@ from acc.gate import Context, Verdict, qualify
 from acc.log import is_reply
 from acc.operators import proposed
 from acc.recall import Candidate
+from acc.redact import redacted, redacted_proposal, redacted_turn
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Channel, Evidence, Observation, Turn
@@ -115,7 +116,9 @@ class Run:
             log.journal.hear(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
-            whole = self._with_reply(numbered).model_copy(update={"pending": self._state.unread()})
+            # What a store holds from before anything was redacted is not shown either.
+            heard = redacted_turn(self._with_reply(numbered), self._memory.redact)
+            whole = heard.model_copy(update={"pending": self._state.unread()})
             about = [item.words for _, item in self._state.items()]
             self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
 
@@ -130,9 +133,10 @@ class Run:
             context = Context(
                 self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
             )
-            self._evidence, self._verdicts = qualify(
+            found, self._verdicts = qualify(
                 self._candidates, self._settings.gate, context, floor=self._settings.floor
             )
+            self._evidence = list(redacted(found, self._memory.redact))
 
     def compress(self) -> None:
         """A proposal, or the declared fallback; a failing compressor stops nothing (law 9).
@@ -142,12 +146,12 @@ class Run:
                 stored: once that is mended, the same step can be made again.
         """
         with self._timed("compress"):
-            self._compressed = compressed(self._asked())
+            self._take(compressed(self._asked()))
 
     async def acompress(self) -> None:
         """As `compress`, awaiting a compressor that offers ``acompress``."""
         with self._timed("compress"):
-            self._compressed = await acompressed(self._asked())
+            self._take(await acompressed(self._asked()))
 
     def retire(self, ids: Sequence[str]) -> None:
         """Take items out on the operator's word with which the turn ends: nobody else is asked."""
@@ -210,6 +214,12 @@ class Run:
         """Whether the log holds this commit already, as where an operator's act is done again."""
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash
+
+    def _take(self, answer: Compressed) -> None:
+        redact = self._memory.redact
+        told = redact(answer.failure) if redact is not None else answer.failure
+        proposal = redacted_proposal(answer.proposal, redact)
+        self._compressed = answer._replace(proposal=proposal, failure=told)
 
     def _asked(self) -> Asked:
         return Asked(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from acc.clock import Clock, SystemClock
 from acc.errors import ConfigurationError, PinnedOverflow
@@ -36,6 +36,8 @@ class Settings:
         on_overflow: For services without a human at hand. Called with the `PinnedOverflow` in which a
             step would end; returns ids of items to retire as the operator, and the step is tried once
             more behind that; none, and the error is raised. See `acc.operators`.
+        redact: Takes secrets out of whatever comes in, before anything keeps it or a compressor reads it:
+            "secrets" (`acc.redact.SecretRedactor`), a function of a text that returns a text, or None.
 
     Raises:
         ConfigurationError: A value that is none for its setting.
@@ -50,6 +52,7 @@ class Settings:
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
     on_overflow: Callable[[PinnedOverflow], Sequence[str]] | None = None
+    redact: Callable[[str], str] | Literal["secrets"] | None = "secrets"
 
     def __post_init__(self) -> None:
         for name, (fits, mend) in _FITS.items():
@@ -80,6 +83,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "on_overflow": (
         lambda value: value is None or callable(value),
         "give a function of a PinnedOverflow that returns ids of items to retire",
+    ),
+    "redact": (
+        lambda value: value in (None, "secrets") or callable(value),
+        'give "secrets", a function of a text that returns a text, or None to keep texts as they are',
     ),
 }
 """What each setting has to be, and what to give; of the fallback its user says that."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from acc.commit import Commit, commit
 from acc.compress import Compressor
@@ -13,6 +13,7 @@ from acc.fallback import Asked, Compressed, Fallback, acompressed, check_compres
 from acc.fallback import compressed as asked_for
 from acc.incoming import taken_in
 from acc.policy import Policy
+from acc.redact import Redact, redacted_proposal, redacted_turn, redactor
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
 
@@ -30,6 +31,7 @@ def update_state(
     policy: Policy | None = None,
     fallback: Fallback = None,
     input_chars: int = 16_000,
+    redact: Redact | Literal["secrets"] | None = "secrets",
 ) -> Commit:
     """The state update alone: prior state and turn in, new state out; no store, no framework.
 
@@ -42,6 +44,7 @@ def update_state(
         policy: Schema and bounds.
         fallback: Whom to turn to when the compressor fails: "items", "rules", or a compressor.
         input_chars: Characters of the turn that the compressor reads; the rest is cut.
+        redact: Takes secrets out of the turn, as `acc.settings.Settings.redact` does.
 
     Returns:
         The commit. A compressor that fails leaves the items as they are, the turn pending (law 9).
@@ -54,8 +57,8 @@ def update_state(
         StateError: The state was edited, or is not of the policy's schema.
     """
     compressor = chosen(compressor, model)
-    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars)
-    return _committed(asked, asked_for(asked))
+    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
+    return _committed(asked, asked_for(asked), redact)
 
 
 async def aupdate_state(
@@ -68,11 +71,12 @@ async def aupdate_state(
     policy: Policy | None = None,
     fallback: Fallback = None,
     input_chars: int = 16_000,
+    redact: Redact | Literal["secrets"] | None = "secrets",
 ) -> Commit:
     """As `update_state`; the compressor is awaited where it offers ``acompress``."""
     compressor = chosen(compressor, model)
-    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars)
-    return _committed(asked, await acompressed(asked))
+    asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
+    return _committed(asked, await acompressed(asked), redact)
 
 
 def _asked(
@@ -83,11 +87,12 @@ def _asked(
     policy: Policy | None,
     fallback: Fallback,
     input_chars: int,
+    redact: Redact | Literal["secrets"] | None,
 ) -> Asked:
     """What the compressor is asked to read."""
     check_compressor(compressor)
     check_fallback(fallback)
-    turn = taken_in(turn, "update_state")
+    turn = redacted_turn(taken_in(turn, "update_state"), redactor(redact))
     given = type(state) if isinstance(state, CompressedCognitiveState) else None
     policy = policy or Policy(schema=given or CompressedCognitiveState)
     prior = policy.schema.load(state)
@@ -97,6 +102,9 @@ def _asked(
     return Asked(compressor, cut, prior, evidence, policy, fallback)
 
 
-def _committed(asked: Asked, answer: Compressed) -> Commit:
-    done = commit(asked.state, answer.proposal, asked.turn, asked.evidence, asked.policy)
+def _committed(
+    asked: Asked, answer: Compressed, redact: Redact | Literal["secrets"] | None
+) -> Commit:
+    proposal = redacted_proposal(answer.proposal, redactor(redact))
+    done = commit(asked.state, proposal, asked.turn, asked.evidence, asked.policy)
     return done.model_copy(update={"failure": answer.failure}) if answer.failure else done

@@ -14,7 +14,6 @@ from acc.background.unread import shown
 from acc.background.waiting import waiting_place
 from acc.controller import Stored
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
-from acc.incoming import as_observations, taken_in
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
 from acc.state import CompressedCognitiveState
@@ -64,7 +63,7 @@ class Entrance:
         """Find what became of the turns that ``state`` carries."""
         self.check_open()
         who = whose(thread)
-        turn = taken_in(turn, f"thread {who.thread!r}")
+        turn = self._memory.taken_in(turn, who)
         prior = self._memory.load(state)
         job = self.backlog.of(who.key, prior)
         if job is None:
@@ -121,8 +120,8 @@ class Entrance:
         """
         self.check_open()
         before = self.backlog.of(entry.thread.key, entry.state)
-        begun = taken_in(entry.turn, f"thread {entry.thread.thread!r}")
-        whole = (*begun.observations, *as_observations(decision))
+        begun = self._memory.taken_in(entry.turn, entry.thread)
+        whole = (*begun.observations, *self._memory.observed(decision))
         turn = begun.model_copy(update={"observations": whole})
         parent = entry.state
         if before is not None and before.is_over:

@@ -53,6 +53,7 @@ class AsyncExperienceMemory:
     ) -> Finished:
         """As `ExperienceMemory.finish`."""
         self.memory.check(task, utility)
+        task, execution = self.memory.kept(task), self.memory.kept(execution)
         judgement = await self.memory.addition.ajudge(task, execution)
         return await self._one(self.memory.take, task, execution, shown, judgement, utility)
 

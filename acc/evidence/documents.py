@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from acc.errors import InputError
 from acc.evidence import ingests
@@ -14,6 +15,7 @@ from acc.evidence.directory import Directory
 from acc.evidence.parsing import READERS, Section, sections
 from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
+from acc.redact import Redact, redactor
 from acc.refs import DOCUMENT
 from acc.store import Artifact, ArtifactStore, Thread, split_text
 from acc.turn import Channel, storable
@@ -56,6 +58,7 @@ class Documents:
         now: Tells the time as records have it.
         addition: Judges each file; ``all`` by default.
         notes: The memory's folder, in which what is begun is noted; see `acc.evidence.standing`.
+        redact: Takes secrets out, as `acc.settings.Settings.redact` does.
     """
 
     def __init__(
@@ -66,10 +69,12 @@ class Documents:
         addition: Addition | None = None,
         *,
         notes: Path | None = None,
+        redact: Redact | Literal["secrets"] | None = "secrets",
     ) -> None:
         self.shelf = Shelf(store, space, "documents")
         self.quarantine = Shelf(store, space, "quarantine")
         self.addition = addition or Addition("all")
+        self._redact = redactor(redact)
         self._now = now
         self._usage = Shelf(store, space, "usage")
         self._standing = Standing(self._usage, now, notes)
@@ -94,6 +99,8 @@ class Documents:
     def add(self, name: str, found: Sequence[Section], *, replace: bool = False) -> Ingested:
         """Take in the sections of a document of that name."""
         name = storable(name)
+        if (redact := self._redact) is not None:
+            name, found = redact(name), [s._replace(text=redact(s.text)) for s in found]
         whole = "\n".join(section.text for section in found)
         digest = hashlib.sha256(f"{name}\x00{whole}".encode()).hexdigest()
         judgement = self.addition.judge(f"keep the document {name}", whole)

@@ -9,6 +9,7 @@ deletion are policies, and why the likeness of tasks and of executions is measur
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition, Judgement
@@ -28,6 +29,7 @@ from acc.evidence.shelf import Shelf
 from acc.evidence.standing import Standing
 from acc.evidence.usage import Tally, Usage
 from acc.evidence.usage_events import Event, checked_utility, execution_ledger, told
+from acc.redact import Redact, redactor
 from acc.store import ArtifactStore, Thread
 from acc.turn import storable
 
@@ -45,6 +47,7 @@ class ExperienceMemory:
         retrieval: How demonstrations are found.
         shared: Whether what was done in one conversation may be shown in every other, where the
             namespace names no user.
+        redact: Takes secrets out, as `acc.settings.Settings.redact` does.
 
     Raises:
         ConfigurationError: The namespace names no user, and nobody said that it is ``shared``.
@@ -63,6 +66,7 @@ class ExperienceMemory:
         deletion: Deletion | None = None,
         retrieval: Retrieval | None = None,
         shared: bool = False,
+        redact: Redact | Literal["secrets"] | None = "secrets",
     ) -> None:
         if not (shared or space.has_user):
             raise ConfigurationError(
@@ -74,6 +78,7 @@ class ExperienceMemory:
         self.addition = addition or Addition("none")
         self.deletion = deletion or Keep()
         self.retrieval = retrieval or Retrieval()
+        self.redact = redactor(redact)
         self._shelves = ExperienceShelves(store, space, now)
         self.shelf, self.quarantine = self._shelves.kept, self._shelves.refused
         self._usage = Shelf(store, space, "usage")
@@ -136,6 +141,7 @@ class ExperienceMemory:
             StoreError: It cannot be written.
         """
         self.check(task, utility)
+        task, execution = self.kept(task), self.kept(execution)
         judgement = self.addition.judge(task, execution)
         return self.take(task, execution, shown, judgement, utility)
 
@@ -156,7 +162,7 @@ class ExperienceMemory:
         utility: float | None,
     ) -> Finished:
         """What `finish` does once the execution is judged."""
-        task, execution = storable(task), storable(execution)
+        task, execution = self.kept(task), self.kept(execution)
         worth = judgement.utility if utility is None else utility
         alike = self._alike(execution, shown)
         keys = tuple(self._key(d.experience.ref) for d in shown)
@@ -174,7 +180,11 @@ class ExperienceMemory:
         self.check(task)
         said = judgement or Judgement(admitted=True, reason="seeded", evaluator="operator")
         kept = said.model_copy(update={"admitted": True})
-        return self._keep(storable(task), storable(execution), kept)
+        return self._keep(self.kept(task), self.kept(execution), kept)
+
+    def kept(self, text: str) -> str:
+        """``text`` as it is kept: without secrets, and without what no store can hold."""
+        return storable(self.redact(text) if self.redact is not None else text)
 
     def feedback(self, ref: str, utility: float) -> None:
         """Say what an experience was worth.

@@ -51,7 +51,9 @@ def erasure(memory: Memory) -> Erasure:
 def documents(memory: Memory, space: Thread, addition: Addition | None = None) -> Documents:
     """The documents of a namespace of ``memory``."""
     notes = next(iter(folders(memory)), None)
-    return Documents(memory.artifacts, space, memory.now, addition, notes=notes)
+    return Documents(
+        memory.artifacts, space, memory.now, addition, notes=notes, redact=memory.redact
+    )
 
 
 def take_in(memory: Memory, source: Path) -> Moved:

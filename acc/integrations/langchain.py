@@ -114,7 +114,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.controller = controller
         self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
-        voices = Voices.of(named, speakers, human)
+        voices = replace(Voices.of(named, speakers, human), redact=controller.redact)
         self.compaction = Compaction(
             voices=voices, over=fold_over, counter=controller.settings.policy.counter
         )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from langchain_core.messages import BaseMessage
@@ -127,9 +128,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.turn_key = turn_key
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
-        self.compaction = Compaction(
-            Voices.of(channels, speakers, human), fold_over, counter, reply_chars
-        )
+        voices = replace(Voices.of(channels, speakers, human), redact=controller.redact)
+        self.compaction = Compaction(voices, fold_over, counter, reply_chars)
         self.held = HeldStates(controller.settings.policy, adopt)
         self._check()
         keys = (input_messages_key, output_messages_key)

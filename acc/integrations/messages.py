@@ -23,6 +23,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
+from acc.redact import Redact, redacted
 from acc.transcript import checked_speakers, named_channels, speaks_for_user, tell
 from acc.turn import Channel, Observation
 
@@ -40,11 +41,13 @@ class Voices:
         speakers: Names of the people whose messages are the user's; None for whoever writes.
             A message without a name is the user's too.
         human: Channel of what a human says who reviews a call or answers an interrupt.
+        redact: Takes secrets out of what they say, as the memory does, so that both know it by one identity.
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
     speakers: Collection[str] | None = None
     human: Channel = Channel.USER
+    redact: Redact | None = None
 
     @classmethod
     def of(
@@ -96,11 +99,12 @@ def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observati
     kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
     became = {id(step[0]): fates(step) for step in steps(kept)}
     told = tell(kept, channels=channels, speakers=voices.speakers)
-    return tuple(
+    seen = [
         observation
         for message, (_, made, _) in zip(kept, told, strict=True)
         for observation in _as_it_was(message, made, became.get(id(message), ()), voices.human)
-    )
+    ]
+    return redacted(seen, voices.redact)
 
 
 def _as_it_was(

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.messages import AnyMessage, BaseMessage
@@ -72,7 +73,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             )
         self.controller = controller
         self.identity = identity or Identity()
-        self.voices = Voices.of(channels, None)
+        self.voices = replace(Voices.of(channels, None), redact=controller.redact)
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
