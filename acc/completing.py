@@ -63,7 +63,7 @@ def joined(before: Sequence[Observation], now: Sequence[Observation]) -> tuple[O
 
 
 def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, ...]:
-    """What was ``stored`` on ``branch``, as it was observed."""
+    """What was ``stored`` on ``branch``, as it was observed: the user's words were split before."""
     return tuple(
         Observation(
             channel=a.channel,
@@ -71,7 +71,7 @@ def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, .
             call_id=a.call_id,
             message=a.message,
             text=branch.text(a.ref),
-        )
+        ).as_split()
         for a in stored
     )
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -57,6 +58,13 @@ _WORDS = {trust: trust.name.lower() for trust in Trust}
 _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 
+@dataclass(frozen=True)
+class _Split:
+    """The words out of which pasted passages were taken; any two are equal, so that observations are."""
+
+    words: str | None = field(default=None, compare=False)
+
+
 class Observation(BaseModel):
     """One thing seen, said or done in a turn.
 
@@ -81,6 +89,7 @@ class Observation(BaseModel):
     ref: str = ""
     left_out: int = 0
     message: str = ""
+    _split: _Split = PrivateAttr(default=_Split())
 
     @field_validator("text", "name", "call_id", "message", mode="before")
     @classmethod
@@ -91,6 +100,21 @@ class Observation(BaseModel):
     def trust(self) -> Trust:
         """Trust by channel."""
         return self.channel.trust
+
+    @property
+    def is_split(self) -> bool:
+        """Whether pasted passages were taken out of these very words (`as_split`)."""
+        return self._split.words == self.text
+
+    def as_split(self) -> Self:
+        """The same, marked as words out of which pasted passages were taken.
+
+        No field says so: neither a dump nor its validation has the mark, and other words put in
+        their place lose it. `acc.incoming` sets it, and who reads what was stored.
+        """
+        marked = self.model_copy()
+        marked._split = _Split(self.text)
+        return marked
 
     @property
     def is_call(self) -> bool:
@@ -177,11 +201,21 @@ class Turn(BaseModel):
         return [cls(**dict(turn)) for turn in turns]
 
     @classmethod
-    def said(cls, text: str) -> Self:
-        """A turn in which the user says ``text``; pasted passages become documents."""
+    def said(cls, text: str, *, pasted: str | Iterable[str] | Mapping[str, str] = ()) -> Self:
+        """A turn in which the user says ``text``; pasted passages become documents.
+
+        Args:
+            text: The message as the user sent it.
+            pasted: What is known to be pasted or attached: texts, or texts by name. Each is a
+                document, and is taken out of ``text`` wherever it stands there. Marks in what is
+                left are looked for all the same.
+
+        Raises:
+            InputError: The message, or what was pasted, is no text.
+        """
         from acc.incoming import user_observations
 
-        return cls(observations=user_observations(text))
+        return cls(observations=user_observations(text, pasted))
 
     def numbered(self, number: int) -> Self:
         """The same turn as turn ``number``, each observation with its `Observation.ref`."""

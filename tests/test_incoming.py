@@ -110,13 +110,103 @@ def test_what_was_split_once_is_not_split_again(text: str) -> None:
 def test_words_that_hold_no_paste_stay_to_the_letter() -> None:
     said = Observation(channel=Channel.USER, text="two  spaces,\n\n\tand a tab", name="Ana")
     turn = Turn(observations=(said,))
+    assert taken_in(turn, "t") == turn
+
+
+def test_words_that_were_split_are_handed_on_as_they_are() -> None:
+    turn = taken_in(BY_HAND, "t")
     assert taken_in(turn, "t") is turn
+    assert taken_in(turn.numbered(3), "t") == turn.numbered(3)
 
 
-def test_a_turn_that_was_stored_is_not_looked_at_again() -> None:
-    """Another process reads it back, and commits it under the claim that was made of its words."""
-    stored = BY_HAND.numbered(3)
-    assert taken_in(stored, "t") is stored
+@pytest.mark.parametrize(
+    "claim",
+    {
+        "a number": lambda: BY_HAND.numbered(3),
+        "the mark's words": lambda: Turn(observations=(user(f"[pasted]\n{MESSAGE}"),)),
+        "other words in their place": lambda: Turn(
+            observations=(Turn.said("Hi.").observations[0].model_copy(update={"text": MESSAGE}),)
+        ),
+        "a dump": lambda: Turn.model_validate(BY_HAND.model_dump()),
+        "json": lambda: Turn.model_validate_json(BY_HAND.model_dump_json()),
+        "a document made the user's": lambda: Turn(
+            observations=(document(MESSAGE).model_copy(update={"channel": Channel.USER}),)
+        ),
+    }.values(),
+)
+def test_no_caller_claims_by_accident_that_words_were_split(claim: Callable[[], Turn]) -> None:
+    own = [o for o in taken_in(claim(), "t").observations if o.channel is Channel.USER]
+    assert all(o.is_split and "Never call me" not in o.text for o in own)
+
+
+def test_no_field_claims_that_words_were_split() -> None:
+    for name in ("split", "_split", "is_split"):
+        with pytest.raises(ValueError, match=name):
+            Observation.model_validate({"channel": "user", "text": MESSAGE, name: True})
+
+
+def test_the_mark_of_split_words_changes_no_stored_form() -> None:
+    said = user("Never restart nginx.")
+    assert said.as_split() == said
+    assert said.as_split().model_dump() == said.model_dump()
+    assert said.as_split().identity == said.identity
+
+
+def test_what_one_user_sends_changes_nothing_of_anothers() -> None:
+    """The first message, tidied, is the second."""
+    chat = "[10:02] Bob: Never pay without me.\n{}\n[10:03] Al: ok"
+    before = Turn.said(chat.format("foo"))
+    Turn.said(chat.format("\nfoo\n"))
+    assert Turn.said(chat.format("foo")) == before
+
+
+# --- what the caller knows ------------------------------------------------------------------
+
+LETTER = "never call me before nine"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "names"),
+    [
+        (LETTER, [PASTED]),
+        ([LETTER], [PASTED]),
+        ({"letter": LETTER}, ["letter"]),
+        ({"letter": f"\n{LETTER}\n", "empty": " "}, ["letter"]),
+        ((), []),
+    ],
+)
+def test_what_a_caller_knows_to_be_pasted_is_a_document(pasted: Any, names: list[str]) -> None:
+    turn = Turn.said(f"Bob says {LETTER} again. Never restart nginx.", pasted=pasted)
+    *documents, own = turn.observations
+    assert [o.name for o in documents] == names
+    assert (LETTER in own.text) is (not names)
+    assert own.text.endswith("Never restart nginx.")
+
+
+def test_what_was_pasted_beside_the_message_is_a_document_too() -> None:
+    turn = Turn.said("What is this?", pasted={"mail": MESSAGE})
+    assert [(o.channel, o.text) for o in turn.observations] == [
+        (Channel.DOCUMENT, MESSAGE),
+        (Channel.USER, "What is this?"),
+    ]
+
+
+def test_marks_beside_what_a_caller_knows_are_found_all_the_same() -> None:
+    turn = Turn.said(f"Read {LETTER}.\n{MESSAGE}", pasted=[LETTER])
+    assert [o.text for o in turn.observations[:-1]] == [LETTER, QUOTED]
+    assert "Never call me" not in turn.user_words
+
+
+def test_a_short_passage_is_taken_out_as_a_word_only() -> None:
+    assert Turn.said("ok, the token is ok.", pasted=["ok"]).user_words == (
+        "[pasted] , the token is [pasted] ."
+    )
+
+
+@pytest.mark.parametrize("pasted", [7, [7], b"x", {"mail": None}, {7: "x"}, None])
+def test_what_is_no_text_was_not_pasted(pasted: Any) -> None:
+    with pytest.raises(InputError, match="what was pasted is"):
+        Turn.said("Hi.", pasted=pasted)
 
 
 def test_who_spoke_stays_with_their_own_words() -> None:

@@ -1,37 +1,41 @@
 """Telling a user's own words from what they pasted.
 
-Rule (law 6): fences, tagged passages, forwarded and answered mail, quoted lines, runs of log
-lines, chats and quotations of more than eight words are documents; shorter quotations are the
-user's own wording. Where a passage may have been closed from within, it is taken to reach
-further. Time is linear in the text.
+Rule (law 6): from the first mark of a paste to its last, or to the end of the message where
+nothing says where it ends, is a document. Quotations of up to eight words are the user's own
+wording. Time is linear in the text, and the answer depends on the text alone.
 
-What nothing marks as pasted is the user's: who knows better gives it as an observation of
-`acc.turn.Channel.DOCUMENT`.
+What nothing marks as pasted is the user's: who knows better says so (`acc.turn.Turn.said`).
 
-    blocks.py       fences, tagged passages, what stands between BEGIN and END
+    enclosed.py     a mark at either end: fences, tags, BEGIN and END, rules across the page, JSON
+    templates.py    prompts with retrieved context, of which the question is the user's
     mails.py        from the head of a mail to the end
-    messages.py     from the head of a message copied out of a chat program to the end
-    runs.py         quoted lines, log lines, lines of a chat
+    copied.py       from a line of a log or a chat to the end
+    quoted.py       lines that begin with >
+    leads.py        what "Summarise this:" or "Got this mail:" hands over
     quotations.py   what stands in quotation marks
     lines.py        lines, however they end
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from threading import Lock
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from acc.paste.blocks import enclosed, fenced, tagged
-from acc.paste.lines import Span, plain
+from acc.paste.copied import copied
+from acc.paste.enclosed import around_question, begun, fenced, objects, ruled, tagged
+from acc.paste.leads import handed_over
+from acc.paste.lines import TAKEN, Span, plain
 from acc.paste.mails import mailed
-from acc.paste.messages import copied
 from acc.paste.quotations import quotations
-from acc.paste.runs import chatted, logged, quoted_lines
+from acc.paste.quoted import quoted_lines
+from acc.paste.templates import retrieved
 
 MARK = "[pasted]"
 """Stands in the user's words where a pasted passage was taken out."""
+
+MOST_PASSAGES = 8
+"""Passages of one message at the most; the last holds all that would be more."""
 
 
 class Passages(NamedTuple):
@@ -41,90 +45,97 @@ class Passages(NamedTuple):
     pasted: tuple[str, ...]
 
 
-def split_pasted(text: str) -> Passages:
+_KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
+    objects, fenced, tagged, begun, ruled, retrieved, mailed, copied, quoted_lines, handed_over,
+    quotations,
+)  # fmt: skip
+
+
+def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     """Take pasted passages out of a user's message.
 
     Args:
         text: The message as the user sent it.
+        known: Passages that are known to be pasted. They are taken out wherever they stand in
+            ``text``, and are not among the passages that come back.
 
     Returns:
-        The user's own words, with `MARK` where something was taken out, and the
-        passages in the order of their kinds. Joined they hold every word of ``text``.
+        The user's own words, with `MARK` where something was taken out, and the passages in
+        order, `MOST_PASSAGES` at the most. Joined they hold every other word of ``text``.
     """
-    return _REMEMBERED(text)
-
-
-def split_anew(text: str) -> Passages:
-    """As `split_pasted`, of a message that nobody remembers.
-
-    What is taken out may leave a chat or a log behind that was not seen beside it: so it is looked
-    again until nothing is found. What hides behind more than `LAYERS` of it is not the user's.
-    """
-    pasted: list[str] = []
-    for _ in range(LAYERS):
-        known = len(pasted)
+    told = plain(text)
+    for passage in known:
+        told = _without(told, _standing_in(told, plain(passage.strip())))
+    left = _without(told, around_question(told))
+    for _ in range(MOST_PASSAGES):
+        if (first := _first(left)) is None:
+            break
+        left = _without(left, iter([first]))
+    else:
         for passages in _KINDS:
-            text = _taken(text, passages, pasted)
-        if len(pasted) == known:
-            return Passages("\n".join(_tidy(text)), tuple(pasted))
-    return Passages(MARK, (*pasted, text))
-
-
-LAYERS = 6
-
-
-class _Remembered:
-    """Splits each message once, though a graph reads it at every step and `acc.incoming` takes in what is own.
-
-    The own words are tidied, and without their paragraphs two lines of the user's may look like a log: so
-    what is own is remembered as such, and not split again.
-
-    Args:
-        most: Characters of messages that are remembered; the oldest go first.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._held = 0
-        self._known: OrderedDict[str, Passages] = OrderedDict()
-        self._guard = Lock()
-
-    def __call__(self, text: str) -> Passages:
-        found = self._known.get(text)
-        if found is None:
-            found = split_anew(text)
-            with self._guard:
-                self._remember(text, found)
-                self._remember(found.own, Passages(found.own, ()))
-        return found
-
-    def _remember(self, text: str, found: Passages) -> None:
-        if text not in self._known:
-            self._known[text] = found
-            self._held += len(text)
-        while self._held > self._most:
-            self._held -= len(self._known.popitem(last=False)[0])
-
-
-_REMEMBERED = _Remembered(1_280_000)
-
-_KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
-    fenced, tagged, enclosed, mailed, copied, quoted_lines, logged, chatted, quotations,
-)  # fmt: skip
-
-
-def _taken(text: str, passages: Callable[[str], Iterator[Span]], pasted: list[str]) -> str:
-    kept = []
+            left = _without(left, passages(left))
+    own: list[str] = []
+    pasted: list[str] = []
     position = 0
-    for start, end in passages(plain(text)):
-        passage = text[start:end].strip()
-        if passage:
-            pasted.append(passage)
-            kept.append(f"{text[position:start]} {MARK} ")
-        else:
-            kept.append(text[position:start])
+    for start, end in _taken(left):
+        own += (text[position:start], f" {MARK} ")
         position = end
+        if told[start:end].replace(TAKEN, "").strip():
+            pasted.append(text[start:end].strip())
+    kept = "".join((*own, text[position:]))
+    return Passages("\n".join(_tidy(kept)), _bounded(pasted))
+
+
+split_anew = split_pasted
+"""An older name, of the time when the other one remembered what it had split."""
+
+
+def _standing_in(text: str, passage: str) -> Iterator[Span]:
+    whole = re.compile(rf"(?<!\w){re.escape(passage)}(?!\w)")
+    yield from (found.span() for found in whole.finditer(text) if passage)
+
+
+def _first(text: str) -> Span | None:
+    """The passage that begins first: marks within it are its own, and end or begin nothing else.
+
+    Of two that begin in one place it is that of the kind named first: a fence behind "Summarise this:".
+    """
+    found = (next(passages(text), None) for passages in _KINDS)
+    return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
+
+
+def _begin(text: str, span: Span) -> int:
+    start, end = span
+    return end - len(text[start:end].lstrip())
+
+
+def _without(text: str, spans: Iterator[Span]) -> str:
+    """``text`` with `TAKEN` in the place of every character of a span that holds anything."""
+    kept: list[str] = []
+    position = 0
+    for start, end in spans:
+        if text[start:end].strip():
+            kept += (text[position:start], TAKEN * (end - start))
+            position = end
     return "".join((*kept, text[position:]))
+
+
+def _taken(text: str) -> Iterator[Span]:
+    """Where `TAKEN` stands; what only white space parts is one span."""
+    start = text.find(TAKEN)
+    while start >= 0:
+        end = start
+        while end < len(text) and (text[end] == TAKEN or text[end].isspace()):
+            end += 1
+        yield start, start + len(text[start:end].rstrip())
+        start = text.find(TAKEN, end)
+
+
+def _bounded(pasted: list[str]) -> tuple[str, ...]:
+    if len(pasted) <= MOST_PASSAGES:
+        return tuple(pasted)
+    first = MOST_PASSAGES - 1
+    return (*pasted[:first], "\n\n".join(pasted[first:]))
 
 
 def _tidy(text: str) -> Iterator[str]:

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 """Where a passage begins and ends in its text."""
 
+TAKEN = "\x00"
+"""Stands, character by character, where a passage was found already; `plain` leaves no other."""
+
 QUOTED_WORDS = 8
 """A quotation of more words than this is somebody else's."""
 
@@ -15,7 +18,7 @@ _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WIDE_PER_WORD = 2
 
 _BREAKS = dict.fromkeys(map(ord, "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
-_UNSEEN = dict.fromkeys(map(ord, "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"), " ")
+_UNSEEN = dict.fromkeys(map(ord, "\x00\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"), " ")
 
 
 def plain(text: str) -> str:

@@ -41,23 +41,56 @@ _NESTED = {
 
 
 def quotations(text: str) -> Iterator[Span]:
-    """Quotations that are long; one never closed, behind a colon or comma, to the end."""
+    """Quotations that are long.
+
+    One that is introduced reaches to the last mark of its kind, since the quoted text may have
+    closed it from within; to the end where nothing closes it.
+    """
     position = 0
     unclosed: set[str] = set()
+    last: dict[str, Span] = {}
     while opening := _OPENS.search(text, position):
-        mark = opening.group()
-        position = opening.end()
+        mark, position = opening.group(), opening.end()
+        introduced = _INTRODUCES.search(text, max(0, opening.start() - FAR), opening.start())
         closing = None if mark in unclosed else _closing(text, position, mark)
         if closing is not None:
-            if is_long(text[position : closing.start()]):
-                yield opening.start(), closing.end()
-            position = closing.end()
+            inner, end = closing.span()
+            if introduced:
+                last[mark] = last.get(mark) or _last(text, mark)
+                sure = bool(introduced["colon"]) and mark not in _AMBIGUOUS
+                inner, end = _farther(text, (inner, end), last[mark], sure)
+        elif mark not in unclosed and introduced:
+            inner = end = len(text)
+        else:
+            unclosed.add(mark)
             continue
-        introduced = mark not in unclosed and text[: opening.start()].rstrip()[-1:] in (":", ",")
-        unclosed.add(mark)
-        if introduced and is_long(text[position:]):
-            yield opening.start(), len(text)
-            return
+        if is_long(text[position:inner]) or "\n" in text[position:inner].strip():
+            yield opening.start(), end
+        position = end
+
+
+def _last(text: str, mark: str) -> Span:
+    """The last mark that closes what ``mark`` opens; the end, where another was opened behind it."""
+    last = max(found.span() for found in _CLOSES[mark].finditer(text))
+    opened = mark not in _AMBIGUOUS and text.rfind(mark) > last[0]
+    return (len(text), len(text)) if opened else last
+
+
+FAR = 40
+"""Characters of white space at most between what introduces a quotation and the quotation."""
+
+_INTRODUCES = re.compile(r"(?:(?P<colon>[:：])|[,\n]|\A)\s*\Z")
+_AMBIGUOUS = "'‘`"
+"""Marks that are apostrophes too, or set code apart."""
+
+
+def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
+    """The ``last`` mark of a kind, where what it was introduced as reaches so far; else ``closing``.
+
+    It does behind a colon, or where another line stands between.
+    """
+    is_within = last[0] > closing[1] and (sure or "\n" in text[closing[1] : last[0]])
+    return last if is_within else closing
 
 
 _DEPTH = {"open": 1, "late": 1, "close": -1, "other": 0}
