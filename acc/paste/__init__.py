@@ -77,7 +77,8 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     own: list[str] = []
     pasted: list[str] = []
     position = 0
-    for start, end in _taken(left):
+    for taken in _TAKEN.finditer(left):
+        start, end = taken.span()
         own += (text[position:start], f" {MARK} ")
         position = end
         if told[start:end].replace(TAKEN, "").strip():
@@ -120,15 +121,8 @@ def _without(text: str, spans: Iterator[Span]) -> str:
     return "".join((*kept, text[position:]))
 
 
-def _taken(text: str) -> Iterator[Span]:
-    """Where `TAKEN` stands; what only white space parts is one span."""
-    start = text.find(TAKEN)
-    while start >= 0:
-        end = start
-        while end < len(text) and (text[end] == TAKEN or text[end].isspace()):
-            end += 1
-        yield start, start + len(text[start:end].rstrip())
-        start = text.find(TAKEN, end)
+_TAKEN = re.compile(rf"{TAKEN}+(?:\s+{TAKEN}+)*")
+"""What was taken out; what only white space parts is one passage."""
 
 
 def _bounded(pasted: list[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from acc.paste.lines import Span, is_long, line_end, lines
 
-_FENCE = re.compile(r"""`{3,}|~{3,}|(?<!")"{3}(?!")""")
+_FENCE = re.compile(r"""[`~"](?:(?<=`)`{2,}|(?<=~)~{2,}|(?<=")(?<!"")""(?!"))""")
 
 
 def fenced(text: str) -> Iterator[Span]:

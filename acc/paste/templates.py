@@ -32,6 +32,12 @@ _ORDER = re.compile(
 )
 """Says what to do with the context below."""
 
+_POINTING = (
+    "following", "provided", "retrieved", "given", "below", "folgende", "suivant", "ci-dessous",
+    "siguiente", "seguent", "seguinte",
+)  # fmt: skip
+"""An order has one of these: most texts have none, which is quickly seen."""
+
 _QUESTION = re.compile(
     r"^[#* ]{0,5}(?:(?:user(?:'s)?|human|current|my|original) )?(?:question|query|q|input"
     r"|request|answer|frage|anfrage|pregunta|consulta|requête|domanda|pergunta"
@@ -46,12 +52,12 @@ def retrieved(text: str) -> Iterator[Span]:
     Nothing but the template says which line asks. So one is looked for only where the announcement
     begins the message or orders to answer; and behind a question that stands before the context, no other is.
     """
-    asked = [found.start() for found in _QUESTION.finditer(text)]
-    order = _ORDER.search(text)
-    labels = (
-        m for m in _LABEL.finditer(text) if not m["mere"] or (asked and asked[-1] > m.start())
-    )
-    label = next(labels, None)
+    lowered = text.lower()
+    order = _ORDER.search(text) if any(word in lowered for word in _POINTING) else None
+    labels = list(_LABEL.finditer(text))
+    asked = [m.start() for m in _QUESTION.finditer(text)] if order or labels else []
+    sure = (m for m in labels if not m["mere"] or (asked and asked[-1] > m.start()))
+    label = next(sure, None)
     opening = min((m for m in (order, label) if m), key=re.Match.start, default=None)
     if opening is None:
         return
