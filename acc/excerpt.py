@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from acc.clauses import heads_and_governs, sentences
 from acc.turn import Channel, Observation, Turn
 from acc.wording import stems
 
@@ -28,23 +29,36 @@ MOST_SOUGHT = 1_000
 """Stems that are looked for in a text one by one; beyond that its own words are stemmed instead."""
 
 
-def excerpt(text: str, about: frozenset[str], limit: int) -> str:
+def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
     """The lines of ``text`` that share most stems with ``about``, in their order, not indented.
 
     The best line comes first; then its first and last line are kept for bearings where there is room.
-    Ties go to the earlier line. A token is never cut: one longer than a line is left out.
+    Ties go to the earlier line. A token is never cut: one longer than a line is left out. Of speech
+    whole sentences are kept or left out, and what stands over a list and restricts it is kept before
+    all else: half a sentence may say the opposite.
 
     Args:
         text: Any text.
         about: Stems that matter: of the state, of the question.
         limit: Characters of the result at the most.
+        is_speech: Whether rules may be made of it.
     """
     if len(text) <= limit:
         return text
-    lines = [piece for line in _ends(text) if line.strip() for piece in _pieces(line)]
+    if is_speech:
+        lines = [each for part in _ends(text) for each in sentences(part)]
+    else:
+        lines = [
+            p
+            for part in _ends(text)
+            for line in part.splitlines()
+            if line.strip()
+            for p in _pieces(line)
+        ]
     scores = _bearing([line.lower() for line in lines], about)
-    first = max(range(len(lines)), key=lambda i: scores[i], default=0)
-    kept_first = (first, 0, len(lines) - 1)
+    best = max(range(len(lines)), key=lambda i: scores[i], default=0)
+    heads = [i for i, line in enumerate(lines) if is_speech and heads_and_governs(line)]
+    kept_first = (*heads, best, 0, len(lines) - 1)
     order = sorted(range(len(lines)), key=lambda i: (_rank(i, kept_first), -scores[i], i))
     kept: set[int] = set()
     room = limit - len(GAP) - 1
@@ -120,7 +134,7 @@ def _is_speech(observation: Observation) -> bool:
 
 
 def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
-    text = excerpt(observation.text, about, limit)
+    text = excerpt(observation.text, about, limit, is_speech=_is_speech(observation))
     if text == observation.text:
         return observation
     left_out = observation.left_out + max(0, len(observation.text) - len(text))
@@ -128,16 +142,13 @@ def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
 
 
 def _ends(text: str) -> list[str]:
+    """``text``, or of a long one its two ends, cut between words, with `GAP` between them."""
     if len(text) <= SCANNED:
-        return text.splitlines()
+        return [text]
     head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
     begun = max(head.rfind(space) for space in " \n\t") + 1
     whole = re.search(r"\s", tail)
-    return [
-        *head[:begun].splitlines(),
-        GAP,
-        *tail[whole.start() if whole else len(tail) :].splitlines(),
-    ]
+    return [head[:begun], GAP, tail[whole.start() if whole else len(tail) :]]
 
 
 def _pieces(line: str) -> Iterator[str]:

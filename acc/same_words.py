@@ -11,9 +11,15 @@ from functools import lru_cache
 
 from acc.terms import terms
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥+&#]|[,;:.!?()\n–—]")
+_TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥≠+&#❌✗✘❎🚫⛔👎]|~~|[,;:.!?()\n–—…]")
+PAUSES = frozenset(",;:.!?()\n–—…")
+"""Signs at which one phrase ends."""
+
 _THOUSANDS = re.compile(r"(?<=\d)[ ,'’_](?=\d{3}\b)")
-_NOT = re.compile(r"\b(?:can)?not\b|(?<=\w)n['’]t\b|\bdont\b|\bnever\b|\bno\b(?! longer)", re.I)
+_NOT = re.compile(
+    r"\b(?:can)?not\b|(?<=\w)n['’]t\b|\b(?:do|does|did|is|are|wo|ca|must|should)nt\b|\bnever\b|\bno\b(?! longer)",
+    re.I,
+)
 _ENDING = re.compile(r"['’](?:s|ll|d|ve|re|m)?(?!\w)", re.I)
 _REMINDER = re.compile(
     r"^\W*(?:(?:and|also|but|so|well|ok(?:ay)?|hi|hello|hey|again|please|pls|kindly|once (?:more|again)"
@@ -22,7 +28,7 @@ _REMINDER = re.compile(
     r"|(?:please )?remember(?: that)?|could you|would you|can you|I repeat)\b\W*)+",
     re.I,
 )
-_EMPTY = frozenset(
+EMPTY = frozenset(
     [
         "a",
         "an",
@@ -151,23 +157,31 @@ def phrases(text: str) -> tuple[Phrase, ...]:
     return tuple(sorted(found)) if len(set(heads)) == len(heads) else tuple(found)
 
 
-def _phrases(text: str) -> list[Phrase]:
+def tokens(text: str) -> list[str]:
+    """The words, names, figures, signs and pauses of ``text`` in order, without politeness before them.
+
+    Every plain negation is a "not".
+    """
     plain = _THOUSANDS.sub("", _REMINDER.sub("", text))
-    plain = _ENDING.sub("", _NOT.sub(" not ", plain)).lower()
+    found: list[str] = _TOKEN.findall(_ENDING.sub("", _NOT.sub(" not ", plain)))
+    return found
+
+
+def _phrases(text: str) -> list[Phrase]:
     found: list[list[tuple[str, str]]] = []
     is_new = True
-    for token in _TOKEN.findall(plain):
-        if token in ",;:.!?()\n–—":
+    for token in map(str.lower, tokens(text)):
+        if token in PAUSES:
             is_new = True
-        elif token not in _EMPTY:
+        elif token not in EMPTY:
             if is_new or token in _OPENS:
                 found.append([])
-            found[-1].append(_uninflected(token))
+            found[-1].append(uninflected(token))
             is_new = False
     return [tuple(phrase) for phrase in found]
 
 
-def _uninflected(word: str) -> tuple[str, str]:
+def uninflected(word: str) -> tuple[str, str]:
     """A word by its stem, and by what is left without a plural's or a verb's ending.
 
     The stem alone takes "policy" for "police", the ending alone "plane" for "plan".

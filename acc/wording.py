@@ -15,56 +15,6 @@ from typing import NamedTuple
 
 from acc.terms import terms
 
-_WORD = re.compile(r"[^\W_]+", re.UNICODE)
-_QUOTES = "\"'`´‘’‚‛“”„‟«»‹›"
-_AROUND = _QUOTES + " \t\r\n"
-_CLOSING = _AROUND + ".,;:!?…"
-
-
-def find_quote(quote: str, text: str) -> str | None:
-    """The passage of ``text`` that ``quote`` repeats, as it stands there, or None.
-
-    White space, case, quotation marks and closing punctuation aside (law 6). A quote
-    without a letter or digit is found nowhere.
-    """
-    if not _WORD.search(quote) or len(quote) > 2 * len(text) + 8:
-        return None
-    parts = _trimmed(quote).split()
-    pattern = r"(?<!\w)" + r"\s+".join(_loose(part) for part in parts) + r"(?!\w)"
-    found = re.search(pattern, text, re.IGNORECASE)
-    if found is None:
-        return None
-    begin, end = _clause_around(text, found.start(), found.end())
-    if polarity(text[begin:end]) == polarity(found.group(0)):
-        begin, end = found.span()
-    return _trimmed(" ".join(text[begin:end].split()))
-
-
-def _trimmed(quote: str) -> str:
-    return quote.lstrip(_AROUND).rstrip(_CLOSING)
-
-
-_ENDS = re.compile(r"[.!?;](?=\s|$)|\n")
-_CLAUSE_END = re.compile(r"[.!?;,](?=\s|$)|\n")
-
-
-def _clause_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """From the sentence's beginning to the clause's end: what a quote must not be cut out of.
-
-    "Drop the table" is not what "do not drop the table" says, nor "drop the table? No.".
-    """
-    begin = max((m.end() for m in _ENDS.finditer(text, 0, start)), default=0)
-    stop = _CLAUSE_END.search(text, end)
-    if stop is not None and stop.group(0) == "?":
-        stop = _ENDS.search(text, stop.end()) or stop
-    return begin, stop.start() if stop is not None else len(text)
-
-
-def _loose(part: str) -> str:
-    marks = f"[{re.escape(_QUOTES)}]?"
-    return marks + "".join(marks if c in _QUOTES else re.escape(c) for c in part) + marks
-
-
 _DELIMITERS = re.compile(r"[\s()\[\]{}<>\"'“”‘’«»,;|]+")
 _HAS_DIGIT = re.compile(r"\d")
 _RANGE = re.compile(r"(?<=\d)[-–—](?=\d{1,4}$)(?<!-\d\d-)(?<!-\d-)")
@@ -237,30 +187,6 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     there = (words - mine.stems) & theirs.stems
     enough = len(words & mine.stems) >= LEAST_OWN * len(words)
     return enough and len(there) < MOST_FOREIGN * len(words)
-
-
-OWN_OF_A_RULE = 1 / 2
-"""Content words of a rule's wording that are its source's at the least: people's own rewordings of
-904 rules have fewer in 6 of 100."""
-
-_NAME = re.compile(r"(?<![.!?:;] )(?<!\A)\b[A-Z][\w-]*")
-
-
-def rewords(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
-    """Whether ``text`` may stand for a rule that ``own`` texts say.
-
-    Rule (law 6): it is `borne_out`, half of its content words are theirs, and so is every
-    capitalised word behind the first: a rule names nobody whom its source does not name.
-    """
-    own = tuple(own)
-    if not borne_out(text, own, foreign):
-        return False
-    words = stems(text)
-    if len(words & vocabulary(own).stems) < OWN_OF_A_RULE * len(words):
-        return False
-    said = {word for each in own for word in _WORD.findall(each.casefold())}
-    named = (part for name in _NAME.findall(text) for part in _WORD.findall(name.casefold()))
-    return said.issuperset(named)
 
 
 def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:

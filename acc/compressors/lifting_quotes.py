@@ -25,8 +25,9 @@ from typing import NamedTuple
 from acc.compress import Proposal, Retirement
 from acc.compressors.prompt import Reading
 from acc.items import Goal, Item
+from acc.quoting import find_quote
 from acc.turn import Trust
-from acc.wording import find_quote, marks, same_polarity, stems
+from acc.wording import marks, same_polarity, stems
 
 NEVER = 0.008
 """Probability of a lifting or change up to which a sentence ends no rule that it barely touches."""

@@ -10,11 +10,11 @@ from functools import cached_property
 from typing import NamedTuple
 
 from acc.items import Item
+from acc.quoting import Passage, find_passage
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
 from acc.wording import (
     borne_out,
-    find_quote,
     is_assent,
     marks,
     repeated,
@@ -223,16 +223,21 @@ def _says(cited: Cited) -> str:
 
 
 class Quoted(NamedTuple):
-    """A quote that was found, and where."""
+    """A quote that was found, with what governs it, and where."""
 
-    text: str
+    passage: Passage
     source: Cited
+
+    @property
+    def text(self) -> str:
+        """The words as they stand in the source."""
+        return self.passage.quote
 
 
 def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
     """The passage that ``quote`` repeats among ``cited`` observations, or None."""
     for c in cited:
-        if c.observation is not None and (found := find_quote(quote, c.observation.text)):
+        if c.observation is not None and (found := find_passage(quote, c.observation.text)):
             return Quoted(found, c)
     return None
 

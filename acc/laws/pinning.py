@@ -11,11 +11,13 @@ from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
 from acc.laws.reasons import Reason
+from acc.quoting import covers, worded
 from acc.same_words import same_words, sets_figure
 from acc.slots import SlotField
 from acc.state import Lifted
 from acc.turn import Trust
-from acc.wording import is_assent, rewords, same_polarity, split_line, stems
+from acc.wire_fields import wire_field
+from acc.wording import is_assent, split_line, stems
 
 _LONGEST = 4_000
 
@@ -29,7 +31,7 @@ class Ruling(NamedTuple):
     """A proposed rule or goal that may be written.
 
     Attributes:
-        text: Its words: as proposed if they are borne out, else the source's own.
+        text: Its words: as proposed if they are an extract of the source's, else those.
         quoted: The quote, and the observation it was found in.
         trust: Its trust.
         sources: Refs it rests on.
@@ -117,8 +119,8 @@ def rule(
 ) -> Ruling | None:
     """Judge a new rule or goal: a trusted observation of this turn, and a quote found in it.
 
-    Where the wording is not borne out by the quoted observation, the source's own words
-    take its place: a rule is never refused for its wording.
+    Where the wording is no extract of what was said, the source's own words take its place
+    (`acc.quoting.worded`): a rule is never refused for its wording.
     """
 
     def refused(reason: Reason, detail: str = "") -> None:
@@ -147,7 +149,7 @@ def rule(
         refused(Reason.ENDORSES_LOWER)
         return None
     amends = _amends(draft, slot, proposed, said, quoted)
-    text = said if amends else _worded(draft, slot, said, quoted, replies, sources)
+    text = said if amends else _worded(draft, slot, proposed, said, quoted)
     if text is None:
         refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
         return None
@@ -185,21 +187,21 @@ def _text(proposed: ProposedItem, name: str) -> str:
 
 
 def _worded(
-    draft: Draft,
-    slot: SlotField,
-    said: str,
-    quoted: Quoted,
-    replies: Sequence[Cited],
-    sources: Sources,
+    draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
 ) -> str | None:
-    observed = [c.observation.text for c in (quoted.source, *replies) if c.observation]
-    faithful = rewords(said, [*observed, *sources.privileged_texts], sources.lower_texts)
-    if faithful and same_polarity(said, quoted.text):
-        return said
+    """The rule in its source's own words; None where they are an assent, which lays down nothing."""
     if is_assent(quoted.text) and len(stems(quoted.text)) < 2:
         return None
-    draft.note(Reason.USERS_WORDS, slot.name, text=said)
-    return quoted.text
+    others = [
+        _text(proposed, name)
+        for name in slot.item.wire_fields()
+        if name not in ("quote", slot.item.head) and wire_field(slot.item, name).keys() == {"type"}
+    ]
+    is_record = any(others) and covers([said, *others], quoted.passage)
+    text = said if is_record else worded(said, quoted.passage)
+    if text != said:
+        draft.note(Reason.USERS_WORDS, slot.name, text=said)
+    return text
 
 
 def _made_enough(draft: Draft, slot: SlotField, source: Cited) -> bool:

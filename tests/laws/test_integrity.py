@@ -241,13 +241,18 @@ def test_a_goal_that_was_done_comes_back_only_by_a_quote() -> None:
 # --- a rule never says what the user did not ----------------------------------------------
 
 
-def test_a_wording_that_is_borne_out_is_kept() -> None:
+@pytest.mark.parametrize(
+    ("said", "wording"),
+    [
+        ("Please never restart nginx while we are open.", "Never restart nginx while open"),
+        ("I'd like you to answer in French, it's my mother tongue.", "Answer in French"),
+        ("The budget is 18,000 euros, travel and beds.", "Budget 18,000 euros: travel and beds"),
+    ],
+)  # fmt: skip
+def test_a_wording_that_only_leaves_words_out_is_kept(said: str, wording: str) -> None:
     talk = Conversation()
-    talk.take(
-        user("Please never restart nginx while we are open."),
-        rule("Never restart nginx", "u1", quote="never restart nginx while we are open"),
-    )
-    assert heads(talk.state, "constraints") == ["Never restart nginx"]
+    talk.take(user(said), rule(wording, "u1", quote=said))
+    assert heads(talk.state, "constraints") == [wording]
 
 
 def test_a_wording_out_of_a_tools_mouth_is_replaced_by_the_users_own_words() -> None:
