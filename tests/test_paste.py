@@ -164,6 +164,11 @@ def test_a_pasted_passage_is_not_the_users(kind: str) -> None:
         "Here are the rules for every mail I send: never before noon.",
         "Got it, signed 11:20. Never call after that.",
         "Hi Claude,\nnever restart nginx.",
+        "Can you do this?\n\nNever call Jorge.",
+        "What does this mean? Never restart nginx.",
+        "For the report: never name the client.",
+        "I wrote:\nnever name the client.",
+        "About this message: never send it before noon.",
         "Write to Dear John and nobody else.",
         "<rules>\nNever restart nginx.\n</rules>",
         "Contexts are cheap. Questions: none.",
@@ -347,6 +352,13 @@ LED_IN = (
     "Résume ce texte : {}",
     "Traduce este correo: {}",
     "この文章を要約してください：{}",
+    "Is this legit?\n\n{}",
+    "Can you summarise this article for me?\n\n{}",
+    "Reply to this message: {}",
+    "Transcript of the call:\n{}",
+    "My landlord sent me this:\n\n{}",
+    "¿Qué opinas de esto?\n\n{}",
+    "What does this mean? {}",
 )
 
 

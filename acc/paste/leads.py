@@ -8,20 +8,36 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.paste.lines import TAKEN, Span
+from acc.paste.lines import TAKEN, Span, is_long
 
 _TEXT = (
     r"e-?mails?|mails?|messages?|letters?|texts?|pdfs?|docs?|documents?|articles?|posts?|tickets?"
     r"|tweets?|transcripts?|reports?|memos?|pages?|websites?|threads?|reviews?|contracts?|readme|wiki"
-    r"|logs?|output|results?|excerpts?|passages?"
-    r"|nachricht|schreiben|brief|text|dokument|artikel|bericht|courriel|lettre|texte|correo|mensaje"
+    r"|logs?|output|results?|excerpts?|passages?|paragraphs?|complaint|notice|policy|copy"
+    r"|nachricht|schreiben|brief|dokument|artikel|bericht|absatz|courriel|lettre|texte|correo|mensaje"
     r"|carta|texto|artículo|documento|articolo|lettera|testo|messaggio|メール|文章|文書|記事|メッセージ|邮件|文档"
+)
+_THIS = (
+    r"this|these|the following|below|dies(?:e[nrsm]?)?|folgende[nrsm]?|cet?|cette|ceci|suivante?|este|esta|esto"
+    r"|siguiente|questo|questa|seguente|以下|この|これ|次の|这"
 )
 _WORK = (
     r"translate|summari[sz]e|proof-?read|paraphrase|rephrase|reword|rewrite|spell-?check|transcribe"
     r"|classify|categori[sz]e|fact-?check|simplify|analy[sz]e|tl;?dr|übersetzen?|fasse?|zusammenfass\w*"
-    r"|korrigieren?|analysieren?|tradui[st]\w*|résume[rz]?|corrige[rz]?|analyse[rz]?|tradu[cz]\w*|resum\w+|corrige"
-    r"|analiza|riassumi|traduci"
+    r"|korrigieren?|analysieren?|tradui[st]\w*|résume[rz]?|corrige[rz]?|tradu[cz]\w*|resum\w+|analiza"
+    r"|riassumi|要約|翻訳|校正|翻译|总结"
+)
+_READ = (
+    r"explain|read|check|look|review|reply|respond|answer|fix|correct|extract|legit|mean|make of|think|scam|real"
+    r"|say|erkläre?|lies|prüfe?|bedeutet|meinst|hältst|explique[rz]?|lis|penses?|pensez|explica|lee|revisa|opinas?"
+)
+_SAYS = (
+    r"(?:says?|said|reads?|goes|states?|wrote|writes|sent|texted|posted|lautet|sagt|schreibt|schrieb|steht|dit"
+    r"|écrit|dice|pone|escribe|scrive)"
+)
+_HERE = (
+    r"(?:and |ok,? )?(?:here(?:'s|’s| is| are)|this is|see|below is|pasting|(?:i )?(?:just )?(?:got|received)"
+    r"|hier(?: ist| kommt)?|voici|voilà|aquí (?:está|tienes|va)|me llegó|este es|ecco)"
 )
 _KINDLY = (
     r"(?:(?:and|also|so|then|now|please|could you|can you|would you|just|bitte|kannst du|por favor"
@@ -33,22 +49,39 @@ _RESERVED = (
 )
 """Announces something of the user's, whatever else is to be done."""
 
-_SAYS = (
-    r"(?:says?|said|reads?|goes|states?|wrote|writes|lautet|sagt|schreibt|steht|dit|écrit|dice|pone"
-    r"|escribe|scrive)"
-)
 _HANDS_OVER = re.compile(
-    rf"{_KINDLY}(?:{_WORK})\b|.*\b(?:{_TEXT}) {_SAYS}\b"
-    r"|(?:and |ok,? )?(?:here(?:'s|’s| is| are)|this is|see|below is|(?:i )?(?:just )?(?:got|received)"
-    r"|hier ist|hier kommt|voici|voilà|aquí (?:está|tienes|va)|este es|ecco|questo è)\b"
-    rf".*\b(?:{_TEXT})\b|(?:i )?(?:just )?(?:got|received) (?:this|these|it)\b"
-    r"|.*(?:を(?:翻訳|要約|校正)|翻译|总结|摘要)",
+    rf"{_KINDLY}(?:{_WORK})(?![a-z])|.*\b(?:{_TEXT}) {_SAYS}\b|{_HERE}\b.*\b(?:{_TEXT})\b"
+    rf"|{_HERE} (?:this|these|it)\b|{_KINDLY}(?:{_READ})\b.*\b(?:{_THIS})\b|(?:{_TEXT}) (?:text|from|of|by)\b"
+    rf"|.*(?:{_THIS}).*(?:{_WORK})|.*(?:要約|翻訳|校正|翻译|总结)",
     re.I,
 )
+"""A clause before a colon."""
+
+_ABOVE = re.compile(
+    r".*(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bich )(?<!\bwir )"
+    rf"\b{_SAYS}(?: (?:to )?(?:me|us|this|these|back|the following))*\Z"
+    rf"|.*\b(?:{_THIS}) (?:{_TEXT})\b",
+    re.I,
+)
+"""A clause before a colon that ends its line."""
+
+_ASKS = re.compile(
+    rf"{_KINDLY}(?:.*\b(?:{_THIS})(?![a-z]).*(?:{_READ}|{_WORK})(?![a-z])|.*(?:{_READ}|{_WORK})(?![a-z]).*(?:{_THIS})(?![a-z]))",
+    re.I,
+)
+"""A sentence that is a paragraph of its own."""
+
+_MEANS = re.compile(
+    r"\A\W*(?:what (?:does|do) (?:this|it|that) (?:mean|say)|was (?:bedeutet|heißt|steht in) (?:das|dies)"
+    r"|que (?:signifie|veut dire) (?:ceci|ça|cela)|qué (?:significa|dice) esto) ?\?",
+    re.I,
+)
+"""A question that begins a message, and asks about what stands behind it if that is long."""
+
 _KEPT = re.compile(rf"(?:\S+ ){{0,4}}{_RESERVED}\b|.*\b{_RESERVED}\W{{0,3}}\Z", re.I)
 
-_COLON = re.compile(r":(?=\s)|：")
-_ENDS = re.compile(r"[:：.!?\n]")
+_COLON = re.compile(r":(?=\s)|：|[.?!。？！](?=\s{0,8}\n\s{0,8}\n)")
+_ENDS = re.compile(r"[:：.!?。！？\n]")
 
 CLAUSE_CHARS = 120
 """Characters that a clause has at most which hands a text over."""
@@ -67,18 +100,22 @@ def handed_over(text: str) -> Iterator[Span]:
     """From behind the words that hand a text over, or from a letter's salutation, to the end."""
     starts = (found.end() for found in _COLON.finditer(text) if _hands_over(text, found))
     letters = (m.start() for m in _SALUTATION.finditer(text) if text[: m.start()].strip())
-    start = min(next(starts, len(text)), next(letters, len(text)))
+    asked = (m.end() for m in [_MEANS.match(text)] if m and is_long(text[m.end() :]))
+    start = min(next(found, len(text)) for found in (starts, letters, asked))
     if start < len(text):
         yield start, len(text)
 
 
-def _hands_over(text: str, colon: re.Match[str]) -> bool:
-    """Whether the clause before a colon hands over what stands behind it, and no mark sets that apart."""
-    before = text[max(0, colon.start() - CLAUSE_CHARS) : colon.start()]
-    words = _ENDS.split(before)[-1].lstrip(" \t-*#>\"'“„(")
-    if _KEPT.match(words) or not _HANDS_OVER.match(words):
+def _hands_over(text: str, end: re.Match[str]) -> bool:
+    """Whether the clause before ``end`` hands over what stands behind it, and no mark sets that apart."""
+    before = text[max(0, end.start() - CLAUSE_CHARS) : end.start()]
+    words = _ENDS.split(before)[-1].strip(" \t-*#>\"'“„(¿")
+    if not words or _KEPT.match(words) or _SET_APART.match(text, end.end()):
         return False
-    return _SET_APART.match(text, colon.end()) is None
+    if end.group() not in ":：":
+        return bool(_ASKS.match(words))
+    ends_line = text[end.end() : end.end() + 8].lstrip(" \t")[:1] == "\n"
+    return bool(_HANDS_OVER.match(words) or (ends_line and _ABOVE.match(words)))
 
 
 _SET_APART = re.compile(rf"\s{{0,80}}(?:{TAKEN}|\Z)|[^\S\n]{{0,8}}[\"'`‘“„«»‹「『]")
