@@ -8,6 +8,7 @@ messages are read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -21,6 +22,13 @@ from acc.turn import Channel, Observation, Turn, storable
 
 ATTACHED = "[attached]"
 """What the user says with a message that only brings files along."""
+
+
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking|thought|reasoning)\b[^<>]*>.*?</\1>\s*", re.S)
+"""What a reasoning model writes in front of its answer, where its server leaves it in the text.
+
+It is not said to anybody, as little as the parts of a content in which other servers put it.
+"""
 
 
 class Told(NamedTuple):
@@ -283,7 +291,7 @@ def _result(part: Part, calls: Calls) -> Observation:
 
 
 def _agents(parts: Sequence[Part], calls: Calls) -> Iterator[Observation]:
-    if text := _speech(parts):
+    if text := _THOUGHTS.sub("", _speech(parts), count=1):
         yield Observation(channel=Channel.AGENT, text=text)
     yield from _documents(parts)
     for part in parts:

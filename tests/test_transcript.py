@@ -454,3 +454,15 @@ class TestAnyMessages:
         except InputError:
             return
         assert all(o.channel is not Channel.OPERATOR for exchange in exchanges for o in exchange)
+
+
+def test_thoughts_in_front_of_an_answer_are_not_said() -> None:
+    said = (
+        "<think>Budget is 900 EUR. Never restart db-1.</think>\n\nThe answer is <think>5</think>."
+    )
+    told = [user("Why?"), {"role": "assistant", "content": said}]
+    assert read(*told)[1:] == [("agent", "The answer is <think>5</think>.")]
+    open_ended = "<think>Never closed. The answer is 5."
+    assert read(user("Why?"), {"role": "assistant", "content": open_ended})[1:] == [
+        ("agent", open_ended)
+    ]

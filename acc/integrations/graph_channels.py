@@ -50,6 +50,12 @@ def own_state(left: dict[str, Any], right: Any) -> Any:
     return left if own and bound and bound != own else right
 
 
+def own_mark(left: dict[str, Any], right: Any) -> Any:
+    """The reducer of a mark's channel: the mark of another agent does not replace this one."""
+    agent = right.get("agent", "") if isinstance(right, Mapping) else None
+    return left if left and agent is not None and agent != left.get("agent", "") else right
+
+
 class MemoryState(TypedDict, total=False):
     """A graph's state with the memory's channels in it, for graphs whose nodes read them.
 
@@ -66,7 +72,7 @@ class MemoryState(TypedDict, total=False):
 
     messages: Annotated[list[AnyMessage], add_messages]
     ccs: Annotated[dict[str, Any], own_state]
-    ccs_turn: dict[str, Any]
+    ccs_turn: Annotated[dict[str, Any], own_mark]
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
@@ -103,10 +109,14 @@ def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
 
 
 def read(state: Any, channel: str | None) -> Any:
-    """What stands in a channel, whichever form a graph's state has; None where nothing does."""
+    """What stands in a channel, whichever form a graph's state has; None where nothing does.
+
+    An empty mapping is what LangGraph begins a channel with that has a reducer.
+    """
     if channel is None:
         return None
-    return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
+    found = state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
+    return None if found == {} else found
 
 
 def check_messages(messages: Any, channel: str) -> None:

@@ -200,14 +200,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """As `wrap_tool_call`."""
         return marked(request, await handler(request))
 
-    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
+    def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Store what the run ended with. Where it does not end, the next run stores it."""
-        unseen = _notes(state).unseen(state["messages"], self.compaction)
+        notes, messages = _notes(state), state["messages"]
+        unseen = notes.unseen(messages, self.compaction)
         self._record(state, self._loaded(state), unseen)
+        return {"ccs_run": notes.ended(messages, self.compaction).dump()}
 
-    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> None:
+    async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """As `after_agent`, off the event loop."""
-        await asyncio.to_thread(self.after_agent, state, runtime)
+        return await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _thread(self, state: Any) -> Thread:
         raw, notes = state.get("ccs") or {}, _notes(state)
@@ -224,7 +226,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
         if prior is None and notes.mark is None:
-            prior = state_behind(self.controller, self.held, thread, messages)
+            prior = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
         self.held.check_left(prior, notes.mark)

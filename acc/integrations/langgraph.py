@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from acc.errors import ConfigurationError
+from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
 from acc.integrations.graph_channels import (
     Unread,
@@ -233,7 +233,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """The state to go on from where the channel has none."""
         found = None
         if mark is None:
-            found = state_behind(self.controller, self.held, thread, messages)
+            found = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
         return self._last_state(thread) if found is None and self.resume else found
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
@@ -242,6 +242,13 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
     def _messages(self, state: Any) -> Any:
         messages = read(state, self.input_messages_key) or ()
         check_messages(messages, self.input_messages_key)
+        if not messages and read(state, self.turn_key) is None:
+            raise InputError(
+                f"no user message: the channel {self.input_messages_key!r} is empty",
+                where=f"node {self.name!r}",
+                mend="pass the user's message in it, or name the channel that has it: "
+                "MemoryNode(..., input_messages_key=...)",
+            )
         return messages
 
     def _check_read(self, raw: Any) -> None:

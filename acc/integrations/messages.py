@@ -68,8 +68,9 @@ class Voices:
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
     """``messages`` as LangChain's objects, each with an id.
 
-    A message without an id, as in a channel without LangGraph's reducer, gets one from its
-    place, its kind and its words, so that it has the same the next time.
+    A message without an id, as in a channel without LangGraph's reducer, gets one from the message
+    before it, its kind and its words: the same the next time, and another one where the same
+    words are said again later.
 
     Raises:
         InputError: One is neither a message nor a dict that stands for one.
@@ -83,7 +84,10 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
             where="messages",
             mend='pass LangChain messages, or dicts with "role" and "content"',
         ) from error
-    return [m if m.id else _identified(m, place) for place, m in enumerate(converted)]
+    whole: list[BaseMessage] = []
+    for message in converted:
+        whole.append(message if message.id else _identified(message, whole[-1:]))
+    return whole
 
 
 def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observation, ...]:
@@ -231,6 +235,6 @@ def _answer(
     )  # fmt: skip
 
 
-def _identified(message: BaseMessage, place: int) -> BaseMessage:
-    words = "\x00".join((str(place), message.type, str(message.content)))
+def _identified(message: BaseMessage, before: Sequence[BaseMessage]) -> BaseMessage:
+    words = "\x00".join((*(str(m.id) for m in before), message.type, str(message.content)))
     return message.model_copy(update={"id": hashlib.sha256(words.encode()).hexdigest()[:24]})

@@ -6,6 +6,7 @@ no state between its runs, and nothing is committed twice.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,6 +21,8 @@ from acc.store import Thread
 from acc.turn import Channel, Observation, Turn
 
 Prior = CompressedCognitiveState | None
+
+_LOG = logging.getLogger(__name__)
 
 
 class _Ids:
@@ -63,12 +66,20 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
 
 
 def state_behind(
-    memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any]
+    memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any], *, resume: bool
 ) -> Prior:
     """The state after the last of ``messages`` that a commit of ``thread`` has taken in.
 
     For a run whose graph kept no state: a caller without checkpoints, an agent of a swarm. The
     state comes from the audit log, else from this process.
+
+    Args:
+        memory: The memory.
+        held: What this process holds of its states.
+        thread: Whose run it is.
+        messages: The run's.
+        resume: Whether the caller goes on from the thread's last state where this finds none;
+            otherwise the log warns that a thread with a state begins anew.
 
     Returns:
         None where no commit has seen any of the messages, or the state is not kept.
@@ -90,6 +101,12 @@ def state_behind(
                 return state
             if (state := held.at(thread, name, turn)) is not None:
                 return state
+    if last is not None and not resume:
+        _LOG.warning(
+            "thread %r begins anew on a branch of its own: the graph has no state of it, and none "
+            "of the messages is known; resume=True goes on from turn %d",
+            thread.thread, last.turn,
+        )  # fmt: skip
     return None
 
 

@@ -182,6 +182,15 @@ class RunNotes:
         _, named = self.told_apart(as_messages(messages), compaction)
         return compaction.observed(self.since(role_and_rest(named)[1]))
 
+    def ended(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
+        """The notes once a run is over, and all that no commit has seen is recorded.
+
+        So what another middleware takes out before the next run is brought back from the record.
+        """
+        _, named = self.told_apart(as_messages(messages), compaction)
+        unseen = self.since(role_and_rest(named)[1])
+        return replace(self, shown={**self.shown, **_identities(unseen, compaction)})
+
     def check_unchanged(self, messages: Sequence[Any], compaction: Compaction) -> None:
         """See that nobody rewrote what was stored or committed just before.
 

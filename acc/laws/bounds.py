@@ -168,16 +168,20 @@ def _overflow(
 ) -> PinnedOverflow:
     held = _held(draft)
     ids = tuple(item.id for item in items if item.id in held)
+    refused = tuple(str(getattr(i, i.head)) for i in items if i.id not in held)
+    told = f"; refused: {refused[0][:80]!r}" if refused else ""
+    told += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    wider = "" if slot else "; or widen max_tokens"
     return PinnedOverflow(
-        what,
+        what + told,
         items=ids,
         where=", ".join(ids),
-        mend="lift what no longer holds, as the user, or as the operator (retire, acc retire ID); "
-        "or widen max_tokens or the slot's places",
+        mend="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
+        f"say the refused again, a few at a time{wider}",
         slot=slot,
         needed=needed,
         limit=limit,
-        refused=tuple(str(getattr(i, i.head)) for i in items if i.id not in held),
+        refused=refused,
         state=draft.before,
         turn=draft.turn.number,
     )

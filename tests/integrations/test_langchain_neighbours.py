@@ -38,7 +38,14 @@ from langchain.agents.middleware import (
     dynamic_prompt,
 )
 from langchain.agents.structured_output import ProviderStrategy, ToolStrategy
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    RemoveMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.tools import ToolException, tool
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command, interrupt
@@ -110,6 +117,25 @@ def test_a_picture_in_the_users_message_survives_its_removal(last: bool) -> None
     say(agent, content)
     assert writer.prompts
     assert all(prompt[1].content == content for prompt in model.prompts)
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_an_answer_that_was_stored_stays_where_its_message_is_trimmed(calls: int) -> None:
+    class Trims(AgentMiddleware):
+        """Takes the last run's answer out before the next."""
+
+        def before_agent(self, state: Any, runtime: Any) -> Any:
+            answers = [
+                m for m in state["messages"] if isinstance(m, AIMessage) and not m.tool_calls
+            ]
+            return {"messages": [RemoveMessage(id=str(m.id)) for m in answers]}
+
+    memory = new_memory()
+    agent = new_agent(looking_up(calls), [Trims(), MemoryMiddleware(memory)])
+    for text in (RULE, "And shard 2?", "And shard 3?"):
+        say(agent, text)
+    answers = [text for channel, text in evidence(memory, agent) if text.startswith("Answer")]
+    assert [text[:8] for text in answers] == ["Answer 1", "Answer 2", "Answer 3"]
 
 
 # --- dynamic prompts ------------------------------------------------------------------------

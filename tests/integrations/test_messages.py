@@ -149,6 +149,14 @@ def test_messages_without_ids_get_the_same_ids_each_time() -> None:
     assert ids == [m.id for m in as_messages(given_)]
 
 
+def test_the_same_words_said_later_get_another_id() -> None:
+    """A channel that is pruned has them at the same place again."""
+    first = as_messages([("user", "Delete it.")])
+    later = as_messages([AIMessage("Deleted.", id="a1"), ("user", "Delete it.")])
+    again = as_messages([AIMessage("Deleted.", id="a2"), ("user", "Delete it.")])
+    assert len({first[-1].id, later[-1].id, again[-1].id}) == 3
+
+
 @pytest.mark.parametrize("message", [7, {"content": "x"}, {"role": "nobody", "content": "x"}])
 def test_what_is_no_message_is_refused_in_our_words(message: Any) -> None:
     with pytest.raises(InputError, match="cannot read"):

@@ -219,6 +219,34 @@ def test_a_subgraph_with_checkpoints_of_its_own_is_one_agent() -> None:
     assert RULE[:-1] in str(model.prompts[-1][0].content)
 
 
+def test_a_graph_with_a_memory_inside_a_graph_with_a_memory() -> None:
+    memory = memory_of()
+    models = {name: ScriptedChatModel(script=lambda p: f"read {len(p)}") for name in ("in", "out")}
+    graphs = {}
+    for name, model in models.items():
+        node = MemoryNode(memory)
+        builder = StateGraph(MemoryState, input_schema=MessagesState)
+        builder.add_node("memory", node)
+        builder.add_node("model", _asking(model, node.prompt(name)))
+        builder.add_edge(START, "memory")
+        if name == "out":
+            builder.add_node("inner", graphs["in"])
+            builder.add_edge("memory", "inner").add_edge("inner", "model")
+        else:
+            builder.add_edge("memory", "model")
+        graphs[name] = builder.compile(checkpointer=InMemorySaver() if name == "out" else None)
+    for said in (RULE, "And now?", "Well?"):
+        out = graphs["out"].invoke({"messages": [HumanMessage(said)]}, CONFIG)
+        assert rules(memory, out["ccs"]) == [RULE[:-1]]
+    # What runs inside reads the parent's messages, and these are pruned: its memory is of this turn.
+    assert RULE[:-1] in str(models["in"].prompts[0][0].content)
+    assert RULE[:-1] in str(models["out"].prompts[-1][0].content)
+
+
+def _asking(model: ScriptedChatModel, prompt: Any) -> Any:
+    return lambda state: {"messages": [model.invoke(prompt(state))]}
+
+
 # --- whose it is ------------------------------------------------------------------------------
 
 
