@@ -35,17 +35,30 @@ _HALF = ".half"
 class AuditLog:
     """The records of one thread, in one file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, thread: Thread | None = None) -> None:
+        """Open the log at ``path``: that of ``thread``, or of whoever its records name."""
         self.path = path
+        self.thread = thread
         self._digest: str | None = None
         self._head = ""
         self._size = 0
 
     @classmethod
     def of(cls, folder: Path, thread: Thread) -> AuditLog:
-        """The log of ``thread`` below ``folder``: a readable name and the thread's key."""
+        """The log of ``thread`` below ``folder``; one from before names were whole, if it is its own."""
+        name, short = cls.names(thread)
+        path, before = folder / name, folder / short
+        if not path.exists() and before.exists() and cls(before).owner() in (None, thread):
+            path = before
+        return cls(path, thread)
+
+    @staticmethod
+    def names(thread: Thread) -> tuple[str, str]:
+        """Names of the file of a thread's log: a readable part and its key; and with half of the key, as
+        they were named before."""
         readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
-        return cls(folder / f"{readable}-{thread.key[:12]}.jsonl")
+        fits = readable.encode()[:120].decode("utf-8", "ignore")
+        return f"{fits}-{thread.key}.jsonl", f"{readable}-{thread.key[:12]}.jsonl"
 
     @cached_property
     def lock(self) -> BaseFileLock:
@@ -65,6 +78,7 @@ class AuditLog:
         Raises:
             AuditError: The file cannot be written; the commit it tells of is not acknowledged.
         """
+        self._check_owner(record)
         try:
             private_folder(self.path.parent)
             # Several processes may keep one folder: who appends has read the newest line before.
@@ -79,7 +93,7 @@ class AuditLog:
             ) from error
 
     def _append(self, record: Mapping[str, Any], prior: CompressedCognitiveState | None) -> None:
-        if self._digest is None or self.path.stat().st_size != self._size:
+        if self._digest is None or not self._is_in_step():
             self._digest = self._opened()
         body = {**record, "format": FORMAT, "previous": self._digest}
         if prior is not None and (not self._head or prior.hash != self._head):
@@ -106,7 +120,7 @@ class AuditLog:
         """The newest whole record, or None."""
         with _readable(self.path):
             line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
-        return _parsed(line, self.path, 0) if line is not None else None
+        return self._read(line) if line is not None else None
 
     def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
         """The newest whole record of a commit on ``branch``, or None.
@@ -117,9 +131,26 @@ class AuditLog:
         """
         with _readable(self.path):
             lines = (line for line in _tail_first(self.path) if _is_whole(line))
-            states = ((e["state"], e) for e in (_parsed(line, self.path, 0) for line in lines))
+            states = ((e["state"], e) for e in map(self._read, lines))
             fits = (e for s, e in states if s["branch"] == branch and turn in (None, s["turn"]))
             return next(fits, None)
+
+    def tells_of(self, state_hash: str) -> dict[str, Any] | None:
+        """The newest record of a commit that made the state of that hash, or went on from it; or None.
+
+        Read from the end: the newest state costs nothing, an older one what was written since.
+
+        Raises:
+            AuditError: A record cannot be read, or is another thread's.
+        """
+        with _readable(self.path):
+            named = (line for line in _tail_first(self.path) if state_hash.encode() in line)
+            records = map(self._read, filter(_is_whole, named))
+            return next((e for e in records if state_hash in _states_in(e)), None)
+
+    def ends_with(self, state_hash: str) -> bool:
+        """Whether the newest record, which this object wrote, made the state of that hash."""
+        return bool(self._digest) and state_hash == self._head and self._is_in_step()
 
     def owner(self) -> Thread | None:
         """Whose log it is, by the newest record that can be read; None where none can.
@@ -145,7 +176,7 @@ class AuditLog:
             lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
         found: dict[str, dict[str, Any]] = {}
         for line in lines:
-            entry = _parsed(line, self.path, 0)
+            entry = self._read(line)
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 
@@ -157,9 +188,26 @@ class AuditLog:
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, 1):
                     if _is_whole(line):
-                        yield _parsed(line, self.path, number)
+                        yield self._read(line, number)
                     elif _is_whole(line[:-1]):
                         raise changed(f"{self.path}, line {number}")
+
+    def _is_in_step(self) -> bool:
+        """Whether nobody wrote to the file since this object did."""
+        return self.path.exists() and self.path.stat().st_size == self._size
+
+    def _read(self, line: bytes, number: int = 0) -> dict[str, Any]:
+        entry = _parsed(line, self.path, number)
+        self._check_owner(entry, number)
+        return entry
+
+    def _check_owner(self, entry: Mapping[str, Any], number: int = 0) -> None:
+        if self.thread is not None and Thread(**entry["thread"]) != self.thread:
+            raise AuditError(
+                "the record belongs to another thread than the log",
+                where=f"{self.path}, line {number}" if number else str(self.path),
+                mend="restore the log from a backup",
+            )
 
     def _opened(self) -> str:
         if not self.path.exists():
@@ -169,6 +217,16 @@ class AuditLog:
         self._size = self.path.stat().st_size
         self._head = str(last["state"]["hash"]) if last else ""
         return str(last["digest"]) if last else ""
+
+
+def _states_in(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hashes of the state that a record's commit made, and of that which it was made from."""
+    # A fork begins with a copy of the state that it leaves.
+    return (
+        entry["state"]["hash"],
+        entry.get("prior", ""),
+        entry.get("prior_state", {}).get("parent", ""),
+    )
 
 
 def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -51,6 +51,13 @@ class Commit(BaseModel):
         """The canonical dict of the state; one and the same at every call, so not to be changed."""
         return self._canonical or self.state.canonical()
 
+    def signed(self, signature: str) -> Commit:
+        """The same commit with the signature of its state."""
+        state = self.state.model_copy(update={"signature": signature})
+        done = self.model_copy(update={"state": state})
+        done._canonical = {**self.canonical(), "signature": signature}
+        return done
+
     @property
     def held(self) -> bool:
         """Whether the compression failed and the last items stand (law 9)."""

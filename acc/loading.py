@@ -50,8 +50,11 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
         )
     state = _of_today(schema, stored, name)
     if adopt is not None and not is_intact:
-        return _adopted(state, adopt)
-    return state.model_copy(update={"parent": state.hash}).sealed()
+        return _adopted(state, adopt).vouched()
+    today = state.model_copy(update={"parent": state.hash}).sealed()
+    today = today.model_copy(update={"signature": state.signature})
+    today._stored_hash = state.hash
+    return today
 
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
@@ -144,7 +147,9 @@ def _no_state(schema: type[State], what: str, place: str) -> StateError:
 def _digest(stored: Mapping[str, Any]) -> str:
     """The hash that a stored state should have, whatever schema it is of; empty if it can have none."""
     try:
-        body = canonical_json({key: value for key, value in stored.items() if key != "hash"})
+        body = canonical_json(
+            {key: value for key, value in stored.items() if key not in ("hash", "signature")}
+        )
         return hashlib.sha256(body.encode()).hexdigest()
     except (TypeError, ValueError):
         return ""

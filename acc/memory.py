@@ -6,7 +6,7 @@ Base of both controllers: everything but the loop.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from acc.audit import AuditLog, keep_private
 from acc.clock import stamps
 from acc.compress import Compressor
 from acc.compressors.choosing import chosen
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, StateError
 from acc.fallback import check_compressor, check_fallback
 from acc.folders import expanded
 from acc.gate import as_gate
@@ -28,6 +28,7 @@ from acc.redact import key_of, redacted, redacted_turn, redactor
 from acc.run import Run
 from acc.settings import Settings as Settings
 from acc.settings import settings_with
+from acc.signing import keys_of, refuse_unsigned, signed
 from acc.state import CompressedCognitiveState
 from acc.store import ArtifactStore, Thread
 from acc.threads import open_threads
@@ -40,6 +41,7 @@ class Memory:
     """Store, compressor and settings, and the threads that are open. Base of both controllers.
 
     Attributes:
+        keys: Sign states; see `Settings.state_key`.
         redact: Takes secrets out of a text; None where texts are kept as they are.
         resumed: What a killed process had begun and `open` has ended or taken back, in words.
     """
@@ -63,6 +65,7 @@ class Memory:
         self.settings = settings_with(changed, settings)
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
+        self.keys = keys_of(self.settings.state_key)
         self.redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = open_threads(store)
         self._audits: dict[str, AuditLog] = {}
@@ -123,7 +126,7 @@ class Memory:
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """The newest committed state of a thread by its audit log, or None."""
         entry = (audit := self.audit_of(whose(thread))) and audit.last()
-        return self.load(entry["state"]) if entry else None
+        return self.from_log(entry) if entry else None
 
     def state_at(
         self, thread: str | Thread, branch: str, turn: int
@@ -135,11 +138,54 @@ class Memory:
         """
         audit = self.audit_of(whose(thread))
         entry = audit.last_on(branch, turn) if audit is not None else None
-        return self.load(entry["state"]) if entry else None
+        return self.from_log(entry) if entry else None
 
     def load(self, raw: Any) -> CompressedCognitiveState:
-        """A stored state under this memory's schema; see `CompressedCognitiveState.load`."""
-        return self.settings.policy.schema.load(raw)
+        """A stored state under this memory's schema; see `CompressedCognitiveState.load`.
+
+        Raises:
+            StateError: As there; or it is not signed, and `Settings.state_key` is set.
+        """
+        state = self.settings.policy.schema.load(raw)
+        refuse_unsigned(state, self.keys)
+        return state
+
+    def from_log(self, entry: Mapping[str, Any]) -> CompressedCognitiveState:
+        """The state of a record of an audit log of this memory, signed by today's key."""
+        return self.signed(self.settings.policy.schema.load(entry["state"]))
+
+    def signed(self, state: CompressedCognitiveState) -> CompressedCognitiveState:
+        """``state``, vouched for by the deployer: signed, so that this memory steps on from it.
+
+        For a state that was made elsewhere or before there was a key. Nothing of it is examined.
+        """
+        return signed(state, self.keys).vouched()
+
+    def refuse_unknown(self, state: CompressedCognitiveState, thread: Thread) -> None:
+        """Raise where the thread's audit log tells of commits, and none of them made ``state``.
+
+        A commit that another process of a shared store made, with a log of its own, is known by the
+        store. What `seed` returned and what was adopted needs no commit, as long as it is that object.
+
+        Raises:
+            StateError: Nobody committed it.
+            AuditError: The log cannot be read.
+        """
+        audit = self.audit_of(thread)
+        if audit is None or state.is_vouched or state.hash == type(state).empty().hash:
+            return
+        known = state.stored_hash
+        if audit.ends_with(known) or audit.tells_of(known) or self._is_copy(state, audit):
+            return
+        log = self.log_of(thread)
+        made = log.claims.successor(log.branch(state.branch), state.turn)
+        if audit.last() is not None and (made is None or made.text != known):
+            raise StateError(
+                "no commit of this thread made the state",
+                where=f"thread {thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
+                mend="give the state that the last step returned, or last_state(thread); or take it over at a "
+                "lower trust with State.load(raw, adopt=Trust.USER)",
+            )
 
     def open_evidence(
         self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
@@ -252,6 +298,14 @@ class Memory:
         with self._threads.stepping(who):
             yield Run(self, who, self.load(state), turn)
 
+    def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
+        """Whether ``state`` is a committed one as today's schema has it, or as the first of a branch."""
+        entry = audit.tells_of(state.parent) if state.parent else None
+        if entry is None or entry["state"]["hash"] != state.parent:
+            return False
+        made = self.settings.policy.schema.load(entry["state"])
+        return state.hash in (made.hash, made.on_branch(state.branch).hash)
+
     def log_of(self, thread: Thread) -> ThreadLog:
         """The thread's log, read from the store when it is first asked for."""
         # Not `self.now`: what waits in a log must not keep a memory alive that nobody holds any more.
@@ -276,7 +330,9 @@ class Memory:
         """The thread's audit log, if logs are kept."""
         if self.settings.audit is None:
             return None
-        return self._audits.setdefault(thread.key, AuditLog.of(self.settings.audit, thread))
+        if thread.key not in self._audits:
+            self._audits[thread.key] = AuditLog.of(self.settings.audit, thread)
+        return self._audits[thread.key]
 
 
 def resumed(memory: Memory) -> list[str]:

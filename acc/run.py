@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from acc.audit import AuditLog
 from acc.audit_record import record
+from acc.belonging import refuse_foreign
 from acc.branch import Branch
 from acc.commit import Commit, commit
 from acc.compressors.outcomes import Account, Outcome
@@ -21,7 +22,8 @@ from acc.log import is_reply
 from acc.operators import proposed
 from acc.recall import Candidate
 from acc.redact import redacted, redacted_proposal, redacted_turn
-from acc.state import CompressedCognitiveState
+from acc.signing import signature_of
+from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Channel, Evidence, Observation, Turn
 
@@ -110,6 +112,8 @@ class Run:
         """Evidence first: a crash from here on loses nothing."""
         with self._timed("store"), self._memory.lock:
             log = self._memory.log_of(self._thread)
+            refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
+            self._memory.refuse_unknown(self._state, self._thread)
             begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun
             log.journal.refresh()
@@ -166,6 +170,8 @@ class Run:
                     self._state, self._compressed.proposal, self._turn, self._evidence,
                     self._settings.policy, bound_to=self._thread.mark,
                 )  # fmt: skip
+                if keys := self._memory.keys:
+                    self._done = self._done.signed(signature_of(self._done.state.hash, keys))
             except PinnedOverflow as overflow:
                 overflow.state, overflow.thread = self._from, self._thread
                 self._overflow = overflow

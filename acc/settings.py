@@ -17,6 +17,7 @@ from acc.gates import default_gate
 from acc.named_settings import settings_of
 from acc.policy import Policy
 from acc.recall import Recall
+from acc.signing import keys_of
 
 
 @dataclass
@@ -36,6 +37,8 @@ class Settings:
         on_overflow: For services without a human at hand. Called with the `PinnedOverflow` in which a
             step would end; returns ids of items to retire as the operator, and the step is tried once
             more behind that; none, and the error is raised. See `acc.operators`.
+        state_key: Signs states: at least 16 random bytes, or a list of keys of which the first signs and
+            all are taken. A state without a signature is a `StateError` then. See `acc.signing`.
         redact: Takes secrets out of whatever comes in, before anything keeps it or a compressor reads it:
             "secrets" (`acc.redact.SecretRedactor`), a function of a text that returns a text, or None.
 
@@ -52,6 +55,7 @@ class Settings:
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
     on_overflow: Callable[[PinnedOverflow], Sequence[str]] | None = None
+    state_key: bytes | str | Sequence[bytes | str] | None = field(default=None, repr=False)
     redact: Callable[[str], str] | Literal["secrets"] | None = "secrets"
 
     def __post_init__(self) -> None:
@@ -59,6 +63,7 @@ class Settings:
             value = getattr(self, name)
             if not fits(value):
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", mend=mend)
+        keys_of(self.state_key)
         if self.audit is not None:
             # One folder, also where the process goes elsewhere in between.
             self.audit = expanded(self.audit).absolute()

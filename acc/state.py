@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from acc.declaration import check_fields, check_slots
 from acc.items import (
@@ -50,7 +50,9 @@ class CompressedCognitiveState(BaseModel):
         counter: Last item number given out.
         policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
         parent: Hash of the state it replaced; empty for the first.
-        hash: SHA-256 over all the rest.
+        hash: SHA-256 over all the rest but the signature.
+        signature: Who made it, by a key (`acc.signing`); empty, and then no part of the canonical state,
+            where none is set.
         lifted: Rules and goals retired in this turn.
         pending: Observations of turns that no compression has read yet (law 9).
     """
@@ -70,6 +72,10 @@ class CompressedCognitiveState(BaseModel):
     policy: str = ""
     parent: str = ""
     hash: str = ""
+    signature: str = ""
+
+    _vouched: bool = PrivateAttr(default=False)
+    _stored_hash: str = PrivateAttr(default="")
 
     episodic_trace: Annotated[
         tuple[Event, ...],
@@ -194,9 +200,35 @@ class CompressedCognitiveState(BaseModel):
 
         return load_state(cls, raw, adopt)
 
+    def __eq__(self, other: object) -> bool:
+        """Equal fields; where it comes from makes no difference."""
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    __hash__ = BaseModel.__hash__
+
+    def vouched(self) -> Self:
+        """The same state, which this process's own code made or chose: no record need know it.
+
+        It holds for this very object: what is serialised, copied or sealed anew does not have it.
+        """
+        made = self.model_copy()
+        made._vouched = True
+        return made
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether it is what `vouched` returned."""
+        return self._vouched
+
+    @property
+    def stored_hash(self) -> str:
+        """The hash under which it was stored, before it was brought up to date."""
+        return self._stored_hash or self.hash
+
     def on_branch(self, name: str) -> Self:
         """The same state as the first of a fork; a sealed child, so that the chain shows it."""
-        return self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
+        copy = self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
+        return copy.vouched() if self._vouched else copy
 
     def unread(self) -> tuple[Observation, ...]:
         """The pending observations, as the next turn carries them."""
@@ -208,7 +240,7 @@ class CompressedCognitiveState(BaseModel):
 
     def digest(self) -> str:
         """SHA-256 over the canonical JSON without `hash`, keys sorted."""
-        return _sha256(self._body({"hash"}))
+        return _sha256(self._body({"hash", "signature"}))
 
     def sealed(self) -> Self:
         """The same state with its hash."""
@@ -216,14 +248,15 @@ class CompressedCognitiveState(BaseModel):
 
     def sealed_and_canonical(self) -> tuple[Self, dict[str, Any]]:
         """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
-        body = self._body({"hash"})
+        body = self._body({"hash", "signature"})
         digest = _sha256(body)
-        return self.model_copy(update={"hash": digest}), {**body, "hash": digest}
+        sealed = self.model_copy(update={"hash": digest, "signature": ""})
+        sealed._vouched, sealed._stored_hash = False, ""
+        return sealed, {**body, "hash": digest}
 
     def _body(self, without: set[str]) -> dict[str, Any]:
-        return self.model_dump(
-            mode="json", exclude=without if self.bound_to else without | {"bound_to"}
-        )
+        absent = {name for name in ("bound_to", "signature") if not getattr(self, name)}
+        return self.model_dump(mode="json", exclude=without | absent)
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
         """What the agent reads."""

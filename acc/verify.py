@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,11 +12,16 @@ from acc.audit_record import digest_of
 from acc.commit import commit
 from acc.compress import Proposal
 from acc.errors import AccError, AuditError
+from acc.evidence.redaction import state_hash
 from acc.evidence.tombstone_commits import check_tombstone
 from acc.policy import Policy
+from acc.signing import Key, Keys, is_signed, keys_of
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Evidence, Turn
+
+_OF_COPY = ("branch", "parent", "schema_name")
+"""What tells a committed state from its copy at the beginning of a branch, or under a later schema."""
 
 _NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
 
@@ -27,6 +32,7 @@ def verify(
     *,
     head: str = "",
     redacted: list[int] | None = None,
+    state_key: Key | Sequence[Key] | None = None,
 ) -> int:
     """Recompute every commit of ``log``.
 
@@ -39,6 +45,8 @@ def verify(
         head: Digest of the record that should be the newest, which proves every byte of the log;
             or the hash of the state that it should end with, which proves that state alone.
             Kept by the caller elsewhere.
+        state_key: Keys by one of which every commit is to be signed (`Settings.state_key`), but for those
+            of erasures; None examines no signature.
         redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
 
     Returns:
@@ -47,7 +55,7 @@ def verify(
     Raises:
         AuditError: The first record that does not hold; says which line, and what.
     """
-    walk = _Walk(policies, redacted if redacted is not None else [])
+    walk = _Walk(policies, redacted if redacted is not None else [], keys_of(state_key))
     count = 0
     for count, entry in enumerate(log.records(), 1):
         walk.take(entry, count, f"{log.path}, line {count}")
@@ -58,8 +66,10 @@ def verify(
 class _Walk:
     """The commits of a log so far, one taken after the other."""
 
-    def __init__(self, policies: Mapping[str, Policy], gone: list[int]) -> None:
+    def __init__(self, policies: Mapping[str, Policy], gone: list[int], keys: Keys) -> None:
         self._policies = policies
+        self._keys = keys
+        self._known: dict[str, Mapping[str, Any]] = {}
         self._gone = gone
         self._state: CompressedCognitiveState | None = None
         self._told: dict[str, Mapping[str, Any]] = {}
@@ -82,6 +92,9 @@ class _Walk:
             self._state = _loaded(entry, self._policies)
         else:
             self._state = _recomputed(entry, self._policies, self._state, where)
+        made = entry["state"]
+        self._known.setdefault(str(entry["prior"]), {})
+        self._known[str(made["hash"])] = {name: made.get(name) for name in _OF_COPY}
         self._newest = self._told[entry["state"]["branch"]] = entry["state"]
         self._redactions += bool(entry.get("redacted"))
 
@@ -114,6 +127,34 @@ class _Walk:
             raise changed(where)
         if missing := [key for key in _NEEDED if key not in entry]:
             raise AuditError(f"the record has no {missing[0]!r}", where=where)
+        made = entry["state"]
+        is_signed_ = is_signed(str(made["hash"]), str(made.get("signature", "")), self._keys)
+        if self._keys and "erasure" not in entry and not is_signed_:
+            raise AuditError("the state is signed by none of the keys", where=where)
+        if self._known and "prior_state" in entry:
+            self._check_prior(entry["prior_state"], where)
+
+    def _check_prior(self, prior: Mapping[str, Any], where: str) -> None:
+        """Hold a state that a commit brought along to having been committed, or lowered in trust.
+
+        Of what an operator seeds a thread with, and of what was adopted, no commit tells: the first is of
+        turn 0, in the second nothing is above the user's trust and no thread is named.
+        """
+        before = self._known.get(str(prior["parent"]), {})
+        as_it_was = {**prior, **{n: v for n, v in before.items() if n != "schema_name"}}
+        is_copy = (
+            bool(before) and state_hash(as_it_was) == prior["parent"]
+        )  # as the first of a branch
+        is_migrated = bool(before) and before["schema_name"] != prior["schema_name"]
+        is_known = str(prior["hash"]) in self._known or is_copy or is_migrated
+        items = [item for value in prior.values() if isinstance(value, list) for item in value]
+        is_low = not prior.get("bound_to") and all(i.get("trust") != "operator" for i in items)
+        if not (is_known or is_low or prior["turn"] == 0):
+            raise AuditError(
+                "the commit goes on from a state that no commit made",
+                where=where,
+                mend="go on from the state before it, and find out who wrote that one",
+            )
 
 
 def _loaded(
@@ -125,6 +166,11 @@ def _loaded(
         return policy.schema.load(entry["state"]) if policy else None
     except AccError:
         return None
+
+
+def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A recorded state's signature: no part of what recomputes."""
+    return {name: state[name] for name in ("signature",) if name in state}
 
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
@@ -165,7 +211,7 @@ def _recomputed(
     except (AccError, ValidationError, KeyError, TypeError) as error:
         raise AuditError(f"the commit does not recompute: {error}", where=where) from error
     said = {
-        "state": again.state.canonical(),
+        "state": {**again.state.canonical(), **_signature(entry["state"])},
         "notes": [n.model_dump(mode="json") for n in again.notes],
     }
     if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):

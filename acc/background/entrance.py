@@ -16,6 +16,7 @@ from acc.controller import Stored
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
+from acc.signing import signed
 from acc.state import CompressedCognitiveState
 from acc.store import Thread
 from acc.turn import Observation, Turn
@@ -126,6 +127,11 @@ class Entrance:
         parent = entry.state
         if before is not None and before.is_over:
             parent, before = before.standing(self._memory.settings.policy), None
+        if before is None:
+            with self._memory.lock:
+                self._memory.refuse_unknown(parent, entry.thread)
+        # What carries a turn of this process is no commit yet, and no forgery.
+        parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
         with self._memory.lock:
             branch, numbered, *_ = self._memory.log_of(entry.thread).begin(place, turn)
@@ -185,7 +191,7 @@ class Entrance:
 
     def carrying(self, job: Finished) -> State:
         """The state that carries ``job`` as its last turn, as things stand."""
-        state = job.standing(self._memory.settings.policy)
+        state = signed(job.standing(self._memory.settings.policy), self._memory.keys)
         self.backlog.know(state, job)
         return state
 

@@ -89,7 +89,7 @@ def _base(
     start = origin(log, branch)
     forked = [made for made in states if (made["branch"], made["turn"]) == start]
     found = (before or forked or [None])[-1]
-    return memory.load(found)
+    return memory.from_log({"state": found}) if found is not None else memory.load(None)
 
 
 def _took_in(log: ThreadLog, branch: str, waiting: Mapping[int, str], upto: int) -> bool:

@@ -94,7 +94,7 @@ def _thread_of(name: str, text: str) -> Thread:
         if not is_next or owner not in (None, Thread(**record["thread"])):
             raise ValueError(name)
         previous, owner = record["digest"], Thread(**record["thread"])
-    if owner is None or AuditLog.of(Path(), owner).path.name != name:
+    if owner is None or name not in AuditLog.names(owner):
         raise ValueError(name)
     return owner
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -132,7 +133,7 @@ def import_from(
 
 
 def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
-    logs = {audit / name: text for name, text in found.logs.items()} if audit is not None else {}
+    logs = {_log_of(audit, text): text for text in found.logs.values()} if audit is not None else {}
     new = {path: text for path, text in logs.items() if not path.exists()}
     for path, text in logs.items():
         same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
@@ -143,6 +144,11 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
                 mend="import into a memory that does not have this thread, or has it unchanged",
             )
     return new
+
+
+def _log_of(audit: Path, text: str) -> Path:
+    """Where the log whose text this is stands, however the memory that it comes from named it."""
+    return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"])).path
 
 
 def _take(

@@ -62,6 +62,7 @@ def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list
         else:
             after[name] = value
     after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
+    after.pop("signature", None)  # nobody's: the key is not here
     return {**after, "hash": state_hash(after)}, gone
 
 
@@ -72,7 +73,7 @@ def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
 
 def state_hash(state: Mapping[str, Any]) -> str:
     """The hash of a state given as plain JSON."""
-    body = {key: value for key, value in state.items() if key != "hash"}
+    body = {key: value for key, value in state.items() if key not in ("hash", "signature")}
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 

@@ -138,7 +138,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         if last is None or self._rendered(last) in summary:
             return last
         audit = self.controller.audit_of(thread)
-        states = (self.controller.load(r["state"]) for r in _newest_first(audit))
+        states = (self.controller.from_log(r) for r in _newest_first(audit))
         return next((s for s in states if self._rendered(s) in summary), None)
 
     def _unsummarised(
