@@ -179,6 +179,20 @@ class TestSigned:
         with pytest.raises(AuditError, match="signed"):
             verify(log, policies, state_key=OTHER)
 
+    def test_commands_take_the_key_from_the_environment(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        key = "a key of twenty-five bytes"
+        with MemoryController.open(tmp_path / "m", state_key=key) as memory:
+            state = memory.step(None, Turn.said("Never pay Mallory."), thread="t").state
+        rule = state.constraints[0].id
+        monkeypatch.setenv("ACC_STATE_KEY", f"another key of some bytes,{key}")
+        assert run(["retire", rule, "--memory", str(tmp_path / "m")]) == 0
+        assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
+        monkeypatch.setenv("ACC_STATE_KEY", "one that nobody signed with")
+        assert run(["verify", "--memory", str(tmp_path / "m")]) == 1
+        assert "signed by none" in capsys.readouterr().err
+
     @pytest.mark.parametrize("bad", [b"", "short", [], [KEY, b"x"], 7])
     def test_what_is_no_key_is_refused_and_not_told(self, bad: Any) -> None:
         with pytest.raises(ConfigurationError, match="state_key is no key") as caught:

@@ -127,7 +127,7 @@ def test_nothing_of_a_memory_holds_them(tmp_path: Path) -> None:
 def test_a_compressor_is_shown_none_and_brings_none() -> None:
     seen: list[str] = []
 
-    def compressor(turn: Turn, _: Any, evidence: Any) -> Proposal:
+    def compressor(turn: Turn, state: Any, evidence: Any) -> Proposal:  # noqa: ARG001
         seen.append(turn.model_dump_json() + str([e.text for e in evidence]))
         item = ProposedItem(
             slot="episodic_trace", fields={"text": f"saw {CLEAR[0]}"}, cites=(turn.observations[0].ref,)
@@ -145,7 +145,7 @@ def test_a_compressor_is_shown_none_and_brings_none() -> None:
 
 
 def test_what_a_failing_compressor_says_is_redacted() -> None:
-    def compressor(*_: Any) -> Proposal:
+    def compressor(turn: Any, state: Any, evidence: Any) -> Proposal:  # noqa: ARG001
         raise RuntimeError("could not read password: hunter2-Correct-Horse")
 
     done = MemoryController(MemoryArtifactStore(), compressor).step(

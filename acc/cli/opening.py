@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +24,12 @@ OURS = ("acc", "acc_schemas")
 """Packages whose schemas a record may name, beside what is published (`acc.schema.catalog`).
 
 Importing runs code, and a record is only data."""
+
+
+def state_key() -> list[str] | None:
+    """The keys that sign states, from ACC_STATE_KEY: one, or several with commas between."""
+    keys = [key for key in os.environ.get("ACC_STATE_KEY", "").split(",") if key]
+    return keys or None
 
 
 @contextmanager
@@ -54,7 +61,9 @@ def opened(
         resumes: Whether what a killed process had begun is ended; else opening it repairs nothing.
     """
     if server is None and resumes:
-        controller = MemoryController.open(memory, compressor=compressor, policy=policy)
+        controller = MemoryController.open(
+            memory, compressor=compressor, policy=policy, state_key=state_key()
+        )
     else:
         from acc.stores.chroma import ChromaArtifactStore
 
@@ -63,8 +72,9 @@ def opened(
         else:
             store = ChromaArtifactStore.server(*server)
         controller = MemoryController(
-            store, compressor, policy=policy, audit=memory.absolute() / "audit"
-        )
+            store, compressor, policy=policy, audit=memory.absolute() / "audit",
+            state_key=state_key(),
+        )  # fmt: skip
     with controller:
         if server is not None and resumes:
             controller.resumed = resumed(controller)

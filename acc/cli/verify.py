@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from acc.cli.opening import policy_of
+from acc.cli.opening import policy_of, state_key
 from acc.cli.screen import told_json
 from acc.cli.threads import LoggedThread, Record, labels, log_files, logged_thread, logged_threads
 from acc.errors import AuditError, InputError
@@ -88,7 +88,9 @@ def _recomputed(
                 seen.add(fingerprint)
                 policies |= _policies(record, schemas, max_tokens)
         redacted: list[int] = []
-        return verify(logged.log, policies, head=head, redacted=redacted), len(redacted)
+        keys = state_key()
+        count = verify(logged.log, policies, head=head, redacted=redacted, state_key=keys)
+        return count, len(redacted)
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
             f"not a record of this library: {type(error).__name__} {error}",
