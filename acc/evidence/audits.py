@@ -1,4 +1,4 @@
-"""What the audit logs of a memory tell of a namespace: its threads, and their current states."""
+"""What the audit logs of a memory tell of its namespaces: their threads, and the current states."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from acc.audit import AuditLog
-from acc.evidence.directory import enrolled
-from acc.store import ArtifactStore, Thread
+from acc.evidence.directory import enrolled, spaces_in, threads_in
+from acc.evidence.shelf import document_spaces, namespace_of
+from acc.store import ArtifactStore, ManagedStore, Thread
 
 
 class Audits:
@@ -55,6 +56,34 @@ class Audits:
             {entry["state"]["branch"]: entry["state"] for entry in log.records()} if log else {}
         )
         return list(newest.values())
+
+
+Spaces = dict[Thread, list[Thread]]
+"""Namespaces, each with its threads."""
+
+
+def known_spaces(store: ManagedStore, folder: Path | None, tenant: str) -> Spaces:
+    """The namespaces of a tenant, by their directories and by the logs that there are.
+
+    Raises:
+        StoreError: The store cannot be read.
+        AuditError: A log cannot be read.
+    """
+    entries = store.get(tenant, store.ids(tenant, kind="thread"))
+    threads = [*threads_in(entries), *(t for t in logged(folder) if t.tenant == tenant)]
+    found: Spaces = {space: [] for space in spaces_in(entries)}
+    for thread in {thread.key: thread for thread in threads}.values():
+        found.setdefault(namespace_of(thread), []).append(thread)
+    return found
+
+
+def other_readers(known: Spaces, space: Thread) -> Spaces:
+    """Those of the ``known`` namespaces that may see the documents of ``space``, but for itself."""
+    return {
+        other: threads
+        for other, threads in known.items()
+        if other != space and space in document_spaces(other)
+    }
 
 
 def logged(folder: Path | None) -> Iterator[Thread]:

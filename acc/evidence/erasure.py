@@ -23,7 +23,8 @@ from acc.evidence.checkpoints_due import Due, Settled
 from acc.evidence.database_urls import lasting_url
 from acc.evidence.erasure_journal import Begun, ErasureJournal, told
 from acc.evidence.erasure_plan import ErasurePlan, Receipt, Rewritten, Target
-from acc.evidence.erasure_planning import logs_to_rewrite, plan_erasure, texts_of
+from acc.evidence.erasure_planning import plan_erasure
+from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
 from acc.evidence.redaction import Erased
 from acc.evidence.shelf import namespace_of
 from acc.evidence.tombstones import ERASED, buried, is_grave, managed
@@ -74,7 +75,8 @@ class Erasure:
 
         Args:
             target: What is to be erased.
-            echoes: Take with an artifact what repeats a run of its words in the user's evidence.
+            echoes: Take with an artifact what repeats a run of its words in the user's evidence; with
+                a document also what the agents and tools of others said of it (`acc.evidence.erasure_reach`).
             despite_holds: Erase what is held, too.
 
         Raises:

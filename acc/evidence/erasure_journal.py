@@ -171,6 +171,7 @@ def _read(said: dict[str, Any]) -> Begun:
             ),
             with_echoes=plan.get("with_echoes", True),
             despite_holds=plan.get("despite_holds", False),
+            owners=tuple(plan.get("owners", ())),
         ),
         tuple(said.get("checkpointers", ())),
     )

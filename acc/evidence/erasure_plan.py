@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acc.errors import InputError, StoreError
+from acc.evidence.shelf import document_spaces, namespace_of
 from acc.evidence.traces import Trace
-from acc.store import Thread
+from acc.store import Artifact, Thread
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,13 @@ class ErasurePlan:
         delete: Ids of records that go whole.
         bury: Ids of records in whose place a tombstone stays, so that a thread stays readable.
         claims: Ids of claims whose digests were made from what goes.
-        threads: The namespace's threads whose states and logs may speak of it, and under which refs.
+        threads: The threads whose states and logs may speak of it, and under which refs; of other
+            users and agents, too, where a document goes that they may see.
         logs: Threads whose audit logs go whole.
         texts: The words of all that goes.
-        echoes: Refs of evidence that was not asked for and repeats the words.
+        owners: Whose each of the texts is (`owner_of`); empty in a plan that an earlier version noted.
+        echoes: Refs of evidence that was not asked for: what rests on it alone, or repeats the words.
+            Those of other users and agents have the beginning of their thread's key before them.
         conversations: Names of the threads that said or heard it: what a checkpointer knows them by.
         effects: What all that comes to.
         with_echoes: Whether evidence that repeats the words was looked for.
@@ -179,6 +183,16 @@ class ErasurePlan:
     effects: Effects = Effects()
     with_echoes: bool = True
     despite_holds: bool = False
+    owners: tuple[str, ...] = ()
+
+    def heard_by(self, thread: Thread) -> tuple[str, ...]:
+        """Those of the texts that a thread may have read: its namespace's, and documents that it may see."""
+        if not self.owners:
+            return self.texts
+        space = namespace_of(thread)
+        near = {space.key, *(_shelf_of(each.key) for each in document_spaces(space))}
+        texts = zip(self.texts, self.owners, strict=True)
+        return tuple(text for text, owner in texts if owner in near)
 
     @property
     def records(self) -> int:
@@ -188,6 +202,20 @@ class ErasurePlan:
     def takes_the_same(self, other: ErasurePlan) -> bool:
         """Whether both were made for the same, and take the same records."""
         return (self.target, self.delete, self.bury) == (other.target, other.delete, other.bury)
+
+
+def is_document(artifact: Artifact) -> bool:
+    """Whether it is a part of a document that is recalled, by others than its namespace too."""
+    return artifact.kind == "document" and artifact.branch == "documents"
+
+
+def owner_of(artifact: Artifact, space: Thread) -> str:
+    """Whose text it is, as `ErasurePlan.owners` has it: of its namespace ``space``, or a document's."""
+    return _shelf_of(artifact.thread) if is_document(artifact) else space.key
+
+
+def _shelf_of(space: str) -> str:
+    return f"{space}.documents"
 
 
 @dataclass(frozen=True)

@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
-from acc.audit import AuditLog
 from acc.errors import InputError
 from acc.evidence.audit_rewrite import foreseen
-from acc.evidence.audits import Audits, logged
-from acc.evidence.directory import spaces_in, threads_in
-from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Target
+from acc.evidence.audits import Audits, Spaces, known_spaces
+from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Target, owner_of
+from acc.evidence.erasure_reach import (
+    Reach,
+    Taken,
+    closed,
+    has_words,
+    kept_elsewhere,
+    logs_to_rewrite,
+    names_in,
+    words_of,
+)
 from acc.evidence.holds import holds
-from acc.evidence.redaction import Erased
-from acc.evidence.shelf import Shelf, namespace, namespace_of
+from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.tombstones import is_grave, managed
 from acc.evidence.traces import Traces
 from acc.evidence.usage import evidence_key, is_named
 from acc.store import Artifact, ArtifactStore, Thread
-
-_WORDS = ("observation", "set_aside", "document", "experience")
 
 
 def plan_erasure(
@@ -40,7 +46,8 @@ def plan_erasure(
         store: One that offers `acc.store.ManagedStore`.
         audit: The folder of the audit logs; None if none are kept.
         target: What is to be erased.
-        echoes: Take with an artifact what repeats a run of its words in the user's evidence.
+        echoes: Take with an artifact what repeats a run of its words in the user's evidence; with
+            a document also what the agents and tools of others said of it (`acc.evidence.erasure_reach`).
         despite_holds: Erase what is held, too.
 
     Raises:
@@ -64,33 +71,6 @@ def plan_erasure(
     )
 
 
-def logs_to_rewrite(
-    store: ArtifactStore, audit: Path | None, plan: ErasurePlan
-) -> Iterator[tuple[AuditLog, Erased]]:
-    """The logs that may speak of what ``plan`` takes, and what of it is to be taken out of each.
-
-    The answer is the same before the records are gone and afterwards.
-    """
-    going = {*plan.delete, *plan.bury, *plan.claims}
-    for thread, refs in plan.threads:
-        space = namespace_of(thread)
-        log = Audits(store, audit, space).log(thread)
-        if log is not None:
-            stays = texts_of(store, [thread, space], going)
-            yield log, Erased(refs, Traces(plan.texts).without(stays))
-
-
-def texts_of(
-    store: ArtifactStore, owners: Iterable[Thread], without: Iterable[str] = ()
-) -> Iterator[str]:
-    """Texts of the owners' records, but for these ids; of an owner without a user, of the tenant's."""
-    left_out = set(without)
-    for owner in owners:
-        ids = managed(store).ids(owner.tenant, thread=owner.key if owner.user else "")
-        for artifact in store.get(owner.tenant, [id_ for id_ in ids if id_ not in left_out]):
-            yield artifact.text
-
-
 class _Planning:
     """What erasing ``target`` takes of a store, and of the audit logs in a folder."""
 
@@ -112,38 +92,54 @@ class _Planning:
         logs = [t for t in threads if self._has_log(t)]
         if not ids and not logs:
             raise self._nothing()
-        return ErasurePlan(
+        words = [a for a in self._store.get(self._target.tenant, ids) if has_words(a)]
+        plan = ErasurePlan(
             target=self._target, delete=tuple(ids),
             bury=tuple(a.id for a in entries if a.id not in ids), claims=(),
             threads=tuple(self._others(spaces, threads)), logs=tuple(logs),
-            texts=tuple(a.text for a in self._words(ids)),
-            conversations=_names(threads),
+            texts=tuple(a.text for a in words), conversations=_names(threads),
+            owners=tuple(owner_of(a, self._space) for a in words),
         )  # fmt: skip
+        return _with_others(plan, self._elsewhere(words, spaces, echoes=False))
 
     def artifact(self, *, echoes: bool) -> ErasurePlan:
         """One piece of evidence, and what was made of it."""
-        evidence = list(self._evidence())
+        threads = self._known.get(self._space, [])
+        evidence = [a for owner in (self._space, *threads) for a in words_of(self._store, owner)]
         own = self._space.model_copy(update={"thread": self._target.thread or ""})
-        gone = {evidence_key(a) for a in evidence if self._is_meant(a, own)}
-        if not gone:
+        asked = frozenset(evidence_key(a) for a in evidence if self._is_meant(a, own))
+        if not asked:
             raise self._nothing()
-        asked = set(gone)
-        self._close(gone, evidence, echoes=echoes)
+        kept = kept_elsewhere(self._store, self._space)
+
+        def traces_of(keys: frozenset[str]) -> Traces:
+            return Traces(a.text for a in evidence if echoes and evidence_key(a) in keys)
+
+        gone = closed(asked, evidence, threads, kept, traces_of)
         records = [a for a in evidence if evidence_key(a) in gone and not is_grave(a)]
         if not records:
             raise self._nothing()
-        turns = {(a.thread, a.branch, a.turn) for a in records if a.kind == "observation"}
+        elsewhere = self._elsewhere(records, [self._space], echoes=echoes)
+        everything = [*records, *(a for taken in elsewhere for a in taken.records)]
+        turns = {(a.thread, a.branch, a.turn) for a in everything if a.kind == "observation"}
         claims = [f"{thread}.{branch}:t{turn}" for thread, branch, turn in sorted(turns)]
-        threads = Audits(self._store, self._audit, self._space).threads()
-        said_in = {a.thread for a in records}
-        return ErasurePlan(
+        plan = ErasurePlan(
             target=self._target, delete=(), bury=tuple(a.id for a in records),
             claims=(*claims, *self._refusals(turns)),
-            threads=tuple((t, _seen_from(t, self._space, gone)) for t in threads),
+            threads=tuple((t, names_in(t, gone, kept)) for t in threads),
             logs=(), texts=tuple(a.text for a in records),
             echoes=tuple(sorted(k.partition(":")[2] for k in gone - asked)),
-            conversations=_names(t for t in threads if t.key in said_in),
+            conversations=_names(t for t in threads if t.key in {a.thread for a in records}),
+            owners=tuple(owner_of(a, self._space) for a in records),
         )  # fmt: skip
+        return _with_others(plan, elsewhere)
+
+    def _elsewhere(
+        self, going: Sequence[Artifact], own: Sequence[Thread], *, echoes: bool
+    ) -> list[Taken]:
+        """What goes of other namespaces, which may see the documents among ``going``."""
+        others = {space: threads for space, threads in self._known.items() if space not in own}
+        return list(Reach(self._store, going, echoes=echoes).into(others))
 
     def _refusals(self, turns: set[tuple[str, str, int]]) -> Iterator[str]:
         """The notes that the words of ``turns`` were refused: each holds a digest of them."""
@@ -157,7 +153,8 @@ class _Planning:
         """Raise where a hold protects something of ``plan``."""
         ids = (*plan.delete, *plan.bury)
         keys = {evidence_key(a) for a in self._store.get(self._target.tenant, ids)}
-        for space in self._spaces(self._threads()):
+        owners = {key.partition(":")[0] for key in keys}
+        for space in dict.fromkeys([*self._spaces(self._threads()), *self._owning(owners)]):
             found = holds(Shelf(self._store, space, "usage").records())
             held = [(key, why) for key in sorted(keys) if (why := found.on(key)) is not None]
             if held:
@@ -166,6 +163,12 @@ class _Planning:
                     where=", ".join(key.partition(":")[2] or "the thread" for key, _ in held[:5]),
                     mend="release the hold, or erase despite it",
                 )
+
+    def _owning(self, owners: set[str]) -> Iterator[Thread]:
+        """The namespaces that the keys ``owners`` are of, or of whose threads."""
+        for space, threads in self._known.items():
+            if not owners.isdisjoint({space.key, *(t.key for t in threads)}):
+                yield space
 
     def effects(self, plan: ErasurePlan) -> Effects:
         """What ``plan`` comes to.
@@ -190,26 +193,23 @@ class _Planning:
         lines = log.path.read_bytes().splitlines() if log is not None else []
         return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
 
+    @cached_property
+    def _known(self) -> Spaces:
+        return known_spaces(self._store, self._audit, self._target.tenant)
+
     def _threads(self) -> list[Thread]:
         """The threads that are meant: one, or all of the user."""
-        known = [*threads_in(self._directory()), *logged(self._audit)]
-        if self._target.kind == "user":
-            found = [t for t in known if self._is_theirs(t)]
-        else:
-            found = [self._space.model_copy(update={"thread": self._target.thread or ""})]
-        return list({t.key: t for t in found}.values())
+        if self._target.kind != "user":
+            return [self._space.model_copy(update={"thread": self._target.thread or ""})]
+        return [t for space in self._known if self._is_theirs(space) for t in self._known[space]]
 
     def _spaces(self, threads: Iterable[Thread]) -> list[Thread]:
         if self._target.kind != "user":
             return [self._space]
         # Those with documents or experiences alone have no thread: the directory knows them.
-        known = [t.agent for t in spaces_in(self._directory()) if self._is_theirs(t)]
+        known = [space.agent for space in self._known if self._is_theirs(space)]
         agents = {self._target.agent, "default", *known, *(t.agent for t in threads)}
         return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
-
-    def _directory(self) -> list[Artifact]:
-        tenant = self._target.tenant
-        return self._store.get(tenant, self._store.ids(tenant, kind="thread"))
 
     def _is_theirs(self, thread: Thread) -> bool:
         return (thread.tenant, thread.user) == (self._target.tenant, self._target.whose)
@@ -233,17 +233,6 @@ class _Planning:
         found = self._store.get(self._target.tenant, ids)
         return frozenset(f"{a.thread[:8]}/{a.ref}" for a in found if a.ref)
 
-    def _evidence(self) -> Iterator[Artifact]:
-        threads = Audits(self._store, self._audit, self._space).threads()
-        keys = [self._space.key, *(t.key for t in threads)]
-        for key in keys:
-            ids = self._store.ids(self._target.tenant, thread=key)
-            yield from self._words(ids)
-
-    def _words(self, ids: Sequence[str]) -> list[Artifact]:
-        found = self._store.get(self._target.tenant, ids)
-        return [a for a in found if a.kind in _WORDS]
-
     def _is_meant(self, artifact: Artifact, own: Thread) -> bool:
         ref = self._target.artifact or ""
         if artifact.id == ref:
@@ -252,30 +241,14 @@ class _Planning:
             return artifact.thread == own.key and artifact.ref == ref
         return artifact.thread == self._space.key and is_named(artifact, ref)
 
-    def _close(self, gone: set[str], evidence: Sequence[Artifact], *, echoes: bool) -> None:
-        """Add what rests on ``gone`` alone, and what repeats it, until nothing does."""
-        while True:
-            traces = Traces(a.text for a in evidence if evidence_key(a) in gone)
-            more = {
-                evidence_key(a)
-                for a in evidence
-                if evidence_key(a) not in gone
-                and (_rests_alone(a, gone) or (echoes and traces.stand_in(a.text)))
-            }
-            if not more:
-                return
-            gone |= more
-
     def _has_log(self, thread: Thread) -> bool:
         return Audits(self._store, self._audit, self._space).log(thread) is not None
 
     def _nothing(self) -> InputError:
         target = self._target
-        known = [*threads_in(self._directory()), *logged(self._audit)]
         others = sorted({
-            f"--user {t.user} --agent {t.agent}" for t in known
-            if target.thread == t.thread and t.tenant == target.tenant
-            and (t.user, t.agent) != (target.whose, target.agent)
+            f"--user {t.user} --agent {t.agent}" for threads in self._known.values() for t in threads
+            if target.thread == t.thread and (t.user, t.agent) != (target.whose, target.agent)
         })  # fmt: skip
         return InputError(
             f"nothing of the {target.kind} {target.name!r}",
@@ -290,16 +263,18 @@ def _names(threads: Iterable[Thread]) -> tuple[str, ...]:
     return tuple(sorted({thread.thread for thread in threads}))
 
 
-def _rests_alone(artifact: Artifact, gone: set[str]) -> bool:
-    if artifact.kind != "set_aside" or not artifact.sources:
-        return False
-    return all(f"{artifact.thread}:{ref}" in gone for ref in artifact.sources)
-
-
-def _seen_from(thread: Thread, space: Thread, gone: Iterable[str]) -> frozenset[str]:
-    """The refs under which a thread's states name what is gone."""
-    found = set()
-    for key in gone:
-        owner, _, ref = key.partition(":")
-        found.add(ref if owner in (thread.key, space.key) else f"{owner[:8]}/{ref}")
-    return frozenset(found)
+def _with_others(plan: ErasurePlan, elsewhere: Sequence[Taken]) -> ErasurePlan:
+    """``plan``, and what goes of other namespaces."""
+    records = [(a, taken.space) for taken in elsewhere for a in taken.records]
+    threads = [pair for taken in elsewhere for pair in taken.threads]
+    said = {a.thread for a, _ in records}
+    names = _names(t for t, _ in threads if t.key in said)
+    return replace(
+        plan,
+        bury=(*plan.bury, *(a.id for a, _ in records)),
+        threads=(*plan.threads, *threads),
+        texts=(*plan.texts, *(a.text for a, _ in records)),
+        owners=(*plan.owners, *(owner_of(a, space) for a, space in records)),
+        echoes=(*plan.echoes, *sorted({f"{a.thread[:8]}/{a.ref}" for a, _ in records})),
+        conversations=tuple(sorted({*plan.conversations, *names})),
+    )

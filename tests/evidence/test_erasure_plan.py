@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from pathlib import Path
@@ -16,15 +17,17 @@ from test_erasure import SECRET, talk
 from acc import MemoryController, Turn
 from acc.errors import ConflictError, InputError
 from acc.evidence.addition import Addition
-from acc.evidence.erasure_plan import Target
+from acc.evidence.audits import cited_in
+from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.holds import hold
 from acc.evidence.keeping import documents, erasure
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace, namespace_of
+from acc.evidence.shelf import Shelf, document_spaces, namespace, namespace_of
 from acc.evidence.wide_recall import WideRecall
 from acc.store import Artifact, Thread
 from acc.stores.memory import MemoryArtifactStore
+from acc.turn import Channel, Observation
 
 SAID = (
     SECRET,
@@ -39,10 +42,20 @@ SAID = (
 PLACES = [
     Thread(thread=name, user=user, agent=agent)
     for name in ("inc", "other")
-    for user, agent in (("default", "default"), ("default", "coder"), ("eve", "default"))
-]
+    for user, agent in (
+        ("default", "default"), ("default", "coder"), ("eve", "default"), ("bob", "coder"),
+    )
+]  # fmt: skip
+
+
+def document_ref(words: str) -> str:
+    """The ref of the document of these words, in whichever namespace it is taken in."""
+    return "doc." + hashlib.sha256(f"{SAID.index(words)}.md\x00{words}".encode()).hexdigest()[:10]
+
+
 ACT = st.one_of(
     st.tuples(st.just("say"), st.sampled_from(PLACES), st.sampled_from(SAID)),
+    st.tuples(st.just("hear"), st.sampled_from(PLACES), st.sampled_from(SAID)),
     st.tuples(st.just("fork"), st.sampled_from(PLACES), st.sampled_from(SAID)),
     st.tuples(st.just("document"), st.sampled_from(PLACES), st.sampled_from(SAID)),
     st.tuples(st.just("experience"), st.sampled_from(PLACES), st.sampled_from(SAID)),
@@ -63,11 +76,26 @@ TARGET = st.one_of(
 )
 
 
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[list[tuple[str, Thread, str]], Target]:
+    """What was said and taken in, and what is to be erased: a document of it, too."""
+    acts = draw(st.lists(ACT, min_size=3, max_size=14))
+    targets = [TARGET]
+    if documents := [(who, words) for what, who, words in acts if what == "document"]:
+        targets.append(st.builds(of_document, st.sampled_from(documents)))
+    return acts, draw(st.one_of(targets))
+
+
+def of_document(taken_in: tuple[Thread, str]) -> Target:
+    who, words = taken_in
+    return Target(artifact=document_ref(words), user=who.user, agent=who.agent)
+
+
 def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> None:
     past: dict[str, list[Any]] = {}
     for what, who, words in acts:
         if what == "document":
-            documents(memory, namespace_of(who)).add(f"{len(past)}.md", [Section(words)])
+            documents(memory, namespace_of(who)).add(f"{SAID.index(words)}.md", [Section(words)])
         elif what == "experience":
             tasks = ExperienceMemory(
                 memory.artifacts,
@@ -79,8 +107,10 @@ def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> No
             tasks.finish("a task", words)
         else:
             states = past.setdefault(who.key, [None])
-            prior = states[-1 if what == "say" else len(states) // 2]
-            states.append(memory.step(prior, Turn.said(words), thread=who).state)
+            prior = states[len(states) // 2 if what == "fork" else -1]
+            agent = Observation(channel=Channel.AGENT, text=words)
+            turn = Turn(observations=(agent,)) if what == "hear" else Turn.said(words)
+            states.append(memory.step(prior, turn, thread=who).state)
 
 
 def records(memory: MemoryController) -> dict[str, Artifact]:
@@ -104,10 +134,29 @@ def newest_items(log: list[dict[str, Any]]) -> set[str]:
     }
 
 
-@given(acts=st.lists(ACT, min_size=3, max_size=14), target=TARGET)
-def test_what_is_announced_is_what_is_done(
-    acts: list[tuple[str, Thread, str]], target: Target
+def cited(memory: MemoryController, thread: Thread) -> set[str]:
+    """What the newest states of a thread's branches rest on, and the evidence that is pending."""
+    log = memory.audit_of(thread)
+    newest = {r["state"]["branch"]: r["state"] for r in log.records()} if log is not None else {}
+    return {ref for state in newest.values() for ref in cited_in(state)}
+
+
+def check_nobody_cites_what_is_gone(
+    memory: MemoryController, plan: ErasurePlan, before: dict[str, Artifact]
 ) -> None:
+    """No state names an erased document, unless its thread may see another copy."""
+    gone = {before[id_].ref for id_ in plan.bury if before[id_].kind == "document"}
+    for thread in PLACES:
+        shelves = (Shelf(memory.artifacts, s, "documents") for s in document_spaces(thread))
+        stays = {a.ref for shelf in shelves for a in shelf.records()}
+        assert not cited(memory, thread) & (gone - stays)
+
+
+@given(situation=situations(), echoes=st.booleans())
+def test_what_is_announced_is_what_is_done(
+    situation: tuple[list[tuple[str, Thread, str]], Target], echoes: bool
+) -> None:
+    acts, target = situation
     with (
         TemporaryDirectory() as name,
         MemoryController(
@@ -118,37 +167,54 @@ def test_what_is_announced_is_what_is_done(
         carried(memory, acts)
         eraser = erasure(memory)
         try:
-            plan = eraser.plan(target)
+            plan = eraser.plan(target, echoes=echoes)
         except InputError:
             assume(False)
-        assert eraser.plan(target) == plan
+        assert eraser.plan(target, echoes=echoes) == plan
         before, said = records(memory), logs(folder)
         receipt = eraser.erase(plan)
         after, told = records(memory), logs(folder)
 
+        if "set_aside" not in dict(plan.effects.kinds):  # its words may be another's item's, too
+            assert receipt.traces == ()
+        check_records(plan, before, after)
         assert receipt.effects == plan.effects.without_words()
-        assert set(before) - set(after) == set(plan.delete)
-        changed = {i for i in after if before.get(i) != after[i]}
-        assert changed == {*plan.bury, *(i for i in plan.claims if i in before)}
-        assert len(changed) - len(plan.bury) == plan.effects.digests
-        gone = [before[i].kind for i in (*plan.delete, *plan.bury)]
-        assert dict(plan.effects.kinds) == Counter(gone)
-
-        assert {d.log: d.records for d in plan.effects.dropped} == {
-            log: len(said[log]) for log in said if log not in told
-        }
-        announced = {r.path.name: r for r in plan.effects.rewritten}
-        assert set(announced) == {log for log in told if told[log] != said[log]}
-        for log, rewritten in announced.items():
-            assert rewritten.of == len(said[log])
-            assert rewritten.records == sum(bool(r.get("redacted")) for r in told[log])
-            assert set(rewritten.items) >= newest_items(said[log]) - newest_items(told[log])
-            assert rewritten.head == told[log][-1]["state"]["hash"]
-            removed = {c["id"] for r in told[log] if "erasure" in r for c in r["diff"]}
-            assert set(rewritten.items) == removed
+        check_logs(plan, said, told)
+        check_nobody_cites_what_is_gone(memory, plan, before)
         with pytest.raises((InputError, ConflictError)):
             eraser.erase(plan)
         assert (records(memory), logs(folder)) == (after, told)
+
+
+def check_records(
+    plan: ErasurePlan, before: dict[str, Artifact], after: dict[str, Artifact]
+) -> None:
+    """The records that the plan names went, and no other."""
+    assert set(before) - set(after) == set(plan.delete)
+    changed = {i for i in after if before.get(i) != after[i]}
+    assert changed == {*plan.bury, *(i for i in plan.claims if i in before)}
+    assert len(changed) - len(plan.bury) == plan.effects.digests
+    gone = [before[i].kind for i in (*plan.delete, *plan.bury)]
+    assert dict(plan.effects.kinds) == Counter(gone)
+
+
+Logs = dict[str, list[dict[str, Any]]]
+
+
+def check_logs(plan: ErasurePlan, said: Logs, told: Logs) -> None:
+    """The audit logs went or changed as the plan says, and no other."""
+    assert {d.log: d.records for d in plan.effects.dropped} == {
+        log: len(said[log]) for log in said if log not in told
+    }
+    announced = {r.path.name: r for r in plan.effects.rewritten}
+    assert set(announced) == {log for log in told if told[log] != said[log]}
+    for log, rewritten in announced.items():
+        assert rewritten.of == len(said[log])
+        assert rewritten.records == sum(bool(r.get("redacted")) for r in told[log])
+        assert set(rewritten.items) >= newest_items(said[log]) - newest_items(told[log])
+        assert rewritten.head == told[log][-1]["state"]["hash"]
+        removed = {c["id"] for r in told[log] if "erasure" in r for c in r["diff"]}
+        assert set(rewritten.items) == removed
 
 
 def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_none(
