@@ -27,6 +27,9 @@ def tell(
 ) -> tuple[str, ...]:
     """Write feedback at once, so that a kill leaves it told or not told.
 
+    It is written in the thread's own namespace. A prune of the documents of another one, which the
+    thread may see, reads it there.
+
     Args:
         store: Where it is kept.
         log: The thread's audit log, which knows what a turn admitted.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
 from acc.evidence.addition import Judgement
-from acc.evidence.audits import Audits, cited_in, read
+from acc.evidence.audits import Audits, Spaces, cited_in, known_spaces, other_readers, read
 from acc.evidence.composition import Both, Doomed, Either
 from acc.evidence.deletion import Deletion
 from acc.evidence.holds import holds
@@ -16,6 +17,7 @@ from acc.evidence.shelf import Shelf, ShelfName
 from acc.evidence.tombstones import managed, marks_retirement
 from acc.evidence.usage import Ledger, Usage, evidence_key
 from acc.evidence.usage_events import execution_ledger, turn_ledger
+from acc.refs import is_ingested
 from acc.store import Artifact, ArtifactStore, Thread
 
 PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
@@ -57,7 +59,8 @@ class Plan:
 
     Attributes:
         space: The namespace.
-        t: The time by kind: commits so far, or executions.
+        t: The time by kind: commits so far, or executions. Of documents, the commits of all who may
+            see them.
         looked_at: Pieces of evidence that the policy judged.
         doomed: What would go.
         protected: What the policy would delete, and something protects.
@@ -90,6 +93,7 @@ class Planning:
         states: Mapping[str, Sequence[Mapping[str, Any]]],
     ) -> None:
         self._store = managed(store)
+        self._folder = folder
         self._space = space
         self._audits = Audits(store, folder, space)
         self._threads = {t.key: t for t in self._audits.threads()}
@@ -134,17 +138,27 @@ class Planning:
     ) -> Iterator[tuple[Ledger, dict[str, list[Artifact]]]]:
         """Evidence by key, each group with the ledger whose time it lives in."""
         raw = [kind for kind in kinds if kind not in _SHELF]
-        turns = _grouped(
-            [
-                *(a for key in self._threads if raw for a in self._of_thread(key, raw)),
-                *(self._on_shelf("documents") if "document" in kinds else ()),
-            ]
-        )
+        turns = _grouped(a for key in self._threads if raw for a in self._of_thread(key, raw))
         if turns:
             yield turn_ledger(self._audits.paths(), self._usage, read), turns
+        documents = _grouped(self._on_shelf("documents")) if "document" in kinds else {}
+        if documents:
+            yield self._document_ledger(), documents
         for kind in ("experience", "quarantine"):
             if kind in kinds:
                 yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
+
+    def _document_ledger(self) -> Ledger:
+        """How documents fared with all who may see them: time is counted in the commits of all."""
+        threads = (thread for threads in self._other_readers.values() for thread in threads)
+        paths = [log.path for thread in threads if (log := self._audits.log(thread))]
+        told = [Shelf(self._store, space, "usage").records() for space in self._other_readers]
+        return turn_ledger([*self._audits.paths(), *paths], self._usage, read, told)
+
+    @cached_property
+    def _other_readers(self) -> Spaces:
+        known = known_spaces(self._store, self._folder, self._space.tenant)
+        return other_readers(known, self._space)
 
     def _of_thread(self, key: str, kinds: Sequence[str]) -> Iterator[Artifact]:
         ids = self._store.ids(self._space.tenant, thread=key)
@@ -167,7 +181,7 @@ class Planning:
         first = parts[0]
         if (held := self._holds.on(evidence_key(first))) is not None:
             return f"held: {held}"
-        if (by := self._cited.get(evidence_key(first))) is not None:
+        if (by := self._cited_by(first)) is not None:
             return f"cited by {by}"
         if first.thread not in self._threads:
             return ""
@@ -189,6 +203,28 @@ class Planning:
                     of = [o for o in owners if o.startswith(near)] if slash else [key]
                     for owner in (*of, self._space.key):
                         yield f"{owner}:{far if slash else ref}", f"{by} of {self._name(key)}"
+
+    def _cited_by(self, artifact: Artifact) -> str | None:
+        """Which item of which thread's current state cites it."""
+        key = evidence_key(artifact)
+        by = self._cited.get(key)
+        is_shared = artifact.branch == "documents"
+        return self._cited_elsewhere.get(key) if by is None and is_shared else by
+
+    @cached_property
+    def _cited_elsewhere(self) -> dict[str, str]:
+        """Which items of other users' and agents' current states cite the documents, by key.
+
+        Where a thread may see two copies of a document, a ref does not tell them apart: both are cited.
+        """
+        return {
+            f"{self._space.key}:{ref}": f"{by} of {t.thread} (user {t.user!r}, agent {t.agent!r})"
+            for threads in self._other_readers.values()
+            for t in threads
+            for state in self._audits.newest(t)
+            for ref, by in cited_in(state).items()
+            if is_ingested(ref)
+        }
 
     def _doom(self, parts: Sequence[Artifact], why: str) -> Doom:
         first = parts[0]

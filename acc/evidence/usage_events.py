@@ -133,14 +133,19 @@ def execution_ledger(records: Sequence[Artifact]) -> Ledger:
 
 
 def turn_ledger(
-    audits: Sequence[Path], records: Sequence[Artifact], read: Callable[[Path], Iterable[Any]]
+    audits: Sequence[Path],
+    records: Sequence[Artifact],
+    read: Callable[[Path], Iterable[Any]],
+    others: Iterable[Sequence[Artifact]] = (),
 ) -> Ledger:
     """How the evidence of turns fared: by the audit logs of a namespace, and by feedback.
 
     Args:
-        audits: The logs of its threads.
+        audits: The logs of its threads; for documents, of all threads that may see them.
         records: What stands on its usage shelf.
         read: Gives a log's audit records.
+        others: What stands on the usage shelves of others who may see its documents: who gives
+            feedback on a document gives it in their own namespace.
     """
     ledger = Ledger()
     commits = sorted(
@@ -154,12 +159,13 @@ def turn_ledger(
     )
     for at, _, keys in commits:
         ledger.retrieved(keys, at=at)
-    for key, tally in carried(records).tallies.items():
-        for utility in tally.utilities:
-            ledger.valued([key], utility)
-    for event in events(records):
-        if event.kind == "feedback":
-            ledger.valued(event.of, event.utility)
+    for shelf in (records, *others):
+        for key, tally in carried(shelf).tallies.items():
+            for utility in tally.utilities:
+                ledger.valued([key], utility)
+        for event in events(shelf):
+            if event.kind == "feedback":
+                ledger.valued(event.of, event.utility)
     return ledger
 
 

@@ -29,8 +29,9 @@ def evidence_tool(
 ) -> BaseTool:
     """The tool, for `ToolNode`, `create_agent` and `create_react_agent`.
 
-    It opens only what the thread's own branch holds. What it shows is evidence that is stored
-    already: it comes back as a document, so that nothing gains trust by being opened.
+    It opens only what the thread's own branch holds, and the documents that the thread may see.
+    What it shows is evidence that is stored already: it comes back as a document, so that nothing
+    gains trust by being opened.
 
     Args:
         memory: Either controller.

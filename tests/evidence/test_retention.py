@@ -12,10 +12,11 @@ import pytest
 from acc import AsyncMemoryController, MemoryArtifactStore, MemoryController, Turn
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
+from acc.evidence.compaction import compact
 from acc.evidence.deletion import Deletion, History, Period
 from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace
+from acc.evidence.shelf import namespace, namespace_of
 from acc.evidence.tombstones import managed
 from acc.evidence.usage import Ledger, Usage
 from acc.evidence.wide_recall import WideRecall
@@ -193,6 +194,96 @@ def test_a_document_is_recalled_cited_counted_and_then_protected(tmp_path: Path)
         cited = {ref for _, item in step.state.items() for ref in item.sources}
         if read.ref in cited:
             assert fate[read.ref].startswith("cited by")
+
+
+LEDGER = "The ledger is restored from the backup on bkp-3."
+FROM_WHERE = "From where is the ledger restored?"
+ANA = Thread(thread="inc", user="ana")
+BOB = Thread(thread="inc", user="bob", agent="clerk")
+
+
+def shared_documents(memory: MemoryController) -> tuple[str, str]:
+    """Refs of two parts: one that is asked for, and one that is not."""
+    shelf = documents(memory, SPACE)
+    asked = shelf.add("vault.md", [Section(LEDGER)]).ref
+    return f"{asked}.1", f"{shelf.add('menu.md', [Section('On Friday there is fish.')]).ref}.1"
+
+
+def test_what_another_users_state_cites_is_protected_now_and_when_it_is_done(
+    tmp_path: Path,
+) -> None:
+    with memory_in(tmp_path) as memory:
+        vault, menu = shared_documents(memory)
+        keeper = retention(memory)
+        early = keeper.plan(SPACE, Everything())
+        assert {d.ref for d in early.doomed} == {vault, menu}
+        talk(memory, FROM_WHERE, thread=BOB)
+        plan = keeper.plan(SPACE, Everything())
+        assert [d.ref for d in plan.doomed] == [menu]
+        (kept,) = plan.protected
+        assert kept.ref == vault
+        assert kept.why.startswith("cited by ")
+        assert kept.why.endswith("of inc (user 'bob', agent 'clerk')")
+        assert keeper.prune(early) == 1
+        state = memory.last_state(BOB)
+        assert state is not None
+        assert memory.open_evidence(vault, state, thread=BOB) == LEDGER
+
+
+def test_a_document_of_one_agent_is_not_protected_by_who_cannot_see_it(tmp_path: Path) -> None:
+    with memory_in(tmp_path) as memory:
+        vault, _ = shared_documents(memory)
+        planner = namespace(agent="planner")
+        assert f"{documents(memory, planner).add('vault.md', [Section(LEDGER)]).ref}.1" == vault
+        talk(memory, FROM_WHERE, thread=BOB)
+        assert [d.ref for d in retention(memory).plan(planner, Everything()).doomed] == [vault]
+
+
+def test_what_other_users_read_of_a_document_is_counted_in_the_commits_of_all(
+    tmp_path: Path,
+) -> None:
+    with memory_in(tmp_path, gate=admits) as memory:
+        _, menu = shared_documents(memory)
+        talk(memory, *SAID[2:4], thread=ANA)
+        talk(memory, FROM_WHERE, thread=BOB)
+        talk(memory, SAID[7], thread="own")
+        plan = retention(memory).plan(SPACE, Period(3, 0), ("document", "observation"))
+        assert plan.t == {"document": 4, "observation": 1}
+        assert [d.ref for d in (*plan.doomed, *plan.protected) if d.kind == "document"] == [menu]
+
+
+def test_feedback_of_another_user_on_a_shared_document_counts_for_it(tmp_path: Path) -> None:
+    with memory_in(tmp_path, gate=admits) as memory:
+        vault, _ = shared_documents(memory)
+        talk(memory, SAID[2], thread=ANA)
+        talk(memory, FROM_WHERE, thread=BOB)
+        key = f"{SPACE.key}:{vault}"
+        assert memory.feedback(1, 0.0, thread=BOB) == (key,)
+        assert memory.feedback(vault, 0.25, thread=ANA) == (key,)
+        keeper = retention(memory)
+
+        def useless(least: int) -> set[str]:
+            plan = keeper.plan(SPACE, History(least, 0.5))
+            return {d.ref for d in (*plan.doomed, *plan.protected)}
+
+        assert useless(1) == {vault}
+        assert useless(2) == set()
+        for thread in (ANA, BOB):
+            compact(memory.artifacts, namespace_of(thread), memory.now, worth=1)
+        assert useless(1) == {vault}
+        assert useless(2) == set()
+        memory.feedback(vault, 9.0, thread=ANA)
+        assert useless(0) == set()
+
+
+def test_a_state_that_is_given_is_of_the_namespace_and_no_other(tmp_path: Path) -> None:
+    """States are given by the thread's name, and another user's thread may have the same."""
+    with memory_in(tmp_path) as memory:
+        vault, _ = shared_documents(memory)
+        talk(memory, FROM_WHERE, thread=BOB)
+        states: dict[str, Any] = {"inc": [memory.load(None).canonical()]}
+        plan = retention(memory).plan(SPACE, Everything(), states=states)
+        assert [d.ref for d in plan.protected] == [vault]
 
 
 def test_the_wider_scope_is_the_users_own(tmp_path: Path) -> None:
