@@ -109,16 +109,6 @@ OPEN: dict[str, Wrap] = {
 }
 """Marks that say where a text begins: the user says nothing behind it."""
 
-QUOTATIONS = (
-    "curly quotes",
-    "german quotes",
-    "straight quotes",
-    "guillemets",
-    "corners",
-    "a quotation left open",
-)
-"""Where one of these stands in another, the marks of one may close the other."""
-
 LED: dict[str, Wrap] = {
     "the mail says": _around("The supplier's mail says: ", ""),
     "here's the text": _around("Here's the text of their PDF:\n\n", ""),
@@ -196,8 +186,6 @@ def pastes(draw: st.DrawFn, wraps: dict[str, Wrap]) -> str:
     wrap = draw(st.sampled_from(list(wraps)))
     text = draw(broken)
     if draw(st.booleans()):
-        inner = [*CLOSED, *OPEN]
-        if wrap in QUOTATIONS:
-            inner = [name for name in inner if name not in (*QUOTATIONS, "three quotation marks")]
-        text = _marked(draw(st.sampled_from(inner)), text, "", draw(st.sampled_from(AFTER)))
+        inner = draw(st.sampled_from([*CLOSED, *OPEN]))
+        text = _marked(inner, text, "", draw(st.sampled_from(AFTER)))
     return _marked(wrap, text, draw(st.sampled_from(BEFORE)), draw(st.sampled_from(AFTER)))
