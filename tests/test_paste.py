@@ -165,6 +165,7 @@ def test_a_pasted_passage_is_not_the_users(kind: str) -> None:
         "Got it, signed 11:20. Never call after that.",
         "Hi Claude,\nnever restart nginx.",
         "Can you do this?\n\nNever call Jorge.",
+        "Answer like this: numbers to two decimals, always.",
         "What does this mean? Never restart nginx.",
         "For the report: never name the client.",
         "I wrote:\nnever name the client.",

@@ -51,7 +51,7 @@ _RESERVED = (
 
 _HANDS_OVER = re.compile(
     rf"{_KINDLY}(?:{_WORK})(?![a-z])|.*\b(?:{_TEXT}) {_SAYS}\b|{_HERE}\b.*\b(?:{_TEXT})\b"
-    rf"|{_HERE} (?:this|these|it)\b|{_KINDLY}(?:{_READ})\b.*\b(?:{_THIS})\b|(?:{_TEXT}) (?:text|from|of|by)\b"
+    rf"|{_HERE} (?:this|these|it)\b|{_KINDLY}(?:{_READ})\b.*\b(?<!like )(?:{_THIS})\b|(?:{_TEXT}) (?:text|from|of|by)\b"
     rf"|.*(?:{_THIS}).*(?:{_WORK})|.*(?:要約|翻訳|校正|翻译|总结)",
     re.I,
 )
