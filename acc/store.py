@@ -66,6 +66,16 @@ class Thread(BaseModel):
         return f"{_key(self.tenant, self.user, self.agent, '')}.{self.key}"
 
 
+def nested_run(agent: str, run: str) -> str:
+    """The agent's name in the thread of one run inside another agent's conversation."""
+    return f"{agent}#{run}"
+
+
+def is_nested_run(agent: str) -> bool:
+    """Whether ``agent`` is a name that `nested_run` made."""
+    return "#" in agent
+
+
 @lru_cache(maxsize=1024)
 def _key(*names: str) -> str:
     return hashlib.sha256(json.dumps(names).encode()).hexdigest()[:24]

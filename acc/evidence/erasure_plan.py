@@ -18,7 +18,8 @@ class Target:
 
     Attributes:
         user: The user; alone, everything of theirs, whatever the agent.
-        thread: One thread of the user, who is ``default`` if none is named, and agent.
+        thread: One thread of the user, who is ``default`` if none is named, and agent; where no
+            agent is named, with the runs of the agents that a graph ran inside it.
         artifact: A ref on that thread; without one a document's, a part's or an experience's ref.
         agent: The agent, for a thread or an artifact.
         tenant: The tenant.

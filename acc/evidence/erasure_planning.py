@@ -27,7 +27,7 @@ from acc.evidence.shelf import Shelf, namespace
 from acc.evidence.tombstones import is_grave, managed
 from acc.evidence.traces import Traces
 from acc.evidence.usage import evidence_key, is_named
-from acc.store import Artifact, ArtifactStore, Thread
+from acc.store import Artifact, ArtifactStore, Thread, is_nested_run
 
 
 def plan_erasure(
@@ -198,14 +198,19 @@ class _Planning:
         return known_spaces(self._store, self._audit, self._target.tenant)
 
     def _threads(self) -> list[Thread]:
-        """The threads that are meant: one, or all of the user."""
-        if self._target.kind != "user":
-            return [self._space.model_copy(update={"thread": self._target.thread or ""})]
-        return [t for space in self._known if self._is_theirs(space) for t in self._known[space]]
+        """The threads that are meant: one with the runs of the agents inside it, or all of the user."""
+        theirs = [t for space in self._known if self._is_theirs(space) for t in self._known[space]]
+        if self._target.kind == "user":
+            return theirs
+        own = self._space.model_copy(update={"thread": self._target.thread or ""})
+        if self._target.kind == "artifact" or self._target.agent != "default":
+            return [own]
+        return [own, *(t for t in theirs if t.thread == own.thread and is_nested_run(t.agent))]
 
     def _spaces(self, threads: Iterable[Thread]) -> list[Thread]:
         if self._target.kind != "user":
-            return [self._space]
+            agents = {self._target.agent, *(t.agent for t in threads)}
+            return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
         # Those with documents or experiences alone have no thread: the directory knows them.
         known = [space.agent for space in self._known if self._is_theirs(space)]
         agents = {self._target.agent, "default", *known, *(t.agent for t in threads)}

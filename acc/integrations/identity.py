@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.errors import ConfigurationError, InputError
 from acc.memory import whose
-from acc.store import Thread
+from acc.store import Thread, nested_run
 
 Config = Mapping[str, Any]
 """A `RunnableConfig`."""
@@ -146,7 +146,7 @@ def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
     if ":" not in path[-1] and not path[-1].isdigit():
         return name
     first = next((m.id for m in messages if isinstance(m, HumanMessage) and m.id), "|".join(path))
-    return f"{name}#{hashlib.sha256(first.encode()).hexdigest()[:12]}"
+    return nested_run(name, hashlib.sha256(first.encode()).hexdigest()[:12])
 
 
 _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default="")

@@ -307,3 +307,22 @@ def test_of_refused_words_that_are_erased_no_digest_stays(tmp_path: Path) -> Non
         assert all(a.identity.startswith("erased:") for a in memory.artifacts.get("default", notes))
         assert notes
         memory.step(state, Turn.said("Go on."), thread="inc")
+
+
+def test_a_conversation_goes_with_the_runs_of_the_agents_inside_it(tmp_path: Path) -> None:
+    nested = Thread(thread="inc", agent="finder#0123456789ab")
+    named = Thread(thread="inc", agent="finder")
+    with MemoryController.open(tmp_path) as memory:
+        for who in (Thread(thread="inc"), nested, named):
+            memory.step(None, Turn.said(SECRET), thread=who)
+        receipt = erased(memory, Target(thread="inc"))
+        assert not memory.artifacts.get("default", memory_ids(memory, nested))
+        assert memory.artifacts.get(
+            "default", memory_ids(memory, named)
+        )  # it is another's, by name
+        assert receipt.effects.dropped
+        assert erased(memory, Target(thread="inc", agent="finder")).proved
+
+
+def memory_ids(memory: MemoryController, thread: Thread) -> list[str]:
+    return managed(memory.artifacts).ids("default", thread=thread.key)
