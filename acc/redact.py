@@ -54,9 +54,9 @@ _TOKENS = (
 _TOKEN = re.compile("|".join(_TOKENS), re.DOTALL)
 
 _NAME = (
-    r"(?:pass[ _-]?(?:word|phrase|code)|passwd|pwd|secret|token|credential|api[ _-]?key|access[ _-]?key"
+    r"(?:(?:pass[ _-]?(?:word|phrase|code)|secret|credential)s?|passwd|pwd|token|api[ _-]?key|access[ _-]?key"
     r"|secret[ _-]?(?:access[ _-]?)?key|private[ _-]?key|account[ _-]?key|client[ _-]?secret"
-    r"|auth[ _-]?key|signing[ _-]?key|encryption[ _-]?key)s?(?:[ _-]?(?:id|value))?"
+    r"|auth[ _-]?key|signing[ _-]?key|encryption[ _-]?key)(?:[ _-]?(?:id|value))?"
 )
 _VALUE = r"(?P<value>[^\s\"'`<>,;|]{6,512})"
 _ASSIGNED = re.compile(
@@ -91,7 +91,7 @@ _VALUED = (
     (_ASSIGNED, ("pass", "pwd", "secret", "token", "credential", "key")),
 )
 _FOUR_DIGITS = re.compile(r"[A-Z]{2}\d\d|\d{4}")
-_NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|\w+\.\w+[.(\[]|os\.|env", re.IGNORECASE)
+_NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.IGNORECASE)
 """How what is no secret begins: a variable, a mask, an expression."""
 
 
@@ -128,7 +128,7 @@ class SecretRedactor:
         is_named = "sign" in found.re.groupindex
         secret = value.partition("&")[0] if is_named and found["sign"] == "=" else value
         secret = secret.rstrip(".,:!?*_()[]{}") if is_named else secret
-        if is_named and not _is_password(secret, found["sign"]):
+        if _NONE.match(value) or (is_named and not _is_password(secret, found["sign"])):
             return found[0]
         start = found.start("value") - found.start()
         rest = found[0][start + len(secret) :]
@@ -147,7 +147,7 @@ class SecretRedactor:
 
 def _is_password(value: str, sign: str) -> bool:
     """Whether a value that is assigned to a secret's name is one, and no word about it."""
-    if len(value) < 6 or _NONE.match(value):
+    if len(value) < 6:
         return False
     letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
     others = any(not c.isalnum() and c not in "-_./'\u2019" for c in value)

@@ -49,6 +49,7 @@ SECRETS = {
 PLAIN = [
     "My password is wrong, please reset it.", "password: required", "password = os.environ['DB']",
     "password=None", "password: ${DB_PASSWORD}", "max_tokens: 800", "next token: optional",
+    "token = self.peek()", "max_tokens=400_000", "token = parser.next(7)", "postgres://u:{password}@h/x",
     "order 4111111111111112", "at 1732500000000 ms", "call +49 170 1234567", "sk-learn pipelines",
     "Use a bearer token.", "commit 6df6913a28ca0d102d6a0f4e454b61c5e885f0cb", "db-7 is read-only",
     "550e8400-e29b-41d4-a716-446655440000", "The secret is out: nobody tests.", "https://host/a:b@c",

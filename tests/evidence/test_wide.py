@@ -20,7 +20,7 @@ from acc.evidence.wide_recall import WideRecall
 from acc.recall import Recall
 from acc.store import Artifact, ArtifactStore, Thread
 
-SALARY = "My salary is 91,000 EUR and my IBAN is DE02120300000000202051."
+SALARY = "My salary is 91,000 EUR and my IBAN is DE02120300000000202052."
 ASKED = "What is the salary and the IBAN?"
 POLICY = "Vendor Harrow Ltd: payments above 5,000 EUR go to cost centre CC-4711."
 QUESTION = "Which cost centre do payments to Harrow Ltd above 5,000 EUR go to?"
