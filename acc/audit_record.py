@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from acc.commit import Commit
+from acc.commit import LAWS, Commit
 from acc.compress import Proposal
 from acc.policy import Policy
 from acc.state import CompressedCognitiveState, canonical_json
@@ -28,6 +28,7 @@ def record(
     """A record of one commit; ``measured`` holds verdicts, milliseconds, failures and such."""
     return {
         "thread": thread.model_dump(),
+        "laws": LAWS,
         "policy": {
             "fingerprint": policy.fingerprint,
             "schema": f"{policy.schema.__module__}:{policy.schema.__qualname__}",

@@ -25,6 +25,12 @@ from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
 
+LAWS = 2
+"""Version of the laws: raised where the same inputs may come to another state than before.
+
+1 is all that was recorded before rules had to be extracts of what was said.
+"""
+
 
 class Commit(BaseModel):
     """What a commit did.

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from acc.audit import AuditLog, changed
 from acc.audit_record import digest_of
-from acc.commit import commit
+from acc.commit import LAWS, commit
 from acc.compress import Proposal
 from acc.errors import AccError, AuditError
 from acc.evidence.redaction import state_hash
@@ -32,6 +32,7 @@ def verify(
     *,
     head: str = "",
     redacted: list[int] | None = None,
+    earlier: list[int] | None = None,
     state_key: Key | Sequence[Key] | None = None,
 ) -> int:
     """Recompute every commit of ``log``.
@@ -48,14 +49,19 @@ def verify(
         state_key: Keys by one of which every commit is to be signed (`Settings.state_key`), but for those
             of erasures; None examines no signature.
         redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
+        earlier: Takes the lines of the commits that were made under earlier laws (`acc.commit.LAWS`)
+            and would come out otherwise today. Their states are whole, and each follows from the
+            one before it.
 
     Returns:
-        Number of commits, all of which came out the same, to the byte, the redacted ones aside.
+        Number of commits, all of which came out the same, to the byte, the redacted and the
+        earlier ones aside.
 
     Raises:
         AuditError: The first record that does not hold; says which line, and what.
     """
     walk = _Walk(policies, redacted if redacted is not None else [], keys_of(state_key))
+    walk.earlier = earlier if earlier is not None else []
     count = 0
     for count, entry in enumerate(log.records(), 1):
         walk.take(entry, count, f"{log.path}, line {count}")
@@ -76,6 +82,7 @@ class _Walk:
         self._newest: Mapping[str, Any] = {}
         self._digest = ""
         self._accounted = self._redactions = 0
+        self.earlier: list[int] = []
 
     def take(self, entry: Mapping[str, Any], number: int, where: str) -> None:
         """Hold a record to the one before it, and recompute it unless it was redacted."""
@@ -91,12 +98,27 @@ class _Walk:
             self._gone.append(number)
             self._state = _loaded(entry, self._policies)
         else:
-            self._state = _recomputed(entry, self._policies, self._state, where)
+            self._state = self._recompute(entry, number, where)
         made = entry["state"]
         self._known.setdefault(str(entry["prior"]), {})
         self._known[str(made["hash"])] = {name: made.get(name) for name in _OF_COPY}
         self._newest = self._told[entry["state"]["branch"]] = entry["state"]
         self._redactions += bool(entry.get("redacted"))
+
+    def _recompute(
+        self, entry: Mapping[str, Any], number: int, where: str
+    ) -> CompressedCognitiveState | None:
+        """The state of a record, which comes out the same, or was made under earlier laws."""
+        try:
+            return _recomputed(entry, self._policies, self._state, where)
+        except AuditError:
+            state = _loaded(entry, self._policies)
+            before = entry.get("prior_state") or (self._state.canonical() if self._state else {})
+            follows = before.get("hash", entry["prior"]) == entry["prior"]
+            if entry.get("laws", 1) >= LAWS or state is None or not follows:
+                raise
+            self.earlier.append(number)
+            return state
 
     def end(self, path: str, head: str) -> None:
         """Hold the whole to what erasures account for, and to the head that is expected."""

@@ -17,6 +17,7 @@ from strategies import agent, fact, hostile_texts, rule, tool, user
 
 from acc.audit import AuditLog
 from acc.audit_record import diff, digested
+from acc.commit import LAWS
 from acc.compress import Proposal
 from acc.controller import MemoryController, seed
 from acc.errors import AuditError, CompressionError
@@ -545,3 +546,22 @@ class TestNames:
         assert path.suffix == ".jsonl"
         assert memory.last_state(name) == state
         assert next(AuditLog(path).records())["thread"]["thread"] == name
+
+
+def test_what_earlier_laws_made_is_held_to_its_chain_and_not_recomputed(tmp_path: Path) -> None:
+    with MemoryController(MemoryArtifactStore(), audit=tmp_path) as memory:
+        memory.step(None, Turn.said("Never deploy on a Friday."), thread="t")
+        policy = memory.settings.policy
+    (path,) = tmp_path.glob("*.jsonl")
+    entry = json.loads(path.read_text())
+    for laws, found in ((None, [1]), (LAWS, None)):
+        body = {k: v for k, v in {**entry, "notes": [], "laws": laws}.items() if v is not None}
+        del body["digest"]
+        path.write_text(digested(body)[0])
+        earlier: list[int] = []
+        if found is None:
+            with pytest.raises(AuditError, match="recomputes to another state"):
+                verify(AuditLog(path), {policy.fingerprint: policy}, earlier=earlier)
+        else:
+            assert verify(AuditLog(path), {policy.fingerprint: policy}, earlier=earlier) == 1
+            assert earlier == found

@@ -45,18 +45,19 @@ def verify_logs(
     if as_json:
         told_json([
             {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
-             "redacted": redacted, "torn_bytes": each.log.torn_bytes(),
+             "redacted": redacted, "earlier_laws": earlier, "torn_bytes": each.log.torn_bytes(),
              "head": each.last["digest"], "state": each.last["state"]["hash"]}
-            for each, (count, redacted) in zip(found, counts, strict=True)
+            for each, (count, redacted, earlier) in zip(found, counts, strict=True)
         ])  # fmt: skip
         return
-    for label, each, (count, redacted) in zip(labels(found), found, counts, strict=True):
+    for label, each, (count, redacted, earlier) in zip(labels(found), found, counts, strict=True):
         ends = each.last["digest"]
         gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
+        gone += f"{earlier:,} made under earlier laws, whole and in order; " if earlier else ""
         torn = each.log.torn_bytes()
         cut = f"a torn last record of {torn:,} bytes passed over; " if torn else ""
         print(
-            f"{label}: {count - redacted:,} commits recomputed, all equal; {gone}{cut}head {ends}"
+            f"{label}: {count - redacted - earlier:,} commits recomputed, all equal; {gone}{cut}head {ends}"
         )
 
 
@@ -79,7 +80,7 @@ def _recomputed(
     head: str,
     schemas: Sequence[type[CompressedCognitiveState]],
     max_tokens: int | None,
-) -> tuple[int, int]:
+) -> tuple[int, int, int]:
     policies: dict[str, Policy] = {}
     seen = set()
     try:
@@ -88,9 +89,12 @@ def _recomputed(
                 seen.add(fingerprint)
                 policies |= _policies(record, schemas, max_tokens)
         redacted: list[int] = []
-        keys = state_key()
-        count = verify(logged.log, policies, head=head, redacted=redacted, state_key=keys)
-        return count, len(redacted)
+        earlier: list[int] = []
+        count = verify(
+            logged.log, policies, head=head, redacted=redacted, earlier=earlier,
+            state_key=state_key(),
+        )  # fmt: skip
+        return count, len(redacted), len(earlier)
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
             f"not a record of this library: {type(error).__name__} {error}",
