@@ -40,20 +40,36 @@ class PrivateState(LastValue[dict[str, Any]]):
         return Unread(super().get())
 
 
-def own_state(left: dict[str, Any], right: Any) -> Any:
-    """The reducer of a state's channel: the state of another agent's thread does not replace this one.
+class OwnState(LastValue[dict[str, Any]]):
+    """The state's channel, where nested agents hand theirs up with their results, several at once.
 
-    A nested agent hands its state up with its result, and parallel ones do so at once.
+    The state of another agent's thread does not replace this one.
     """
-    bound = right.get("bound_to") if isinstance(right, Mapping) else None
-    own = left.get("bound_to") if left else ""
-    return left if own and bound and bound != own else right
+
+    __slots__ = ()
+
+    def update(self, values: Sequence[Any]) -> bool:
+        """Take the values one after the other; True where there are any."""
+        for value in values:
+            if not (self.is_available() and self._is_anothers(self.get(), value)):
+                super().update([value])
+        return bool(values)
+
+    def _is_anothers(self, own: Any, value: Any) -> bool:
+        bound = value.get("bound_to") if isinstance(value, Mapping) else None
+        mine = own.get("bound_to") if isinstance(own, Mapping) else None
+        return bool(mine and bound and bound != mine)
 
 
-def own_mark(left: dict[str, Any], right: Any) -> Any:
-    """The reducer of a mark's channel: the mark of another agent does not replace this one."""
-    agent = right.get("agent", "") if isinstance(right, Mapping) else None
-    return left if left and agent is not None and agent != left.get("agent", "") else right
+class OwnMark(OwnState):
+    """The mark's channel: the mark of another agent does not replace this one."""
+
+    __slots__ = ()
+
+    def _is_anothers(self, own: Any, value: Any) -> bool:
+        if not (isinstance(own, Mapping) and own and isinstance(value, Mapping)):
+            return False
+        return bool(own.get("agent", "") != value.get("agent", ""))
 
 
 class MemoryState(TypedDict, total=False):
@@ -71,8 +87,8 @@ class MemoryState(TypedDict, total=False):
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
-    ccs: Annotated[dict[str, Any], own_state]
-    ccs_turn: Annotated[dict[str, Any], own_mark]
+    ccs: Annotated[dict[str, Any], OwnState]
+    ccs_turn: Annotated[dict[str, Any], OwnMark]
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
@@ -109,14 +125,10 @@ def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
 
 
 def read(state: Any, channel: str | None) -> Any:
-    """What stands in a channel, whichever form a graph's state has; None where nothing does.
-
-    An empty mapping is what LangGraph begins a channel with that has a reducer.
-    """
+    """What stands in a channel, whichever form a graph's state has; None where nothing does."""
     if channel is None:
         return None
-    found = state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
-    return None if found == {} else found
+    return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
 
 
 def check_messages(messages: Any, channel: str) -> None:

@@ -22,7 +22,7 @@ from langgraph.types import Command
 
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
-from acc.integrations.graph_channels import own_state
+from acc.integrations.graph_channels import OwnState
 from acc.integrations.held_state import HeldStates, hash_of, last_committed
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned
@@ -62,7 +62,7 @@ class MemoryAgentState(AgentState[Any]):
     Callers read ``ccs`` in the result; neither can be set by an invocation's input.
     """
 
-    ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, own_state]]
+    ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, OwnState]]
     ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 

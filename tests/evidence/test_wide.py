@@ -102,10 +102,7 @@ def test_a_users_other_thread_is_recalled_and_opened() -> None:
     memory.step(None, Turn.said(SALARY), thread=first)
     step = memory.step(None, Turn.said(ASKED), thread=second)
     (ref,) = (e.ref for e in step.evidence)
-    opened = memory.open_evidence(ref, step.state, thread=second)
-    assert opened.startswith(
-        "My salary is 91,000 EUR and my IBAN is [secret:"
-    )  # redacted by default
+    assert memory.open_evidence(ref, step.state, thread=second) == SALARY
     for stranger in (Thread(thread="two", user="bob"), Thread(thread="two")):
         state = memory.step(None, Turn.said("Hello."), thread=stranger).state
         with pytest.raises(InputError, match="no evidence"):

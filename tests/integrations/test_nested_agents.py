@@ -14,6 +14,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import EmptyChannelError
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Send
 from langgraph_supervisor import create_supervisor
@@ -22,7 +23,7 @@ from typing_extensions import TypedDict
 from acc import MemoryController, Thread
 from acc.evidence.directory import threads_in
 from acc.evidence.shelf import Shelf, namespace
-from acc.integrations.graph_channels import MemoryState, own_state
+from acc.integrations.graph_channels import MemoryState, OwnMark, OwnState
 from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
@@ -288,13 +289,29 @@ def test_an_agent_that_the_deployer_names_is_not_renamed() -> None:
     assert named == Thread(thread="t", agent="finder")
 
 
+def taken(channel: Any, *updates: Any) -> Any:
+    """What a channel holds after ``updates``, each a step of a graph."""
+    made = channel(dict, "c")
+    for values in updates:
+        made.update(values)
+    return made.get()
+
+
 def test_another_agents_state_does_not_replace_this_ones() -> None:
     mine, theirs = {"bound_to": "a.1", "turn": 1}, {"bound_to": "a.2", "turn": 9}
-    assert own_state(mine, theirs) is mine
-    assert own_state(mine, {**mine, "turn": 2})["turn"] == 2
-    assert own_state({}, theirs) is theirs
-    assert own_state({"bound_to": ""}, mine) is mine
-    assert own_state(mine, None) is None
+    later = {**mine, "turn": 2}
+    assert taken(OwnState, [mine], [theirs, theirs]) == mine
+    assert taken(OwnState, [mine], [later]) == later
+    assert taken(OwnState, [mine], [theirs, later]) == later
+    assert taken(OwnState, [theirs]) == theirs
+    assert taken(OwnState, [{"bound_to": ""}], [mine]) == mine
+    assert taken(OwnState, [mine], [None]) is None
+    assert taken(OwnMark, [{"id": "h"}], [{"id": "x", "agent": "finder#1"}]) == {"id": "h"}
+
+
+def test_a_channel_without_a_state_holds_nothing() -> None:
+    with pytest.raises(EmptyChannelError):
+        taken(OwnState)
 
 
 def test_users_do_not_share_what_they_said() -> None:
