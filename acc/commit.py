@@ -18,7 +18,7 @@ from acc.laws.bounds import fit
 from acc.laws.draft import Draft
 from acc.laws.held import hold, leave_unread
 from acc.laws.integrity import Sources
-from acc.laws.pinning import retire
+from acc.laws.pinning import confirm, retire
 from acc.laws.proposals import write
 from acc.laws.reasons import EVICTIONS, REFUSALS, Note, Reason, SetAside
 from acc.policy import Policy
@@ -153,7 +153,8 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     elif draft.before.pending:
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     _remarked(draft, proposal)
-    retire(draft, proposal.retire, sources)
+    confirm(draft)
+    retire(draft, proposal.retire, sources, policy.lifting)
     write(draft, proposal.items, sources)
     if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
         return False

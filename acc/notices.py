@@ -18,6 +18,16 @@ class Lifted(BaseModel):
     because: Quote
 
 
+class Doubted(BaseModel):
+    """A pinned item that somebody's words may have been meant to end: it stands, and the agent asks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    text: Quote
+    because: Quote
+
+
 class Pending(Observation):
     """An observation that no compression has read yet.
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from acc.errors import ConfigurationError
 from acc.render import Style, render
 from acc.slots import describe
 from acc.state import CompressedCognitiveState, canonical_json
 from acc.tokens import TokenCounter, guarded, utf8_quarter
+
+Lifting = Literal["confirm", "accept"]
 
 RENDERER_VERSION = 1
 """Raised whenever the same state would render differently."""
@@ -26,6 +28,9 @@ class Policy:
         max_tokens: Bound on the rendered state; the class's own by default.
         counter: Counts tokens. What it does not count is estimated (`acc.tokens.guarded`).
         style: Notation that the agent reads, and that is counted.
+        lifting: Whether words that are quoted for the end of a rule or goal have to bear it out
+            ("confirm": a doubtful lifting is shown to the agent, who asks), or are taken at the
+            compressor's word ("accept").
 
     Raises:
         ConfigurationError: A bound that nothing could meet, or a value that is none.
@@ -35,6 +40,7 @@ class Policy:
     max_tokens: int = 0
     counter: TokenCounter = field(default=utf8_quarter)
     style: Style = "toon"
+    lifting: Lifting = "confirm"
 
     def __post_init__(self) -> None:
         self._check()
@@ -58,6 +64,7 @@ class Policy:
                 'an object that is called with a text, with a text as its name: name = "my-tokens/1"',
             ),
             "style": (self.style in styles, f"one of {', '.join(styles)}"),
+            "lifting": (self.lifting in get_args(Lifting), '"confirm" or "accept"'),
         }
         for name, (is_fit, mend) in fits.items():
             if not is_fit:
@@ -91,6 +98,8 @@ class Policy:
             "style": self.style,
             "renderer": RENDERER_VERSION,
         }
+        if self.lifting != "confirm":
+            body["lifting"] = self.lifting
         return hashlib.sha256(canonical_json(body).encode()).hexdigest()[:16]
 
 

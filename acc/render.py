@@ -26,7 +26,7 @@ Style = Literal["toon", "predicates"]
 
 def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
     """The state as the agent reads it; an empty state renders as an empty text."""
-    shown: list[object] = [type(state), style, *state.lifted, *state.pending]
+    shown: list[object] = [type(state), style, *state.lifted, *state.doubted, *state.pending]
     for placed in state.items():
         shown += placed
     before, text = _LAST[0]
@@ -56,6 +56,11 @@ def render_toon(state: CompressedCognitiveState) -> str:
     if state.lifted:
         tables["lifted"] = [
             {"rule": entry.text, "because": entry.because} for entry in state.lifted
+        ]
+    if state.doubted:
+        tables["possibly_lifted"] = [
+            {"rule": entry.text, "by": entry.because, "so": "ask the user"}
+            for entry in state.doubted
         ]
     if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [
@@ -101,6 +106,9 @@ def render_predicates(state: CompressedCognitiveState) -> str:
             f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted
         )
         paragraphs.append("lifted:\n" + " ".join(lifted))
+    if state.doubted:
+        asked = (f"ask(lift({_term(d.text)}) because({_term(d.because)}))" for d in state.doubted)
+        paragraphs.append("possibly_lifted:\n" + " ".join(asked))
     if pending := [o for o in state.pending if o.shown]:
         unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
         paragraphs.append("pending:\n" + " ".join(unread))

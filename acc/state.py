@@ -28,6 +28,7 @@ from acc.items import (
     Uncertainty,
 )
 from acc.migrations import Migrations, check_versions, stored_name
+from acc.notices import Doubted as Doubted
 from acc.notices import Lifted as Lifted
 from acc.notices import Pending as Pending
 from acc.slots import Slot, SlotField, read_slots
@@ -54,6 +55,8 @@ class CompressedCognitiveState(BaseModel):
         signature: Who made it, by a key (`acc.signing`); empty, and then no part of the canonical state,
             where none is set.
         lifted: Rules and goals retired in this turn.
+        doubted: Rules and goals that were perhaps meant to be lifted in this turn: they stand, and the
+            agent asks. No part of the canonical state where there are none.
         pending: Observations of turns that no compression has read yet (law 9).
     """
 
@@ -157,6 +160,7 @@ class CompressedCognitiveState(BaseModel):
     ] = ()
 
     lifted: tuple[Lifted, ...] = ()
+    doubted: tuple[Doubted, ...] = ()
     pending: tuple[Pending, ...] = ()
 
     @classmethod
@@ -255,7 +259,7 @@ class CompressedCognitiveState(BaseModel):
         return sealed, {**body, "hash": digest}
 
     def _body(self, without: set[str]) -> dict[str, Any]:
-        absent = {name for name in ("bound_to", "signature") if not getattr(self, name)}
+        absent = {n for n in ("bound_to", "signature", "doubted") if not getattr(self, n)}
         return self.model_dump(mode="json", exclude=without | absent)
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from acc.restrictions import MARKS
 from acc.terms import terms
 
 _DELIMITERS = re.compile(r"[\s()\[\]{}<>\"'“”‘’«»,;|]+")
@@ -72,7 +73,8 @@ _POLARITY = (
     ),
     (
         "least",
-        r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|at (?:the )?least",
+        r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|"
+        r"at (?:the )?least",
     ),
     (
         "forbids",
@@ -106,25 +108,44 @@ def same_polarity(text: str, source: str) -> bool:
 
 
 _ASSENT = re.compile(
-    r"^\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|agreed|alright|absolutely|definitely|confirmed|approved)\b|"
-    r"(?:right|fine|perfect|great|good|nice|exactly|correct|brilliant)(?=\s*(?:[.,!;:–—-]|$))|"
-    r"(?:please )?(?:go ahead|go for it|do (?:it|that|so|both)|proceed|make it so)\b|"
-    r"(?:that )?(?:sounds|looks) (?:good|right|fine|great)\b|"
-    r"(?:send|take|book|use|file|run) (?:it|that|them)(?=\s*(?:[.,!;:–—-]|$|please|then|now|as is))|"
-    r"let['’]?s (?:do|go with) (?:it|that|this)\b|works for me\b|as you (?:say|propose|suggest))",
+    r"\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|of course|certainly|agreed|alright|all right|"
+    r"absolutely|definitely|"
+    r"confirmed|approved|i (?:agree|approve|confirm)|right|fine|perfect|great|good|nice|exactly|"
+    r"correct|brilliant|"
+    r"excellent|lovely|go ahead|go for it|do (?:it|that|so|both|them)|proceed|carry on|make it so|"
+    r"with (?:it|that)|"
+    r"(?:(?:that|it) )?(?:sounds|looks) (?:good|right|fine|great|perfect)|(?:that|it)['’]?s (?:fine|"
+    r"right|good|ok|correct)|"
+    r"(?:send|take|book|use|file|run|post|close|lift|tick) (?:it|that|them)|as (?:it )?is|let['’]?s (?:do|"
+    r"go with) (?:it|that|this)|"
+    r"works for me|(?:by|with|to|for) me|as you (?:say|said|propose|proposed|suggest|suggested)|"
+    r"please|then|now|indeed|"
+    r"thanks|thank you|thx|cheers|ja|jawohl|gerne?|genau|einverstanden|bitte|danke|mach das|oui|"
+    r"d['’]accord|entendu|merci|"
+    r"s[íi]|vale|claro|de acuerdo|gracias|sim|はい|了解(?:です|しました)?|お願いします|"
+    r"そうしてください|好的?|是的)(?!\w)\W*)+",
     re.IGNORECASE,
 )
-_BUT = re.compile(
-    r"\b(?:but|no|not|never|instead|wait|except|however|unless)\b|n['’]t\b", re.IGNORECASE
-)
-_RESERVES = re.compile(r"^\W*(?:but|only|except|however|unless|not|never)\b", re.IGNORECASE)
+LONGEST_ASSENT = 120
+"""Characters of a plain yes at the most."""
 
 
 def is_assent(text: str) -> bool:
-    """Whether a user's words agree to what was just proposed, without a reservation."""
-    first, *rest = re.split(r"(?<=[.!?\n])\s+", text.strip(), maxsplit=2)
-    reserved = _BUT.search(first) or "?" in first or any(_RESERVES.search(s) for s in rest[:1])
-    return _ASSENT.search(first) is not None and not reserved
+    """Whether a user's words as a whole agree to what was just proposed: they say nothing else."""
+    said = text.strip()
+    if len(said) > LONGEST_ASSENT or "?" in said or _REFUSES.search(said):
+        return False
+    agrees = re.search(r"[^\W\d_]", _COURTESY.sub("", said)) is not None
+    return agrees and _ASSENT.fullmatch(said) is not None
+
+
+_COURTESY = re.compile(
+    r"\b(?:please|thanks|thank you|thx|cheers|bitte|danke|merci|gracias|then|now|lovely|nice)\b",
+    re.IGNORECASE,
+)
+
+
+_REFUSES = re.compile(rf"{MARKS}|🙅|[/\\]")
 
 
 RUN = 5

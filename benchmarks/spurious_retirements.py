@@ -1,5 +1,7 @@
 """Retirements that quote real words of the user: how many lawful ones are doubted, how many others.
 
+`acc.laws.lifting` decides by law whether they are done, asked about or refused (``lifting="confirm"``).
+
     python benchmarks/spurious_retirements.py [--examples]
 
 `acc.compressors.lifting_quotes` doubts the end of a rule where the quoted words cannot be meant
@@ -27,6 +29,7 @@ from typing import Any, NamedTuple
 from acc.compressors.lifting_quotes import Passage, doubt_about, passage_of
 from acc.compressors.rules.sentences import sentences
 from acc.items import Constraint, Goal, Item
+from acc.laws.lifting import Bearing, Said, bearing
 
 HERE = Path(__file__).parent
 RECORDED = HERE.parent / "tests" / "fixtures" / "recorded_retirements.jsonl"
@@ -43,6 +46,12 @@ class Case(NamedTuple):
     def doubt(self) -> str:
         """Why they cannot be meant; or empty."""
         return doubt_about(self.passage, self.item, self.others)
+
+    @property
+    def bearing(self) -> Bearing:
+        """How far they bear out that the item ends."""
+        quoted, message, reply = self.passage
+        return bearing(Said(" ".join(quoted), message, reply), self.item, self.others)
 
 
 def _rules(texts: list[str]) -> list[Item]:
@@ -124,10 +133,15 @@ def main() -> None:
         "unrelated": list(unrelated()),
         "another's": list(of_another()),
     }
-    print("| quoted words | retirements | doubted | share |\n| --- | --- | --- | --- |")
+    print("| quoted words | retirements | doubted | share | by law done | asked about | refused |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for name, cases in sets.items():
         doubts = [case for case in cases if case.doubt]
-        print(f"| {name} | {len(cases)} | {len(doubts)} | {len(doubts) / len(cases):.3f} |")
+        found = [case.bearing for case in cases]
+        shares = " | ".join(f"{found.count(each) / len(found):.3f}" for each in reversed(Bearing))
+        print(
+            f"| {name} | {len(cases)} | {len(doubts)} | {len(doubts) / len(cases):.3f} | {shares} |"
+        )
         if options.examples and name in ("lawful", "recorded"):
             for case in doubts:
                 print(f"    {' '.join(case.passage.sentences)!r} for {case.item.words!r}")

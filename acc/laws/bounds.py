@@ -79,9 +79,10 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
             draft.remove(slot, item, Reason.EVICTED_TOKENS)
             freed += policy.counter(item.words)
         tokens = policy.tokens(draft.state())
-    if tokens > policy.max_tokens and draft.lifted:
-        draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted)} not shown")
+    if tokens > policy.max_tokens and (draft.lifted or draft.doubted):
+        draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted) + len(draft.doubted)} not shown")
         draft.lifted.clear()
+        draft.doubted.clear()
         tokens = policy.tokens(draft.state())
     while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
         tokens = policy.tokens(draft.state())

@@ -7,7 +7,7 @@ from typing import Any
 from acc.items import Item
 from acc.laws.reasons import Note, Reason, SetAside
 from acc.slots import SlotField
-from acc.state import CompressedCognitiveState, Lifted, Pending
+from acc.state import CompressedCognitiveState, Doubted, Lifted, Pending
 from acc.turn import Channel, Turn
 
 MOST_SOURCES = 8
@@ -26,6 +26,7 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[SetAside] = []
         self.lifted: list[Lifted] = [] if _begins(turn) else list(state.lifted)
+        self.doubted: list[Doubted] = [] if _begins(turn) else list(state.doubted)
         self.pending: tuple[Pending, ...] = ()
         self.counter = state.counter
 
@@ -90,13 +91,16 @@ class Draft:
         self.note(reason, slot.name, text=item.words, detail=detail)
 
     def lapse(self) -> None:
-        """Drop what lives for the user's turn, when another begins."""
+        """Drop what lives for the user's turn, and goals that were done in it, when another begins."""
         if not _begins(self.turn):
             return
         for slot in self.slots.values():
             if slot.rules.lifetime == "turn":
                 for item in self.items[slot.name]:
                     self.remove(slot, item, Reason.LAPSED)
+            elif slot.rules.pinned:
+                for item in [each for each in self.items[slot.name] if not each.is_open]:
+                    self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
     def state(self, policy: str = "") -> CompressedCognitiveState:
         """The state as drafted, not yet sealed."""
@@ -111,6 +115,7 @@ class Draft:
                 "policy": policy,
                 "parent": self.before.hash,
                 "lifted": tuple(self.lifted),
+                "doubted": tuple(self.doubted),
                 "pending": self.pending,
                 "hash": "",
             }

@@ -10,14 +10,16 @@ from acc.compress import ProposedItem, Retirement
 from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Quoted, Sources, find_quoted
+from acc.laws.lifting import Bearing, Said, bearing, reaches
 from acc.laws.reasons import Reason
+from acc.policy import Lifting
 from acc.quoting import covers, worded
 from acc.same_words import same_words, sets_figure
 from acc.slots import SlotField
-from acc.state import Lifted
-from acc.turn import Trust
+from acc.state import Doubted, Lifted
+from acc.turn import Observation, Trust
 from acc.wire_fields import wire_field
-from acc.wording import is_assent, split_line, stems
+from acc.wording import is_assent, split_line
 
 _LONGEST = 4_000
 
@@ -45,11 +47,29 @@ class Ruling(NamedTuple):
     endorsed: bool
 
 
-def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) -> None:
-    """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn.
+def confirm(draft: Draft) -> None:
+    """Lift what the agent was to ask about, where the user plainly says yes to that question."""
+    for doubted in draft.before.doubted:
+        found = draft.find(doubted.id)
+        for yes in draft.turn.observations:
+            if found is None or yes.trust < max(Trust.USER, found[1].trust):
+                continue
+            if is_assent(yes.text) and _bearing(draft, found[1], yes, yes.text) is Bearing.ENDS:
+                _lift(draft, *found, yes.ref, split_line(one_line(yes.text), 480)[0])
+                break
 
-    What the compressor itself doubts (`Retirement.doubt`) ends no pinned item. Setting an
-    unpinned item aside to make room needs no reason.
+
+def retire(
+    draft: Draft,
+    retirements: Sequence[Retirement],
+    sources: Sources,
+    lifting: Lifting = "confirm",
+) -> None:
+    """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn that bears it out.
+
+    A doubtful one is not done (`acc.laws.lifting`): the agent reads that it is to ask. What the compressor
+    itself doubts (`Retirement.doubt`) ends no pinned item. Setting an unpinned item aside to make
+    room needs no reason.
     """
     for wanted in retirements:
         found = draft.find(wanted.id)
@@ -60,29 +80,68 @@ def retire(draft: Draft, retirements: Sequence[Retirement], sources: Sources) ->
         if not (slot.rules.pinned and item.is_open):
             draft.remove(slot, item, Reason.MADE_ROOM)
         else:
-            _retire_pinned(draft, slot, item, wanted, sources)
+            _retire_pinned(draft, slot, item, wanted, sources, lifting)
 
 
 def _retire_pinned(
-    draft: Draft, slot: SlotField, item: Item, wanted: Retirement, sources: Sources
+    draft: Draft,
+    slot: SlotField,
+    item: Item,
+    wanted: Retirement,
+    sources: Sources,
+    lifting: Lifting,
 ) -> None:
     cited, _ = sources.resolve(wanted.cites)
     trusted = [c for c in cited if c.fresh and c.trust >= item.trust]
     quoted = find_quoted(wanted.quote, trusted)
     because = split_line(one_line(quoted.text), 480)[:1] if quoted else []
+    said = quoted.source.observation if quoted else None
     if not trusted:
         reason = Reason.UNTRUSTED if cited else Reason.UNCITED
         draft.note(reason, slot.name, item, detail=f"retire needs {item.trust.word} of this turn")
     elif not wanted.quote:
         draft.note(Reason.QUOTE_MISSING, slot.name, item, detail="retire")
-    elif quoted is None or not because:
+    elif quoted is None or said is None or not because:
         draft.note(Reason.QUOTE_NOT_FOUND, slot.name, item, detail=f"retire: {wanted.quote[:200]}")
     elif wanted.doubt:
         detail = f"retire: {wanted.doubt}: {wanted.quote}"
         draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=detail[:400])
     else:
-        draft.remove(slot, item, Reason.RETIRED, detail=f"{quoted.source.ref}: {because[0]}")
-        draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because[0]))
+        is_plain = lifting == "accept" or said.trust is Trust.OPERATOR
+        how = Bearing.ENDS if is_plain else _bearing(draft, item, said, quoted.text)
+        _end(draft, slot, item, said.ref, because[0], how)
+
+
+def _end(
+    draft: Draft, slot: SlotField, item: Item, ref: str, because: str, bearing: Bearing
+) -> None:
+    if bearing is Bearing.ENDS:
+        _lift(draft, slot, item, ref, because)
+    elif bearing is Bearing.DOUBTFUL:
+        draft.note(
+            Reason.LIFTING_DOUBTED, slot.name, item, detail=f"retire: {ref}: {because}"[:400]
+        )
+        text = str(getattr(item, item.head))
+        draft.doubted.append(Doubted(id=item.id, text=text, because=because))
+    else:
+        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"retire: {because}"[:400])
+
+
+def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
+    draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
+    draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because))
+
+
+def _bearing(draft: Draft, item: Item, said: Observation, quote: str) -> Bearing:
+    """How far the ``quote`` out of ``said`` bears out that ``item`` ends."""
+    reply = draft.turn.reply_before(said.ref)
+    others = [
+        other
+        for slot in draft.slots.values()
+        for other in draft.items[slot.name]
+        if slot.rules.pinned and other.is_open and other.id != item.id
+    ]
+    return bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
 
 
 def carry(
@@ -97,21 +156,43 @@ def carry(
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
-    finishes = isinstance(item, Goal) and proposed.fields.get("done") is True
-    workers = [
-        c for c in cited if c.fresh and c.trust >= Trust.AGENT and sources.speaks_for_itself(c)
-    ]
-    if finishes and workers:
-        trust = min(item.trust, workers[0].trust)
-        done = draft.change(slot, item, done=True, sources=(workers[0].ref,), trust=trust)
-        draft.note(Reason.DONE, slot.name, done, detail=workers[0].ref)
+    if isinstance(item, Goal) and proposed.fields.get("done") is True:
+        _finish(draft, slot, item, cited, sources)
+    else:
+        draft.change(slot, item)
+        draft.note(Reason.CARRIED, slot.name, item)
+
+
+def _finish(
+    draft: Draft, slot: SlotField, goal: Goal, cited: Sequence[Cited], sources: Sources
+) -> None:
+    """Mark a goal done on words of this turn that bear it out; the operator's needs operator or user."""
+    least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
+    able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
+    told = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
+    if not told:
+        draft.change(slot, goal)
+        if able:
+            said = able[0].observation.text if able[0].observation else ""
+            draft.note(Reason.QUOTE_UNRELATED, slot.name, goal, detail=f"done: {said}"[:400])
+        else:
+            draft.note(
+                Reason.UNTRUSTED, slot.name, goal, detail=f"done needs {least.word} or above"
+            )
+        draft.note(Reason.CARRIED, slot.name, goal)
         return
-    if finishes:
-        draft.note(
-            Reason.UNTRUSTED, slot.name, item, detail="done needs the agent's or user's word"
-        )
-    draft.change(slot, item)
-    draft.note(Reason.CARRIED, slot.name, item)
+    ref, trust = told[0].ref, min(goal.trust, told[0].trust)
+    done = draft.change(slot, goal, done=True, sources=(ref,), trust=trust)
+    draft.note(Reason.DONE, slot.name, done, detail=ref)
+    words = told[0].observation.text if told[0].observation else ref
+    because = (split_line(one_line(words), 240)[:1] or [ref])[0]
+    draft.lifted.append(Lifted(text=goal.text, because=f"done, says {ref}: {because}"))
+
+
+def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
+    reply = draft.turn.reply_before(said.ref)
+    is_users = said.trust >= Trust.USER
+    return reaches(said.text, reply.text if reply else "", goal, is_users=is_users)
 
 
 def rule(
@@ -190,7 +271,8 @@ def _worded(
     draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
 ) -> str | None:
     """The rule in its source's own words; None where they are an assent, which lays down nothing."""
-    if is_assent(quoted.text) and len(stems(quoted.text)) < 2:
+    source = quoted.source.observation
+    if source is not None and is_assent(source.text):
         return None
     others = [
         _text(proposed, name)

@@ -27,6 +27,7 @@ from strategies import (
 from acc.controller import retirement, seed
 from acc.errors import AccError
 from acc.items import Goal, Item
+from acc.policy import Policy
 from acc.turn import Channel, Observation, Trust
 
 SLOTS = ("constraints", "goal_orientation")
@@ -88,7 +89,8 @@ def test_full_pinned_slots_are_carried_on_word_for_word(talk: Conversation) -> N
 @given(conversations(full=True))
 def test_what_is_lifted_is_shown_exactly_one_turn(talk: Conversation) -> None:
     for step in talk.steps:
-        retired = {i.text for i in pinned(step) if step.state.find(i.id) is None}  # type: ignore[attr-defined]
+        ended = [i for i in pinned(step) if not (f := step.state.find(i.id)) or not f[1].is_open]
+        retired = {i.text for i in ended}  # type: ignore[attr-defined]
         if step.done is not None:
             assert {entry.text for entry in step.state.lifted} <= retired
 
@@ -175,6 +177,68 @@ def test_a_lifting_in_invisible_characters_stops_nothing() -> None:
     assert talk.state.turn == 2
 
 
+# --- borne out ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "quote", "reason"),
+    [
+        ("What is the weather?", "What is the weather", "quote_unrelated"),
+        ("Hi there.", "Hi there", "quote_unrelated"),
+        ("Never restart nginx, I said.", "Never restart nginx", "lifting_doubted"),
+        ("May I restart nginx?", "May I restart nginx", "lifting_doubted"),
+        ("Please don't drop the rule about nginx.", "drop the rule about nginx", "lifting_doubted"),
+        ("You can do it now.", "You can do it now", "lifting_doubted"),
+        ("Du darfst das jetzt.", "Du darfst das jetzt", "lifting_doubted"),
+    ],
+)
+def test_words_that_do_not_bear_it_out_lift_nothing(said: str, quote: str, reason: str) -> None:
+    talk = ruled()
+    done = talk.take(user(said), end("c1", "u2", quote=quote))
+    assert heads(talk.state, "constraints") == ["Never restart nginx"]
+    assert reason in reasons(done)
+    assert [d.id for d in talk.state.doubted] == ["c1"] * (reason == "lifting_doubted")
+    assert ("possibly_lifted" in talk.state.render()) is (reason == "lifting_doubted")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "is_lifted"),
+    [
+        ("Shall I drop the rule 'Never restart nginx'?", "Yes.", True),
+        ("Shall I drop the rule 'Never restart nginx'?", "No.", False),
+        ("Shall I drop the rule 'Never restart nginx'?", "Yes, but not today.", False),
+        ("Shall I still keep to 'Never restart nginx'?", "Yes.", False),
+        ("Shall I send the mail?", "Yes.", False),
+        ("I will restart nginx again.", "Yes.", False),
+    ],
+)
+def test_a_plain_yes_to_the_agents_question_decides(
+    asked: str, answer: str, is_lifted: bool
+) -> None:
+    talk = ruled()
+    talk.take(user("You can do it now."), end("c1", "u2", quote="You can do it now"))
+    talk.take(user(answer), reply=agent(asked))
+    assert (talk.state.constraints == ()) is is_lifted
+    assert [x.because for x in talk.state.lifted] == [answer] * is_lifted
+    assert talk.state.doubted == ()
+
+
+def test_liftings_are_taken_at_the_compressors_word_where_the_policy_says_so() -> None:
+    talk = Conversation(policy=Policy(lifting="accept"))
+    talk.take(user("Never restart nginx."), rule("Never restart nginx", "u1"))
+    talk.take(user("Hi there."), end("c1", "u2", quote="Hi there"))
+    assert talk.state.constraints == ()
+    assert Policy(lifting="accept").fingerprint != Policy().fingerprint
+
+
+def test_a_rule_is_not_lifted_by_words_that_are_more_about_another() -> None:
+    talk = ruled()
+    talk.take(user("Never restart redis on Fridays."), rule("Never restart redis on Fridays", "u2"))
+    words = "You may restart redis on Fridays now"
+    talk.take(user(f"{words}."), end("c1", "u3", quote=words), end("c2", "u3", quote=words))
+    assert heads(talk.state, "constraints") == ["Never restart nginx"]
+
+
 # --- never changed in place ---------------------------------------------------------------
 
 
@@ -232,6 +296,39 @@ def test_work_may_mark_a_goal_done_which_unpins_it(said: Observation) -> None:
     assert [g.done for g in talk.state.goal_orientation] == [True]
     talk.take(user("hi"), end("g1"))
     assert talk.state.goal_orientation == ()
+
+
+@pytest.mark.parametrize(
+    "said", ["It is sunny.", "I have not found the cause yet.", "Shall I find the cause?", "Done."]
+)
+def test_a_goal_is_not_done_by_words_that_do_not_bear_it_out(said: str) -> None:
+    talk = aimed()
+    done = talk.take(
+        user("And?"), agent(said), goal("Find the root cause", "a2", id="g1", done=True)
+    )
+    assert [g.done for g in talk.state.goal_orientation] == [False]
+    assert "quote_unrelated" in reasons(done)
+
+
+def test_the_operators_goal_is_not_done_on_the_agents_word() -> None:
+    talk = Conversation(state=seed(goals=["Find the root cause"]))
+    talk.take(user("And?"), agent("The cause is found."), goal("", "a1", id="g1", done=True))
+    assert [g.done for g in talk.state.goal_orientation] == [False]
+    talk.take(user("The cause is found."), goal("", "u2", id="g1", done=True))
+    assert [g.done for g in talk.state.goal_orientation] == [True]
+
+
+def test_a_done_goal_is_shown_for_a_turn_with_its_source_and_makes_room() -> None:
+    talk = aimed()
+    talk.take(
+        user("And?"),
+        agent("The root cause is found."),
+        goal("Find the root cause", "a2", id="g1", done=True),
+    )
+    assert [x.because for x in talk.state.lifted] == ["done, says a2: The root cause is found."]
+    done = talk.take(user("Good."))
+    assert talk.state.goal_orientation == ()
+    assert [g.item.id for g in done.set_aside] == ["g1"]
 
 
 @pytest.mark.parametrize(("said", "ref"), [(tool("done"), "t2"), (document("done"), "d2")])
