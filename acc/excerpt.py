@@ -102,11 +102,12 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
         return turn
     # What the speakers speak of is what their words may have been taken from.
     stemmed = frozenset().union(*(stems(text) for text in (*about, *(o.text for o in speech))))
+    replied_of = stemmed | stems(turn.reply.text) if turn.reply is not None else stemmed
     cut = {
         "observations": tuple(
             _cut(o, stemmed, said if _is_speech(o) else rest) for o in turn.observations
         ),
-        "heard": tuple(_cut(o, stemmed, heard) for o in turn.heard),
+        "heard": tuple(_cut(o, replied_of, heard) for o in turn.heard),
         "reply": _cut(turn.reply, stemmed, limit // 4) if turn.reply is not None else None,
     }
     return turn.model_copy(update=cut)

@@ -25,7 +25,8 @@ from acc.redact import redacted, redacted_proposal, redacted_turn
 from acc.signing import signature_of
 from acc.state import ROOT, CompressedCognitiveState
 from acc.store import Thread
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.wording import is_assent, repeated
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -120,9 +121,10 @@ class Run:
             log.journal.hear(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
+            whole = numbered.model_copy(update={"pending": self._state.unread()})
+            whole = self._with_heard(self._with_reply(whole))
             # What a store holds from before anything was redacted is not shown either.
-            heard = redacted_turn(self._with_reply(numbered), self._memory.redact)
-            whole = heard.model_copy(update={"pending": self._state.unread()})
+            whole = redacted_turn(whole, self._memory.redact)
             about = [item.words for _, item in self._state.items()]
             self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
 
@@ -266,6 +268,34 @@ class Run:
         )
         reply = Observation(channel=Channel.AGENT, text=self._branch.text(last.ref), ref=last.ref)
         return turn.model_copy(update={"reply": reply, "heard": heard})
+
+    def _with_heard(self, turn: Turn) -> Turn:
+        """``turn`` with all that the agent may have taken its words from, where the user assents to them.
+
+        That is whatever of the thread, and of documents, is recalled by those words: an assent makes
+        nobody's words the user's but the agent's own (law 6).
+        """
+        said = [*turn.pending, *turn.observations]
+        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in said):
+            return turn
+        spoken = (*turn.readable,)
+        speech = [o.text for o in spoken if o.channel is Channel.AGENT and not o.is_call]
+        query = Turn(observations=tuple(Observation(channel=Channel.USER, text=t) for t in speech))
+        found = self._settings.recall(query, self._state, self._branch)
+        known = {o.ref for o in (*turn.heard, *spoken)}
+        lower = {c.artifact.ref: c.artifact for c in found if c.trust < Trust.AGENT}
+        heard = tuple(
+            Observation(
+                channel=a.channel if a.channel.trust < Trust.AGENT else Channel.TOOL,
+                text=self._branch.text(ref) or a.text,
+                name=a.name,
+                ref=ref,
+            )
+            for ref, a in lower.items()
+            if ref not in known
+            and any(repeated(words, self._branch.text(ref) or a.text) for words in speech)
+        )
+        return turn.model_copy(update={"heard": (*turn.heard, *heard)})
 
     def _record(self) -> dict[str, Any]:
         asked = self._compressed
