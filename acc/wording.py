@@ -210,6 +210,12 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     return enough and len(there) < MOST_FOREIGN * len(words)
 
 
+def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
+    """Whether ``own`` texts have ``least`` of the content words of ``text``, and all its marks."""
+    mine, words = vocabulary(tuple(own)), stems(text)
+    return not marks(text) - mine.marks and len(words & mine.stems) >= least * len(words)
+
+
 def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
     """Whether ``text`` takes a mark, or `MOST_FOREIGN` of its words, from ``foreign`` texts alone."""
     mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))

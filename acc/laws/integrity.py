@@ -9,11 +9,13 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from acc.clauses import sentences
 from acc.items import Item
 from acc.quoting import Passage, find_passage
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
 from acc.wording import (
+    bears,
     borne_out,
     is_assent,
     marks,
@@ -130,10 +132,15 @@ class Sources:
         quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
         return (*self.spoken, *(quote for quote in quotes if quote))
 
-    @cached_property
-    def agent_texts(self) -> tuple[str, ...]:
-        """What stands in items at the agent's trust or above."""
-        return tuple(i.words for i in self._items.values() if i.trust >= Trust.AGENT)
+    def own_words(self, said: Sequence[Observation], lower: Sequence[str]) -> list[str]:
+        """The sentences of ``said`` that are the speakers' own: they repeat none of ``lower``."""
+        return [
+            sentence
+            for o in said
+            if not o.is_call
+            for sentence in sentences(o.text)
+            if o.trust >= Trust.USER or not any(repeats(sentence, text) for text in lower)
+        ]
 
     def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
         """Trust of an item that says ``words`` and cites ``cited`` (at least one).
@@ -143,7 +150,7 @@ class Sources:
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
-        if trust >= Trust.USER and (true := self._miscited(words, cited)):
+        if trust >= Trust.AGENT and (true := self._miscited(words, cited)):
             return Weight(true.trust, sources, lowered_by=true.ref)
         if trust is not Trust.AGENT:
             return Weight(trust, sources)
@@ -183,13 +190,17 @@ class Sources:
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
     def _miscited(self, words: str, cited: Sequence[Cited]) -> Observation | None:
-        """The tool or document whose words these are, if they are not those of ``cited``."""
-        said = [_says(c) for c in cited]
-        own = [*said, *self.privileged_texts]
-        if not taken(words, own, self.lower_texts):
+        """The tool or document whose words these are, if those of ``cited`` do not bear them out.
+
+        Where they are nobody's words, they are taken for the least of what was heard beside them.
+        """
+        own = [*(_says(c) for c in cited), *self.privileged_texts]
+        if not self.lower:
             return None
         theirs = [o for o in self.lower if taken(words, own, [o.text])]
-        return min(theirs, key=lambda o: o.trust, default=None)
+        if not theirs and not taken(words, own, self.lower_texts) and bears(words, own):
+            return None
+        return min(theirs or self.lower, key=lambda o: o.trust)
 
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
         """The lowest observation whose words the agent repeats in saying ``words``."""

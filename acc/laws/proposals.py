@@ -18,6 +18,7 @@ from acc.laws.reasons import Reason
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
 from acc.wording import (
+    bears,
     borne_out,
     marks,
     repeats,
@@ -25,7 +26,6 @@ from acc.wording import (
     split_line,
     stems,
     taken,
-    vocabulary,
 )
 
 FLOOD = 4
@@ -124,9 +124,6 @@ def _add(
     if not cited:
         return
     weight = _weighed(draft, slot, said, cited, sources)
-    if weight.trust < slot.rules.write:
-        draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
-        return
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
         if not borne_out(said, [c.item.words for c in cited if c.item], ()):
@@ -160,20 +157,24 @@ def _proposers(
     if not able:
         draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
         return ()
-    own = [c.observation.text for c in able if c.observation] + list(sources.privileged_texts)
     lower = sources.texts_below(slot.rules.write)
-    if taken(said, own, lower) or any(repeats(said, text) for text in lower):
-        draft.note(Reason.REPEATS_LOWER, slot.name, text=said)
-        return ()
-    known = vocabulary((*own, *sources.agent_texts))
-    if marks(said) - known.marks or (stems(said) and not stems(said) & known.stems):
-        draft.note(Reason.UNCITED, slot.name, text=said, detail="says what no cited source says")
+    spoken = sources.own_words([c.observation for c in able if c.observation], lower)
+    if not bears(said, [*spoken, *sources.privileged_texts], HALF):
+        repeats_them = taken(said, spoken, lower) or any(repeats(said, text) for text in lower)
+        draft.note(
+            Reason.REPEATS_LOWER if repeats_them else Reason.UNCITED, slot.name, text=said,
+            detail="" if repeats_them else "says what no cited source says",
+        )  # fmt: skip
         return ()
     if len(able) < len(cited):
         draft.note(
             Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able)
         )
     return able
+
+
+HALF = 1 / 2
+"""Content words of a next step that those who may propose it have to have said themselves."""
 
 
 def _update(

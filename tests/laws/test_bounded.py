@@ -171,8 +171,8 @@ def test_what_retires_in_the_same_turn_makes_room_first() -> None:
 def test_hypotheses_and_reports_make_room_first() -> None:
     talk = Conversation()
     talk.take(
-        user("x"),
-        document("y"),
+        user(" ".join(f"stated {n}." for n in range(16))),
+        document(" ".join(f"reported {n}." for n in range(16))),
         *[fact(f"stated {n}", "is", "so", "u1") for n in range(16)],
         *[fact(f"reported {n}", "is", "so", "d1") for n in range(16)],
     )
