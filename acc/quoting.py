@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.clauses import above, clause_spans, is_english, sentence_spans, takes_back, undotted
-from acc.restrictions import MARKS, governs
+from acc.restrictions import MARKS, binds, governs
 from acc.same_words import EMPTY, PAUSES, tokens, uninflected
 
 _QUOTES = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
@@ -201,6 +201,42 @@ def _apart(clauses: Sequence[Clause], kept: Sequence[Clause]) -> str:
             found.append(clause._replace(is_apart=is_apart))
         is_apart = clause not in kept
     return _joined(found)
+
+
+_JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou", "oder"])
+
+
+def shortens(text: str, whole: str) -> bool:
+    """Whether ``text`` is ``whole`` with some of its words left out, and still says who has what.
+
+    Words stay in their order. What forbids, restricts or bounds is never left out; a name or a number
+    only together with its whole phrase, from one comma or "and" to the next.
+    """
+    kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
+    gap: list[str] = []
+    is_joined = True
+    at = 0
+    said = tokens(whole)
+    for token in said:
+        word = uninflected(token.casefold())
+        if at < len(kept) and word == kept[at]:
+            if not _may_go(gap, is_joined, ends=bool(gap) and gap[-1].casefold() in _JOINS):
+                return False
+            at, gap, is_joined = at + 1, [], False
+        elif not gap and token.casefold() in _JOINS:
+            is_joined = True
+        else:
+            gap.append(token)
+    return bool(kept) and at == len(kept) and _may_go(gap, is_joined, ends=True)
+
+
+def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:
+    """Whether a run of words may be left out, which ``begins`` or ``ends`` where a phrase does."""
+    words = [token for token in gap if token not in PAUSES]
+    if any(binds(word) for word in words):
+        return False
+    tells = any(not word.isalpha() or word[0].isupper() for word in words)
+    return not tells or (begins and ends)
 
 
 _WISH = re.compile(

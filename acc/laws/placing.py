@@ -24,7 +24,7 @@ def place(draft: Draft, slot: SlotField, item: Item) -> None:
     if held is None and retired is not None and not may_replace(item.trust, retired.trust):
         beside(draft, slot, item, retired)
     elif held is None:
-        _settle(draft, slot, item)
+        settle(draft, slot, item)
         draft.add(slot, item)
     elif (held.words == item.words and item.trust <= held.trust) or (
         slot.rules.pinned and held.is_open
@@ -33,18 +33,20 @@ def place(draft: Draft, slot: SlotField, item: Item) -> None:
         draft.note(Reason.DUPLICATE, slot.name, held)
     elif may_replace(item.trust, held.trust):
         draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
-        _settle(draft, slot, item)
+        settle(draft, slot, item)
         draft.add(slot, item)
     else:
         beside(draft, slot, item, held)
 
 
-def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
+def settle(draft: Draft, slot: SlotField, item: Item) -> None:
     """A settled fact ends the hypotheses on the same subject that it may replace."""
     if getattr(item, "status", "hypothesis") == "hypothesis":
         return
     for other in list(draft.items[slot.name]):
-        same = is_guess(other) and other.about[: len(item.about)] == item.about
+        same = (
+            other.id != item.id and is_guess(other) and other.about[: len(item.about)] == item.about
+        )
         if same and may_replace(item.trust, other.trust):
             draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
 

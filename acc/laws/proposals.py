@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -13,18 +14,15 @@ from acc.items import Item
 from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Sources, Weight, may_replace
 from acc.laws.pinning import carry, rule, same_rule
-from acc.laws.placing import beside, is_guess, place
+from acc.laws.placing import beside, is_guess, place, settle
 from acc.laws.reasons import Reason
+from acc.quoting import shortens
 from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
 from acc.wording import (
     bears,
-    borne_out,
-    marks,
     repeats,
-    same_polarity,
     split_line,
-    stems,
     taken,
 )
 
@@ -126,7 +124,7 @@ def _add(
     weight = _weighed(draft, slot, said, cited, sources)
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
-        if not borne_out(said, [c.item.words for c in cited if c.item], ()):
+        if not _is_told(said, [c.item.words for c in cited if c.item]):
             draft.note(
                 Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites"
             )
@@ -134,6 +132,14 @@ def _add(
         source = Observation(channel=Channel.DOCUMENT, text="", ref=weight.sources[0])
     for item in _built(draft, slot, proposed.fields, source, weight):
         place(draft, slot, item)
+
+
+def _is_told(said: str, held: Sequence[str]) -> bool:
+    """Whether ``said`` only shortens or joins what items say."""
+    parts = [part for part in re.split(r"[,;.]\s", said) if part.strip()]
+    return any(shortens(said, text) for text in held) or all(
+        any(shortens(part, text) for text in held) for part in parts
+    )
 
 
 def _weighed(
@@ -185,20 +191,23 @@ def _update(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> None:
-    """An update by id keeps the lower of the old and the new trust (law 6)."""
+    """An update by id changes that item, and keeps the lower of the old and the new trust (law 6).
+
+    What another source says better stands in its place under an id of its own: a correction.
+    """
     changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
     if not changed:
         draft.change(slot, prior)
         draft.note(Reason.CARRIED, slot.name, prior)
         return
     said = _said(slot, proposed)
-    shortens = _shortens(said, prior)
-    seen = [] if shortens else [c for c in cited if c.observation is not None]
-    if not seen and not shortens:
+    shorter = _is_shorter(proposed, prior)
+    seen = [] if shorter else [c for c in cited if c.observation is not None]
+    if not seen and not shorter:
         draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
         return
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
-    if not seen and not shortens:
+    if not seen and not shorter:
         return
     # What only shortens an item rests on that item, whatever was at hand to cite.
     weight = _weighed(draft, slot, said, seen, sources) if seen else Weight(prior.trust, ())
@@ -206,25 +215,39 @@ def _update(
     fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
     held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
     built = _built(draft, slot, fields, held, weight._replace(trust=min(weight.trust, prior.trust)))
-    if not built:
+    if built:
+        _put(draft, slot, prior, built[0], weight)
+
+
+def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Weight) -> None:
+    """Put ``new`` in the place of ``prior``, unless it may not replace what is held on its subject."""
+    others = [i for i in draft.items[slot.name] if i.id != prior.id]
+    rival = next((i for i in others if i.about == new.about), None)
+    for held in filter(None, (prior if weight.sources else None, rival)):
+        if not may_replace(weight.trust, held.trust):
+            beside(draft, slot, new, held)
+            return
+    moved = new.about != prior.about or (is_guess(prior) and not is_guess(new))
+    if moved and weight.trust > prior.trust:
+        draft.remove(slot, prior, Reason.REPLACED, detail=f"now: {new.words[:200]}")
+        place(draft, slot, new.model_copy(update={"trust": weight.trust}))
         return
-    settles = is_guess(prior) and not is_guess(built[0])
-    if settles or (not shortens and built[0].about != prior.about):
-        place(draft, slot, built[0].model_copy(update={"trust": weight.trust}))
-        return
-    if not shortens and not may_replace(weight.trust, prior.trust):
-        beside(draft, slot, built[0], prior)
-        return
-    weight = weight._replace(trust=min(weight.trust, prior.trust))
-    says = {name: getattr(built[0], name) for name in slot.item.own_fields()}
-    now = draft.change(slot, prior, **says, trust=weight.trust, sources=weight.sources)
+    if rival is not None:
+        draft.remove(slot, rival, Reason.REPLACED, detail=f"now: {new.words[:200]}")
+    says = {name: getattr(new, name) for name in slot.item.own_fields()}
+    trust = min(weight.trust, prior.trust)
+    now = draft.change(slot, prior, **says, trust=trust, sources=weight.sources)
+    settle(draft, slot, now)
     draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
 
 
-def _shortens(said: str, prior: Item) -> bool:
-    """Whether ``said`` says nothing that ``prior`` does not say."""
-    fewer = stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words)
-    return fewer and same_polarity(said, prior.words)
+def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
+    """Whether each field that changes says nothing that it did not say (`acc.quoting.shortens`)."""
+    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
+    return all(
+        isinstance(value, str) and shortens(value, str(getattr(prior, name)))
+        for name, value in changed.items()
+    )
 
 
 def _built(

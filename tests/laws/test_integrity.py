@@ -782,6 +782,66 @@ def test_setting_aside_and_adding_in_one_proposal_is_replacing() -> None:
     assert "mallory" not in settled
 
 
+LIMITS = "100 EUR for Bob and 5000 EUR for Alice"
+
+
+@pytest.mark.parametrize(
+    ("shorter", "is_kept"),
+    [
+        ("5000 EUR for Alice", True),
+        ("100 EUR for Bob", True),
+        ("5000 EUR for Bob", False),
+        ("100 EUR for Alice", False),
+        ("5000 EUR for everybody", False),
+    ],
+)
+@pytest.mark.parametrize("cites", [(), ("r1",)])
+def test_a_fact_is_shortened_in_order_and_keeps_who_has_what(
+    shorter: str, is_kept: bool, cites: tuple[str, ...]
+) -> None:
+    talk = Conversation()
+    talk.take(user(f"The limit is {LIMITS}."), fact("limit", "is", LIMITS, "u1"))
+    talk.take(user("hi"), fact("limit", "is", shorter, *cites, id="r1"))
+    (item,) = talk.state.relational_map
+    assert (item.object, item.trust) == (shorter if is_kept else LIMITS, Trust.USER)
+
+
+def test_an_item_made_of_another_says_no_more_than_it() -> None:
+    talk = Conversation()
+    talk.take(user(f"The limit is {LIMITS}."), fact("limit", "is", LIMITS, "u1"))
+    talk.take(
+        user("hi"), event("limit is 5000 EUR for Bob", "r1"), event(f"limit is {LIMITS}", "r1")
+    )
+    assert heads(talk.state, "episodic_trace") == [f"limit is {LIMITS}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (("billing", "runs on", "db-1"), ("billing service", "runs on", "db-1")),
+        (("billing", "runs on", "db-1"), ("billing", "moved to", "db-2")),
+    ],
+)
+def test_an_update_by_id_changes_that_item_whatever_changes(
+    first: tuple[str, str, str], second: tuple[str, str, str]
+) -> None:
+    talk = Conversation()
+    talk.take(user(" ".join(first)), fact(*first, "u1"))
+    talk.take(user(" ".join(second)), fact(*second, "u2", id="r1"))
+    (item,) = talk.state.relational_map
+    assert (item.id, item.subject, item.predicate, item.object) == ("r1", *second)
+
+
+def test_a_gap_that_is_reworded_by_id_is_one_gap() -> None:
+    talk = Conversation()
+    talk.take(user("Who owns billing?"), add("uncertainty_signal", "u1", gap="owner of billing?"))
+    talk.take(
+        user("I mean the billing database."),
+        add("uncertainty_signal", "u2", id="q1", gap="owner of the billing database?"),
+    )
+    assert [i.gap for i in talk.state.uncertainty_signal] == ["owner of the billing database?"]
+
+
 # --- edited states ------------------------------------------------------------------------
 
 
