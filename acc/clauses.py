@@ -113,7 +113,7 @@ def undotted(text: str) -> str:
 
 # --- English clauses ------------------------------------------------------------------------
 
-_JOINT = re.compile(
+JOINT = re.compile(
     r"[,;:.!?](?=\s)|\s[-–—]+(?=\s)|[()]|…|\s(?=(?:because|so that)\b)", re.IGNORECASE
 )
 _OWN_SUBJECT = re.compile(
@@ -140,7 +140,7 @@ def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, 
 
     The quote is widened within its clause where that cuts something off which governs.
     """
-    cuts = [m.end() for m in _JOINT.finditer(text, *whole) if m.end() < whole[1]]
+    cuts = [m.end() for m in JOINT.finditer(text, *whole) if m.end() < whole[1]]
     spans = list(pairwise((whole[0], *cuts, whole[1])))
     clauses = [text[slice(*span)] for span in spans]
     inside = [n for n, (a, b) in enumerate(spans) if a < quote[1] and quote[0] < b]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from acc.clauses import above, clause_spans, is_english, sentence_spans, takes_back, undotted
+from acc.clauses import JOINT, above, clause_spans, is_english, sentence_spans, takes_back, undotted
 from acc.restrictions import MARKS, binds, governs
 from acc.same_words import EMPTY, PAUSES, tokens, uninflected
 
@@ -55,11 +55,13 @@ class Passage(NamedTuple):
         quote: The words as they stand in the text, on one line.
         clauses: The same with all that may forbid, restrict or condition them, in order.
         splits: Whether the clauses are understood, so that some may be left out.
+        is_whole: Whether the quote is whole clauses, or a whole sentence where they are not told apart.
     """
 
     quote: str
     clauses: tuple[Clause, ...]
     splits: bool
+    is_whole: bool
 
     @property
     def text(self) -> str:
@@ -138,7 +140,11 @@ def _governed(text: str, start: int, end: int) -> Passage:
         is_apart = bool(clauses) and any(c.isalnum() for c in text[at:a])
         clauses.append(Clause(undotted(text[a:b]), is_own, is_loose, is_apart))
         at = b
-    return Passage(quote, tuple(clauses), splits)
+    edges = [m.end() for m in JOINT.finditer(text, *whole) if splits] or [whole[0]]
+    begun = text[max([whole[0], *(e for e in edges if e <= start)]) : start]
+    left = text[end : min([whole[1], *(e for e in edges if e >= end)])]
+    is_whole = not _content(begun)[0] and not _content(left)[0]
+    return Passage(quote, tuple(clauses), splits, is_whole)
 
 
 def _joined(clauses: Sequence[Clause]) -> str:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from acc.quoting import find_quote as find_quote
 from acc.restrictions import MARKS
 from acc.terms import terms
 

@@ -193,6 +193,16 @@ def test_a_sentence_that_is_cut_into_goals_overflows_nothing() -> None:
         talk.take(user("Migrate billing to Oslo."), goal("Migrate billing to Oslo", "u2"))
 
 
+def test_snippets_of_what_the_user_asks_for_do_not_crowd_out_a_plain_rule() -> None:
+    talk = Conversation()
+    for n in range(30):
+        words = f"please look{n} up the{n} weather report{n} for city{n}"
+        parts = [f"please look{n} up", f"the{n} weather report{n}", f"for city{n}"]
+        talk.take(user(words), tool("Keep each phrase."), *[rule(p, f"u{n + 1}") for p in parts])
+    talk.take(user("Never delete the backups."), rule("Never delete the backups", "u31"))
+    assert talk.state.constraints[-1].text == "Never delete the backups"
+
+
 # --- the thread goes on -------------------------------------------------------------------
 
 

@@ -23,7 +23,10 @@ from acc.wording import is_assent, split_line
 
 _LONGEST = 4_000
 
-LEAST_RULES = 4
+FULL = 3 / 4
+"""Share of a slot's places from which on only whole clauses of the user's make rules."""
+
+LEAST_RULES = 2
 """Rules that one observation may make, however short it is; a long one makes one a clause."""
 
 _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
@@ -234,8 +237,8 @@ def rule(
     if text is None:
         refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
         return None
-    if _made_enough(draft, slot, quoted.source):
-        refused(Reason.FLOOD, f"more rules than clauses in {quoted.source.ref}")
+    if crowds := _crowds(draft, slot, quoted):
+        refused(*crowds)
         return None
     kept = [quoted.source, *replies, *(makers if replies else ())]
     refs = tuple(dict.fromkeys(c.ref for c in kept))
@@ -286,10 +289,17 @@ def _worded(
     return text
 
 
-def _made_enough(draft: Draft, slot: SlotField, source: Cited) -> bool:
-    words = source.observation.text if source.observation else ""
-    most = max(LEAST_RULES, len(_CLAUSE.findall(words)) + 1)
-    return sum(source.ref in i.sources for i in draft.items[slot.name]) >= most
+def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str] | None:
+    """Why a further rule of this source would crowd out what the user may yet lay down, if it would."""
+    ref, said = quoted.source.ref, quoted.source.observation
+    most = max(LEAST_RULES, len(_CLAUSE.findall(said.text if said else "")) + 1)
+    items = draft.items[slot.name]
+    if sum(ref in i.sources for i in items) >= most:
+        return Reason.FLOOD, f"more rules than clauses in {ref}"
+    is_short = sum(i.is_open for i in items) >= FULL * slot.rules.places
+    if is_short and not quoted.passage.is_whole:
+        return Reason.NO_ROOM, "a part of a clause makes no rule where places are short"
+    return None
 
 
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
