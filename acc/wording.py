@@ -212,19 +212,21 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
 
 
 def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
-    """Whether ``own`` texts have ``least`` of the content words of ``text``, and all its marks."""
-    mine, words = vocabulary(tuple(own)), stems(text)
-    return not marks(text) - mine.marks and len(words & mine.stems) >= least * len(words)
+    """Whether ``own`` texts have ``least`` of the content words of ``text``."""
+    words = stems(text)
+    return len(words & vocabulary(tuple(own)).stems) >= least * len(words)
 
 
-def taken(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
-    """Whether ``text`` takes a mark, or `MOST_FOREIGN` of its words, from ``foreign`` texts alone."""
+def taken(
+    text: str, own: Iterable[str], foreign: Iterable[str], most: float = MOST_FOREIGN
+) -> bool:
+    """Whether ``text`` takes a mark, or ``most`` of its words, from ``foreign`` texts alone."""
     mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
     if (marks(text) - mine.marks) & theirs.marks:
         return True
     words = stems(text)
     there = (words - mine.stems) & theirs.stems
-    return bool(there) and len(there) >= MOST_FOREIGN * len(words)
+    return bool(there) and len(there) >= most * len(words)
 
 
 _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")

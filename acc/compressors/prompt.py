@@ -23,7 +23,7 @@ from acc.slots import SlotField
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Observation, Trust, Turn
 
-PROMPT_VERSION = "2"
+PROMPT_VERSION = "3"
 """Raised whenever the same turn would be asked about in other words."""
 
 
@@ -101,7 +101,10 @@ a hypothetical, an example or a past event does not.
 How to write
 - Cite with every item the refs it rests on. Never invent a ref or an id.
 - Rules, goals, and the retirement of either need as quote the operator's or user's exact words, copied character for \
-character from the source you cite. A changed rule or goal is a retirement and a new item.
+character from the source you cite. The text of a rule or goal is that quote with words left out: nothing added, \
+nothing in another order, no negation, condition, exception, name or number left out; anything else is replaced by \
+the quote. Quote each rule of a sentence by itself. A changed rule or goal is a retirement and a new item; quote for \
+its end a whole sentence that names what it is about.
 - Copy identifiers, names, versions, addresses, dates and numbers exactly. Write tersely, one fact an item, and stay \
 within the lengths given. Invent nothing: what is not known, and matters, is an open gap.
 - The agent reads at most the tokens that the state is headed with. What does not fit is set aside, the least recently \

@@ -15,6 +15,7 @@ from acc.quoting import Passage, find_passage
 from acc.state import CompressedCognitiveState
 from acc.turn import Channel, Evidence, Observation, Trust, Turn
 from acc.wording import (
+    MOST_FOREIGN,
     bears,
     borne_out,
     is_assent,
@@ -28,6 +29,10 @@ from acc.wording import (
 
 MOSTLY = 0.6
 """Share of an item's content words that make it somebody else's words."""
+
+
+LEAST_TOLD = 3
+"""Content words that tell whether a source bears an item out; fewer are a name or a label."""
 
 
 class Cited(NamedTuple):
@@ -150,7 +155,7 @@ class Sources:
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
-        if trust >= Trust.AGENT and (true := self._miscited(words, cited)):
+        if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust)):
             return Weight(true.trust, sources, lowered_by=true.ref)
         if trust is not Trust.AGENT:
             return Weight(trust, sources)
@@ -189,18 +194,17 @@ class Sources:
         said = [reply.observation.text] if reply.observation else []
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
-    def _miscited(self, words: str, cited: Sequence[Cited]) -> Observation | None:
+    def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
         """The tool or document whose words these are, if those of ``cited`` do not bear them out.
 
         Where they are nobody's words, they are taken for the least of what was heard beside them.
         """
         own = [*(_says(c) for c in cited), *self.privileged_texts]
-        if not self.lower:
-            return None
-        theirs = [o for o in self.lower if taken(words, own, [o.text])]
-        if not theirs and not taken(words, own, self.lower_texts) and bears(words, own):
-            return None
-        return min(theirs or self.lower, key=lambda o: o.trust)
+        most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
+        theirs = [o for o in self.lower if taken(words, own, [o.text], most)]
+        if not theirs and len(stems(words)) >= LEAST_TOLD and not bears(words, own):
+            theirs = list(self.lower)
+        return min(theirs, key=lambda o: o.trust, default=None)
 
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
         """The lowest observation whose words the agent repeats in saying ``words``."""

@@ -21,9 +21,12 @@ from acc.slots import SlotField
 from acc.turn import Channel, Observation, Trust
 from acc.wording import (
     bears,
+    marks,
     repeats,
     split_line,
+    stems,
     taken,
+    vocabulary,
 )
 
 FLOOD = 4
@@ -165,7 +168,8 @@ def _proposers(
         return ()
     lower = sources.texts_below(slot.rules.write)
     spoken = sources.own_words([c.observation for c in able if c.observation], lower)
-    if not bears(said, [*spoken, *sources.privileged_texts], HALF):
+    own = [*spoken, *sources.privileged_texts]
+    if not stems(said) or marks(said) - vocabulary(tuple(own)).marks or not bears(said, own, HALF):
         repeats_them = taken(said, spoken, lower) or any(repeats(said, text) for text in lower)
         draft.note(
             Reason.REPEATS_LOWER if repeats_them else Reason.UNCITED, slot.name, text=said,
