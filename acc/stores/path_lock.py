@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 from contextlib import suppress
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -44,20 +45,26 @@ class PathLock:
             )
             if self._other is not None:
                 gc.collect()  # what holds it may be a memory that nobody holds any more
-            try:
-                self._lock.acquire()
-            except filelock.Timeout as error:
-                raise self._refusal() from error
-            try:
-                if isinstance(self._lock, filelock.SoftFileLock):
-                    raise self._no_locks()
-                self.left_open = self._holder.exists()
-                with opened_private(self._holder, "w", encoding="ascii") as file:
-                    file.write(f"{self._pid}\n")
-                _HELD[self._key] = self
-            except BaseException:
-                self._lock.release()
-                raise
+            with _GUARD:
+                self._acquire()
+
+    def _acquire(self) -> None:
+        import filelock
+
+        try:
+            self._lock.acquire()
+        except filelock.Timeout as error:
+            raise self._refusal() from error
+        try:
+            if isinstance(self._lock, filelock.SoftFileLock):
+                raise self._no_locks()
+            self.left_open = self._holder.exists()
+            with opened_private(self._holder, "w", encoding="ascii") as file:
+                file.write(f"{self._pid}\n")
+            _HELD[self._key] = self
+        except BaseException:
+            self._lock.release()
+            raise
 
     @property
     def held(self) -> bool:
@@ -122,3 +129,15 @@ class PathLock:
 
 _HELD: WeakValueDictionary[str, PathLock] = WeakValueDictionary()
 """The locks of this process, by the real path of the directory."""
+
+_GUARD = threading.Lock()
+"""Held until a lock that was acquired is among `_HELD`: whoever comes second in this process finds it."""
+
+
+def _renew_guard() -> None:
+    """A forked child must not wait for a thread that only its parent has."""
+    global _GUARD
+    _GUARD = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_guard)
