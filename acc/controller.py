@@ -1,34 +1,109 @@
 """The loop: recall, qualify, compress, commit, store. One turn at a time, sync or async.
 
 `MemoryController.step` and `AsyncMemoryController.step` are the same five verbs; what stands
-behind each verb is in `acc.run`, once.
+behind each verb is in `acc.pipeline.turn_pipeline`, once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
-from acc.commit import commit
-from acc.compress import Proposal, ProposedItem
-from acc.errors import ConfigurationError, PinnedOverflow
-from acc.laws.reasons import Reason
+from acc.compress.choosing import chosen
+from acc.errors import InputError, PinnedOverflow
+from acc.folders import expanded
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
-from acc.operators import retirement as retirement
-from acc.policy import Policy
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.turn import Channel, Observation, Turn
-from acc.updating import Stored as Stored
-from acc.updating import aupdate_state as aupdate_state
-from acc.updating import update_state as update_state
+from acc.pipeline.session import settings_with
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import Stored
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Thread
+from acc.turn.observations import Observation
+from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
 
 
-class MemoryController(Memory):
+class _Controller(Memory):
+    """What both controllers share beside the loop: opening, evidence by its ref, and feedback."""
+
+    @classmethod
+    def open(cls, path: str | Path, **changed: Any) -> Self:
+        """Open the memory in a folder: embedded Chroma, and the audit logs beside it.
+
+        Args:
+            path: The folder; made if absent. One process at a time.
+            changed: ``compressor``, or the ``model`` that one is to ask
+                (`acc.compress.choosing.as_compressor`); ``settings``, and any field of `Settings`; the
+                audit logs are kept beside the store unless ``audit=None`` says otherwise.
+
+        Raises:
+            ConfigurationError: No such setting or model, or a key is missing.
+            StoreLockedError: Another process has it open.
+            StoreMismatchError: It was written under another schema or embedder.
+            StoreError: It cannot be opened.
+        """
+        from acc.stores.chroma.store import ChromaArtifactStore
+
+        # One folder for both, also where the process goes elsewhere in between.
+        folder = expanded(path).absolute()
+        compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
+        settings = settings_with(changed, changed.pop("settings", None))
+        if settings.audit is None and "audit" not in changed:
+            settings = replace(settings, audit=folder / "audit")
+        store = ChromaArtifactStore.embedded(folder)
+        try:
+            memory = cls(store, compressor, settings)
+            memory.resumed = resumed(memory)
+        except BaseException:
+            store.close()
+            raise
+        return memory
+
+    def open_evidence(
+        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
+    ) -> str:
+        """The whole text behind a reference in ``state``.
+
+        Of its thread's own evidence, of a document that the thread may see, and where a user is known
+        of that user's other threads with the same agent.
+
+        Raises:
+            InputError: Nothing of that ref on the state's branch, or nothing that the thread may see.
+        """
+        from acc.evidence.feedback import opened
+
+        who = whose(thread)
+        with self.lock:
+            branch = self.log_of(who).branch(state.branch)
+            text = branch.text(ref) if branch.parts(ref) else opened(self.artifacts, who, ref)
+        if not (text or branch.parts(ref)):
+            raise InputError(
+                f"no evidence {ref!r}",
+                where=f"branch {state.branch}",
+                mend="use a ref of the state",
+            )
+        return text
+
+    def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
+        """As `MemoryController.feedback`."""
+        from acc.evidence.feedback import give_feedback
+
+        who = whose(thread)
+        with self.lock:
+            log = self.audit_of(who)
+            return give_feedback(
+                self.artifacts, log, who, target, utility, self.now(), self.log_of(who)
+            )
+
+
+class MemoryController(_Controller):
     """The memory in front of an agent.
 
     Open one with `open`, or give the parts: a store, a compressor, and what `Memory` takes.
@@ -70,7 +145,7 @@ class MemoryController(Memory):
             run.qualify()
             run.compress()
             run.commit()
-            run.keep()
+            run.persist()
         return run.step
 
     def record(
@@ -80,7 +155,7 @@ class MemoryController(Memory):
 
         They belong to the turn that follows ``state``; `step` finds them there.
         """
-        self.recorded(decision, state, thread)
+        self.persist_decision(decision, state, thread)
 
     def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
@@ -99,7 +174,7 @@ class MemoryController(Memory):
             InputError: No such turn or ref, or no number.
             StoreError: It cannot be written.
         """
-        return self.told(target, utility, thread)
+        return self._feedback(target, utility, thread)
 
     def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
@@ -174,7 +249,7 @@ class MemoryController(Memory):
         self.close()
 
 
-class AsyncMemoryController(Memory):
+class AsyncMemoryController(_Controller):
     """`MemoryController` for asynchronous agents: its methods and closing work off the event loop.
 
     `open`, `last_state`, `open_evidence` and `history` are plain: give them to ``asyncio.to_thread``.
@@ -198,20 +273,20 @@ class AsyncMemoryController(Memory):
             run.qualify()
             await run.acompress()
             run.commit()
-            await asyncio.to_thread(run.keep)
+            await asyncio.to_thread(run.persist)
         return run.step
 
     async def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """As `MemoryController.record`."""
-        await asyncio.to_thread(self.recorded, decision, state, thread)
+        await asyncio.to_thread(self.persist_decision, decision, state, thread)
 
     async def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
     ) -> tuple[str, ...]:
         """As `MemoryController.feedback`."""
-        return await asyncio.to_thread(self.told, target, utility, thread)
+        return await asyncio.to_thread(self._feedback, target, utility, thread)
 
     async def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
@@ -241,35 +316,15 @@ class AsyncMemoryController(Memory):
         await asyncio.to_thread(self.close)
 
 
-def seed(
-    rules: Sequence[str] = (),
-    goals: Sequence[str] = (),
-    *,
-    policy: Policy | None = None,
-) -> CompressedCognitiveState:
-    """CCS_0 as the operator configures it: rules and goals at operator's trust, in the chain.
+def resumed(memory: Memory) -> list[str]:
+    """End or take back what a killed process had begun; the memory is closed if that fails."""
+    from acc.evidence.upkeep import left_half_done, resume
 
-    Raises:
-        PinnedOverflow: They do not fit the bounds.
-        ConfigurationError: One cannot be held word for word.
-    """
-    policy = policy or Policy()
-    said = [("constraints", text) for text in rules] + [
-        ("goal_orientation", text) for text in goals
-    ]
-    words = tuple(Observation(channel=Channel.OPERATOR, text=text) for _, text in said)
-    turn = Turn(observations=words).numbered(0)
-    items = tuple(
-        ProposedItem(slot=slot, fields={"text": text, "quote": text}, cites=(o.ref,))
-        for (slot, text), o in zip(said, turn.observations, strict=True)
-    )
-    empty = policy.schema.empty()
-    done = commit(empty, Proposal(items=items, author="operator"), turn, (), policy)
-    lost = [note for note in done.notes if note.reason is not Reason.ADDED]
-    if lost:
-        raise ConfigurationError(
-            f"a seeded rule or goal cannot be held as it is: {lost[0]}",
-            where="seed",
-            mend="give each once, in one line of at most 480 characters",
-        )
-    return done.state.vouched()
+    try:
+        done = resume(memory) if left_half_done(memory) else []
+    except BaseException:
+        memory.close()
+        raise
+    for what in done:
+        _LOG.info("%s", what)
+    return done

@@ -24,12 +24,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from acc.inert import inert
+from acc.text.lines import inert
 
 if TYPE_CHECKING:
-    from acc.compressors.outcomes import Account
-    from acc.state import CompressedCognitiveState
-    from acc.store import Thread
+    from acc.state.model import CompressedCognitiveState
+    from acc.state.proposal import Account
+    from acc.stores.protocol import Thread
 
 
 class AccError(Exception):
@@ -117,7 +117,7 @@ class CompressionError(AccError):
     """A compressor failed. Caught by the controller, which holds the last good items.
 
     Attributes:
-        outcome: Its name in the record; one of `acc.compressors.outcomes.Outcome`, or the
+        outcome: Its name in the record; one of `acc.state.proposal.Outcome`, or the
             compressor's own.
         usage: Tokens by kind that were paid all the same.
         account: What a model was asked, and how it went, where one was.

@@ -8,31 +8,27 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from acc.audit import AuditLog, keep_private
+from acc.audit.log import AuditLog, keep_private
 from acc.clock import stamps
-from acc.compress import Compressor
-from acc.compressors.choosing import chosen
-from acc.errors import ConfigurationError, InputError, StateError
-from acc.fallback import check_compressor, check_fallback
-from acc.folders import expanded
-from acc.gate import as_gate
-from acc.history import Wanted, Window, read_window
-from acc.incoming import as_observations, taken_in
-from acc.loading import set_aside_today
-from acc.log import ThreadLog
-from acc.redact import key_of, redacted, redacted_turn, redactor
-from acc.run import Run
-from acc.settings import Settings as Settings
-from acc.settings import settings_with
-from acc.signing import keys_of, refuse_unsigned, signed
-from acc.state import CompressedCognitiveState
-from acc.store import ArtifactStore, Thread
-from acc.threads import open_threads
-from acc.turn import Observation, Turn
+from acc.compress.fallback import check_compressor, check_fallback
+from acc.compress.protocol import Compressor
+from acc.errors import ConfigurationError, InputError
+from acc.gate.protocol import as_gate
+from acc.pipeline.session import Settings, ThreadSession, settings_with
+from acc.pipeline.turn_pipeline import TurnPipeline
+from acc.state.loading import set_aside_today
+from acc.state.model import CompressedCognitiveState
+from acc.state.signing import keys_of, refuse_unsigned, signed
+from acc.stores.protocol import ArtifactStore, Thread
+from acc.thread.history import Page, Window, read_window
+from acc.thread.log import ThreadLog
+from acc.thread.registry import open_threads
+from acc.turn.observations import Observation, as_observations
+from acc.turn.redact import key_of, redacted, redacted_turn, redactor
+from acc.turn.turn import Turn, normalize
 
 _LOG = logging.getLogger(__name__)
 
@@ -77,39 +73,6 @@ class Memory:
     def lock(self) -> AbstractContextManager[bool]:
         """Held while a log of the store is read or written."""
         return self._threads.lock
-
-    @classmethod
-    def open(cls, path: str | Path, **changed: Any) -> Self:
-        """Open the memory in a folder: embedded Chroma, and the audit logs beside it.
-
-        Args:
-            path: The folder; made if absent. One process at a time.
-            changed: ``compressor``, or the ``model`` that one is to ask
-                (`acc.compressors.choosing.as_compressor`); ``settings``, and any field of `Settings`; the
-                audit logs are kept beside the store unless ``audit=None`` says otherwise.
-
-        Raises:
-            ConfigurationError: No such setting or model, or a key is missing.
-            StoreLockedError: Another process has it open.
-            StoreMismatchError: It was written under another schema or embedder.
-            StoreError: It cannot be opened.
-        """
-        from acc.stores.chroma import ChromaArtifactStore
-
-        # One folder for both, also where the process goes elsewhere in between.
-        folder = expanded(path).absolute()
-        compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
-        settings = settings_with(changed, changed.pop("settings", None))
-        if settings.audit is None and "audit" not in changed:
-            settings = replace(settings, audit=folder / "audit")
-        store = ChromaArtifactStore.embedded(folder)
-        try:
-            memory = cls(store, compressor, settings)
-            memory.resumed = resumed(memory)
-        except BaseException:
-            store.close()
-            raise
-        return memory
 
     def forget(self) -> None:
         """Read threads and audit logs anew at their next use: records of theirs were replaced."""
@@ -161,57 +124,6 @@ class Memory:
         """
         return signed(state, self.keys).vouched()
 
-    def refuse_unknown(self, state: CompressedCognitiveState, thread: Thread) -> None:
-        """Raise where the thread's audit log tells of commits, and none of them made ``state``.
-
-        A commit that another process of a shared store made, with a log of its own, is known by the
-        store. What `seed` returned and what was adopted needs no commit, as long as it is that object.
-
-        Raises:
-            StateError: Nobody committed it.
-            AuditError: The log cannot be read.
-        """
-        audit = self.audit_of(thread)
-        if audit is None or state.is_vouched or state.hash == type(state).empty().hash:
-            return
-        known = state.stored_hash
-        if audit.ends_with(known) or audit.tells_of(known) or self._is_copy(state, audit):
-            return
-        log = self.log_of(thread)
-        made = log.claims.successor(log.branch(state.branch), state.turn)
-        if audit.last() is not None and (made is None or made.text != known):
-            raise StateError(
-                "no commit of this thread made the state",
-                where=f"thread {thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
-                mend="give the state that the last step returned, or last_state(thread); or take it over at a "
-                "lower trust with State.load(raw, adopt=Trust.USER)",
-            )
-
-    def open_evidence(
-        self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
-    ) -> str:
-        """The whole text behind a reference in ``state``.
-
-        Of its thread's own evidence, of a document that the thread may see, and where a user is known
-        of that user's other threads with the same agent.
-
-        Raises:
-            InputError: Nothing of that ref on the state's branch, or nothing that the thread may see.
-        """
-        from acc.evidence.opening import opened
-
-        who = whose(thread)
-        with self.lock:
-            branch = self.log_of(who).branch(state.branch)
-            text = branch.text(ref) if branch.parts(ref) else opened(self.artifacts, who, ref)
-        if not (text or branch.parts(ref)):
-            raise InputError(
-                f"no evidence {ref!r}",
-                where=f"branch {state.branch}",
-                mend="use a ref of the state",
-            )
-        return text
-
     def history(
         self,
         thread: str | Thread,
@@ -238,15 +150,16 @@ class Memory:
             StoreError: The store cannot be read.
         """
         prior = self.last_state(thread) if state is None else self.load(state)
-        return read_window(self, whose(thread), prior, Wanted(last, before, tools))
+        with self.lock:
+            return read_window(self.log_of(whose(thread)), prior, Page(last, before, tools))
 
-    def taken_in(self, turn: Any, thread: Thread) -> Turn:
+    def normalize(self, turn: Any, thread: Thread) -> Turn:
         """``turn`` as it is kept: held to its form, what the user pasted split off, without secrets.
 
         Raises:
             InputError: It is no turn.
         """
-        return redacted_turn(taken_in(turn, f"thread {thread.thread!r}"), self.redact)
+        return redacted_turn(normalize(turn, f"thread {thread.thread!r}"), self.redact)
 
     def observed(self, given: Sequence[Any]) -> tuple[Observation, ...]:
         """What was ``given`` as observations, likewise.
@@ -256,55 +169,52 @@ class Memory:
         """
         return redacted(as_observations(given), self.redact)
 
-    def recorded(
+    def persist_decision(
         self,
         decision: Sequence[Observation],
         state: Any,
         thread: str | Thread,
     ) -> None:
-        """What stands behind ``record``."""
+        """Store what the agent said and did, in the turn that follows ``state``."""
         prior, done = self.load(state), self.observed(decision)
         with self.lock:
             self.log_of(whose(thread)).record(prior, done)
 
-    def told(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
-        """What stands behind ``feedback``."""
-        from acc.evidence.feedback import tell
-
-        who = whose(thread)
-        with self.lock:
-            log = self.audit_of(who)
-            return tell(self.artifacts, log, who, target, utility, self.now(), self.log_of(who))
-
     def refused_before(self, turn: Turn, thread: str | Thread) -> bool:
-        """What stands behind ``was_refused``."""
+        """As `MemoryController.was_refused`."""
         who = whose(thread)
-        taken = self.taken_in(turn, who)
+        taken = self.normalize(turn, who)
         with self.lock:
             journal = self.log_of(who).journal
             journal.refresh()
             return journal.was_refused(taken)
 
     @contextmanager
-    def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[Run]:
-        """A run of one turn; no other step of the thread may be under way.
+    def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
+        """The pipeline of one turn; no other step of the thread may be under way.
 
         Raises:
             ConflictError: One is.
             StateError: ``state`` is edited, of another schema, or of another thread.
         """
         who = whose(thread)
-        turn = self.taken_in(turn, who)
+        turn = self.normalize(turn, who)
         with self._threads.stepping(who):
-            yield Run(self, who, self.load(state), turn)
+            yield TurnPipeline(self.session(who), self.load(state), turn)
 
-    def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
-        """Whether ``state`` is a committed one as today's schema has it, or as the first of a branch."""
-        entry = audit.tells_of(state.parent) if state.parent else None
-        if entry is None or entry["state"]["hash"] != state.parent:
-            return False
-        made = self.settings.policy.schema.load(entry["state"])
-        return state.hash in (made.hash, made.on_branch(state.branch).hash)
+    def session(self, thread: Thread) -> ThreadSession:
+        """What a step of ``thread`` works with."""
+        return ThreadSession(
+            thread=thread,
+            settings=self.settings,
+            compressor=self.compressor,
+            open_log=lambda: self.log_of(thread),
+            audit=self.audit_of(thread),
+            lock=self.lock,
+            keys=self.keys,
+            redact=self.redact,
+            is_shared=self.artifacts.shared,
+        )
 
     def log_of(self, thread: Thread) -> ThreadLog:
         """The thread's log, read from the store when it is first asked for."""
@@ -333,20 +243,6 @@ class Memory:
         if thread.key not in self._audits:
             self._audits[thread.key] = AuditLog.of(self.settings.audit, thread)
         return self._audits[thread.key]
-
-
-def resumed(memory: Memory) -> list[str]:
-    """End or take back what a killed process had begun; the memory is closed if that fails."""
-    from acc.evidence.upkeep import left_half_done, resume
-
-    try:
-        done = resume(memory) if left_half_done(memory) else []
-    except BaseException:
-        memory.close()
-        raise
-    for what in done:
-        _LOG.info("%s", what)
-    return done
 
 
 def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:

@@ -15,18 +15,17 @@ rules of its users go::
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from acc.compress import Proposal, Retirement
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
-from acc.journal import standing
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.turn import Channel, Observation, Turn
-
-if TYPE_CHECKING:
-    from acc.memory import Memory
-    from acc.run import Step
+from acc.memory import Memory
+from acc.pipeline.turn_pipeline import Step, proposed
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.protocol import Thread
+from acc.thread.journal import standing
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 LONGEST_REASON = 400
 """Characters of a reason: the agent reads it whole."""
@@ -90,12 +89,6 @@ def retirement(
     return turn, proposed(item_ids, turn.numbered(state.turn + 1).observations[0])
 
 
-def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
-    """The proposal that retires ``item_ids`` on an operator's word; the rest of the turn stays unread."""
-    retired = tuple(Retirement(id=i, cites=(said.ref,), quote=said.text) for i in item_ids)
-    return Proposal(retire=retired, author="operator", reads_turn=False)
-
-
 def _retired(
     memory: Memory,
     prior: CompressedCognitiveState,
@@ -107,7 +100,7 @@ def _retired(
         run.store()
         run.retire(ids)
         run.commit()
-        run.keep()
+        run.persist()
     step = run.step
     if left := [item_id for item_id in ids if step.state.find(item_id)]:
         notes = "; ".join(str(note) for note in step.commit.refused)

@@ -20,9 +20,9 @@ from typing import Any
 
 from turn_overhead import observed, scripted
 
-from acc.commit import commit
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
+from acc.commit.commit import commit
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
 
 
 def commit_cost(turns: int = 600) -> dict[str, Any]:

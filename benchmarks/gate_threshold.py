@@ -17,10 +17,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from acc.evaluation.evidence_recall import labelled_by_evidence
 from acc.evaluation.gate_scoring import GateScore, LabelledCase, score_gate
-from acc.evaluation.locomo import load_locomo
-from acc.gates import Budget, Relevance, Trusted
+from acc.evaluation.locomo import labelled_by_evidence, load_locomo
+from acc.gate.built_in import Budget, Relevance, Trusted
 
 KEPT = 0.95
 """Recall that a threshold has to leave."""

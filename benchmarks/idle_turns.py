@@ -17,13 +17,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from acc.commit import commit
-from acc.compressors.idle import is_idle
-from acc.compressors.rules import RuleCompressor
-from acc.conversations import read_conversation
+from acc.commit.commit import commit
+from acc.compress.compression import is_idle
 from acc.evaluation.locomo import load_locomo
-from acc.state import CompressedCognitiveState
-from acc.turn import Turn
+from acc.keyless.compressor import RuleCompressor
+from acc.state.model import CompressedCognitiveState
+from acc.turn.conversations import read_conversation
+from acc.turn.turn import Turn
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parent / "examples" / "incident.jsonl"

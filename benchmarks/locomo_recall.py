@@ -1,9 +1,9 @@
-"""Evidence recall of `acc.ranking` on LoCoMo: how many of the turns that answer are found.
+"""Evidence recall of `acc.text.ranking` on LoCoMo: how many of the turns that answer are found.
 
     python benchmarks/locomo_recall.py PATH_TO_locomo10.json [--json] [--folds]
 
 The data (snap-research/LoCoMo, ``data/locomo10.json``) is CC BY-NC 4.0: fetch it yourself; it is
-for measuring only and no part of this project. The method is that of `acc.evaluation.evidence_recall`,
+for measuring only and no part of this project. The method is that of `acc.evaluation.locomo`,
 and ``acc eval recall`` gives the default's figures; beside them are measured here the same without
 context.
 
@@ -22,9 +22,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from acc.evaluation.evidence_recall import measure, summary
-from acc.evaluation.locomo import LocomoConversation, load_locomo
-from acc.ranking import Weights
+from acc.evaluation.locomo import LocomoConversation, load_locomo, measure, summary
+from acc.text.ranking import Weights
 
 VARIANTS = {"default": Weights(), "no context": Weights(predecessor=0.0, share=0.0)}
 """What is measured: the defaults, and beside them each document by its own words alone."""
@@ -65,7 +64,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Evidence recall of acc.ranking on LoCoMo.")
+    parser = argparse.ArgumentParser(description="Evidence recall of acc.text.ranking on LoCoMo.")
     parser.add_argument("path", type=Path, help="locomo10.json, in LoCoMo's own format")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--folds", action="store_true", help="cross-validate the weights")

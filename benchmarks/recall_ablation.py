@@ -22,13 +22,13 @@ from pathlib import Path
 from typing import Any
 
 from acc.controller import MemoryController
-from acc.conversations import read_conversation
-from acc.gate import Context, qualify
-from acc.recall import Recall
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Turn
+from acc.gate.protocol import Context, qualify
+from acc.recall.candidates import Recall
+from acc.state.model import CompressedCognitiveState
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
+from acc.turn.conversations import read_conversation
+from acc.turn.turn import Turn
 
 WEIGHTS = (0.0, 0.05, 0.1, 0.3, 1.0)
 

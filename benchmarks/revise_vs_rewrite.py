@@ -3,15 +3,15 @@
     python benchmarks/revise_vs_rewrite.py [--turns 50 200 1000] [FILE ...]
 
 Tokens are UTF-8 bytes / 4, of a model without errors: its output on the wire, the prompt as
-`acc.compressors.prompt` renders it, and the share of the prompt that a provider's cache has read
-before, in blocks of 128 (`acc.testing.model_cache`).
+`acc.compress.prompt` renders it, and the share of the prompt that a provider's cache has read
+before, in blocks of 128 (`acc.testing.model_server`).
 
 Survival is that of a model which misses 5 % of what it is to add, and makes, for every twenty
 retirements and updates that are due, one that is not: of the facts and rules that were committed
 once and still hold, the share that stands in the state; the mean of the last fifty turns, over
 seeds. A spurious retirement of a rule invents its quote; in ``pinned_quoted`` it quotes what the
-user did say, about something else. Proposals are judged as `acc.compressors.model` judges them
-(`acc.compressors.lifting_quotes`), and nothing is mended: the model insists. ``lifted`` is the
+user did say, about something else. Proposals are judged as `acc.compress.model` judges them
+(`acc.compress.lifting_quotes`), and nothing is mended: the model insists. ``lifted`` is the
 share of the rules that the user lifted, and that were committed, which stand no longer. ``found``
 is the survival of all that was said, missed additions included. In a rewrite, what is carried on is
 written anew; ``rewrite, carrying`` never misses any of that, ``rewrite`` misses 5 % of it too.
@@ -33,14 +33,14 @@ from typing import Any
 from idle_turns import EXAMPLE, idle
 from simulated_model import Key, Model, World
 
-from acc.commit import commit
-from acc.compress import Mode, Proposal
-from acc.compressors.lifting_quotes import doubted
-from acc.compressors.prompt import CompressorPrompt, Reading
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.testing.model_cache import PromptCache
-from acc.tokens import utf8_quarter
+from acc.commit.commit import commit
+from acc.compress.lifting_quotes import doubted
+from acc.compress.prompt import CompressorPrompt, Reading
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode, Proposal
+from acc.testing.model_server import PromptCache
+from acc.text.tokens import utf8_quarter
 
 ERRS = 0.05
 LAST = 50

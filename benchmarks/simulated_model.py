@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from acc.compress import Mode, Proposal
-from acc.items import Constraint, Item, Relation
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Turn
+from acc.state.items import Constraint, Item, Relation
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Mode, Proposal
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 MOST_FACTS, MOST_RULES = 16, 6
 RULE_EVERY = 25

@@ -1,10 +1,10 @@
 """Retirements that quote real words of the user: how many lawful ones are doubted, how many others.
 
-`acc.laws.lifting` decides by law whether they are done, asked about or refused (``lifting="confirm"``).
+`acc.commit.lifting` decides by law whether they are done, asked about or refused (``lifting="confirm"``).
 
     python benchmarks/spurious_retirements.py [--examples]
 
-`acc.compressors.lifting_quotes` doubts the end of a rule where the quoted words cannot be meant
+`acc.compress.lifting_quotes` doubts the end of a rule where the quoted words cannot be meant
 for it. Measured on four sets:
 
 - lawful: the labelled liftings and changes of ``keyless/sentences/*.lifts.jsonl``, each with the
@@ -26,10 +26,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acc.compressors.lifting_quotes import Passage, doubt_about, passage_of
-from acc.compressors.rules.sentences import sentences
-from acc.items import Constraint, Goal, Item
-from acc.laws.lifting import Bearing, Said, bearing
+from acc.commit.lifting import Bearing, Said, bearing
+from acc.compress.lifting_quotes import Passage, doubt_about, passage_of
+from acc.keyless.sentences import sentences
+from acc.state.items import Constraint, Goal, Item
 
 HERE = Path(__file__).parent
 RECORDED = HERE.parent / "tests" / "fixtures" / "recorded_retirements.jsonl"

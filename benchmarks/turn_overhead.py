@@ -28,15 +28,16 @@ from typing import Any
 
 import numpy
 
-import acc.store
-from acc.compress import Proposal, ProposedItem
+import acc.stores.protocol
 from acc.controller import MemoryController
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact, artifact_id
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_rows import to_rows
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem
+from acc.stores.chroma.rows import to_rows
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import Artifact, artifact_id
+from acc.turn.observations import Channel, Evidence, Observation
+from acc.turn.turn import Turn
 
 _SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in "aeiou"]
 _VOCABULARY = [a + b + c for a in _SYLLABLES for b in _SYLLABLES[::5] for c in _SYLLABLES[::14]]
@@ -111,7 +112,7 @@ class Noted:
 
     def __init__(self, store: Any, thread: str) -> None:
         self.store = store
-        self._thread = acc.store.Thread(thread=thread).key
+        self._thread = acc.stores.protocol.Thread(thread=thread).key
         self._turns: deque[list[Artifact]] = deque([[]], maxlen=10)
         self._add = store.add
         store.add = self._noting

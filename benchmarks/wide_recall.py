@@ -24,13 +24,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acc.evidence.dense import Dense
-from acc.evidence.shelf import documents_written, namespace
-from acc.evidence.wide import WideScope
-from acc.store import Artifact, Thread, artifact_id
-from acc.stores.chroma import ChromaArtifactStore
+from acc.recall.candidates import WideScope
+from acc.recall.dense import Dense
+from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.embedding import embed
-from acc.turn import Channel
+from acc.stores.protocol import Artifact, Thread, artifact_id
+from acc.stores.shelf import documents_written, namespace
+from acc.turn.observations import Channel
 
 _HEADS = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 _TAILS = ("rdan", "stel", "mick", "lorn", "pash", "vent", "grub", "sild", "tham", "kest")

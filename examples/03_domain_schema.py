@@ -4,9 +4,9 @@ import json
 from typing import Annotated
 
 from acc import Channel, CompressedCognitiveState, Item, Observation, Proposal, Slot, Turn
-from acc.commit import commit
-from acc.compress import wire_schema
-from acc.items import Line, Name
+from acc.commit.commit import commit
+from acc.compress.protocol import wire_schema
+from acc.state.items import Line, Name
 
 
 class Job(Item):

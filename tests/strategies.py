@@ -16,14 +16,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from acc.commit import Commit, commit
-from acc.compress import Mode, Proposal, ProposedItem, Retirement
+from acc.commit.commit import Commit, commit
 from acc.errors import PinnedOverflow
-from acc.items import Item
-from acc.policy import Policy
-from acc.slots import SlotField
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode, Proposal, ProposedItem, Retirement
+from acc.state.slots import SlotField
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 

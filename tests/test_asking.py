@@ -1,10 +1,10 @@
-"""`acc.asking`: what asks, and what tells nobody anything who says the same."""
+"""`acc.text.wording`: what asks, and what tells nobody anything who says the same."""
 
 from __future__ import annotations
 
 import pytest
 
-from acc.asking import asks, only_repeats
+from acc.text.wording import asks, only_repeats
 
 QUESTION = "Which cost centre do payments to Harrow Ltd above 5,000 EUR go to?"
 CLAIM = "Payments to Harrow Ltd above 5,000 EUR go to cost centre CC-4711."

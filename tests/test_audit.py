@@ -1,4 +1,4 @@
-"""`acc.audit`: every commit recomputed, every changed byte found, and nothing said too early."""
+"""`acc.audit.log`: every commit recomputed, every changed byte found, and nothing said too early."""
 
 from __future__ import annotations
 
@@ -15,21 +15,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import agent, fact, hostile_texts, rule, tool, user
 
-from acc.audit import AuditLog
-from acc.audit_record import diff, digested
-from acc.commit import LAWS
-from acc.compress import Proposal
-from acc.controller import MemoryController, seed
+from acc.audit.log import AuditLog
+from acc.audit.record import diff, digested
+from acc.audit.verify import verify
+from acc.commit.commit import LAWS
+from acc.controller import MemoryController
 from acc.errors import AuditError, CompressionError
-from acc.log import ThreadLog
-from acc.policy import Policy
-from acc.run import Step
-from acc.state import CompressedCognitiveState, canonical_json
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import seed
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
-from acc.turn import Evidence, Turn
-from acc.verify import verify
+from acc.text.lines import canonical_json
+from acc.thread.log import ThreadLog
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 DEFAULT = Policy()
@@ -406,13 +409,13 @@ class TestTornLines:
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from acc.audit import AuditLog
-from acc.verify import verify
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
 from acc.controller import MemoryController
 from acc.errors import AuditError
-from acc.policy import Policy
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Turn
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.turn.turn import Turn
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder, room = Path(sys.argv[1]), int(sys.argv[2])

@@ -8,15 +8,17 @@ from typing import Any
 
 import pytest
 
-from acc.audit import AuditLog
-from acc.controller import AsyncMemoryController, MemoryController, update_state
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import AuditError, InputError, StateError
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Channel, Observation, Trust, Turn
-from acc.verify import verify
+from acc.pipeline.update import update_state
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 ANA = Thread(thread="a", user="ana")
 

@@ -14,19 +14,12 @@ from typing import Any
 import pytest
 from strategies import add, agent, document, end, event, fact, rule, tool, user
 
-import acc.threads
-from acc.audit import AuditLog
-from acc.commit import Commit, commit
-from acc.compress import Compressor, Proposal, ProposedItem
-from acc.compressors.rules import RuleCompressor
-from acc.controller import (
-    AsyncMemoryController,
-    MemoryController,
-    aupdate_state,
-    retirement,
-    seed,
-    update_state,
-)
+import acc.thread.registry
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.commit.commit import Commit, commit
+from acc.compress.protocol import Compressor
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import (
     AccError,
     CompressionError,
@@ -38,15 +31,19 @@ from acc.errors import (
     StoreError,
     StoreLockedError,
 )
+from acc.keyless.compressor import RuleCompressor
 from acc.memory import Memory
-from acc.policy import Policy
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact, Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.operators import retirement
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import aupdate_state, seed, update_state
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedItem
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, Thread
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
-from acc.turn import Evidence, Observation, Trust, Turn
-from acc.verify import verify
+from acc.turn.observations import Evidence, Observation, Trust
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 
@@ -276,7 +273,7 @@ class TestWritersAtOnce:
         self, audited: bool, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Eight workers, also where fewer threads are kept in memory than are busy."""
-        monkeypatch.setattr(acc.threads, "MOST_LOGS", kept)
+        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", kept)
         store = MemoryArtifactStore()
         memory = MemoryController(store, crowd, audit=tmp_path if audited else None)
         start = threading.Barrier(8)
@@ -719,7 +716,7 @@ class TestThreadsInMemory:
     def test_the_least_recently_used_goes_and_comes_back(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(acc.threads, "MOST_LOGS", 3)
+        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 3)
         memory = MemoryController(MemoryArtifactStore(), crowd)
         states: dict[str, State] = {}
         for n in range(4):
@@ -735,7 +732,7 @@ class TestThreadsInMemory:
     def test_what_waits_is_written_when_it_goes(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(acc.threads, "MOST_LOGS", 1)
+        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
         store = MemoryArtifactStore()
         memory = MemoryController(store, crowd, audit=tmp_path)
         state = memory.step(None, Turn.said("x"), thread="a").state

@@ -7,10 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 
 from acc.errors import SchemaError
-from acc.items import Constraint, Entity, Item, Name, OptionalLine, Quote, Status
-from acc.slots import Example, Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Trust
+from acc.state.items import Constraint, Entity, Item, Name, OptionalLine, Quote, Status
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Example, Slot
+from acc.turn.observations import Channel, Trust
 
 
 class Job(Item):
@@ -53,7 +53,7 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         lambda: declared(Slot(places=2), item(fields={"trust": Name})), "declares 'trust'", "commit alone"),
     "a status of its own": (
         lambda: declared(Slot(places=2), item(fields={"status": Literal["up", "down"]})),
-        "no acc.items.Status", "name it stage"),
+        "no acc.state.items.Status", "name it stage"),
     "a channel that hides low trust": (
         lambda: declared(Slot(places=2), item(fields={"channel": Name})), "'channel'", "mark of low trust"),
     "a field of the wire's": (

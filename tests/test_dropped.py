@@ -17,7 +17,7 @@ import pytest
 
 from acc import AsyncMemoryController, MemoryController, Turn
 from acc.errors import StoreError, StoreLockedError
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
 
 REPLACED = ("The gateway has 4 replicas.", "The gateway has 6 replicas now, not 4.")
 
@@ -145,7 +145,7 @@ def test_an_error_on_the_way_out_is_logged(
     memory = MemoryController(store, audit=tmp_path)
     left_behind(memory)
     store.full = True
-    with caplog.at_level(logging.ERROR, "acc.dropped"):
+    with caplog.at_level(logging.ERROR, "acc.stores.dropped"):
         del memory
         gc.collect()
     assert "records of a memory that was not closed are not written" in caplog.text

@@ -1,4 +1,4 @@
-"""`acc.excerpt`: what is cut is cut at lines and words, marked, bounded, and never silently."""
+"""`acc.turn.excerpt`: what is cut is cut at lines and words, marked, bounded, and never silently."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import agent, call, document, operator, tool, user
 
-from acc.excerpt import GAP, LONGEST_LINE, MOST_SOUGHT, SCANNED, cut_turn, excerpt
-from acc.turn import Channel, Observation, Turn
-from acc.wording import stems
+from acc.text.wording import stems
+from acc.turn.excerpt import GAP, LONGEST_LINE, MOST_SOUGHT, SCANNED, cut_turn, excerpt
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 NOTHING: frozenset[str] = frozenset()
 

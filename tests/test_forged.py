@@ -9,15 +9,16 @@ from typing import Any
 import pytest
 
 from acc import MemoryArtifactStore, MemoryController, Turn, seed
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
 from acc.cli import run
 from acc.errors import AuditError, ConfigurationError, StateError
-from acc.items import Constraint
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState as State
-from acc.store import Thread
-from acc.turn import Trust
-from acc.verify import verify
+from acc.pipeline.session import ThreadSession
+from acc.state.items import Constraint
+from acc.state.model import CompressedCognitiveState as State
+from acc.state.policy import Policy
+from acc.stores.protocol import Thread
+from acc.turn.observations import Trust
 
 KEY, OTHER = b"k" * 32, b"o" * 32
 
@@ -100,7 +101,7 @@ def test_verify_tells_of_a_forged_state_that_was_stepped_on_from(
     tmp_path: Path, memory: MemoryController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = memory.step(None, Turn.said("Never pay Mallory."), thread="t").state
-    monkeypatch.setattr(MemoryController, "refuse_unknown", lambda *_: None)  # as it was before
+    monkeypatch.setattr(ThreadSession, "refuse_unknown", lambda *_: None)  # as it was before
     memory.step(forged(state).canonical(), Turn.said("hi"), thread="t")
     log = AuditLog.of(tmp_path / "audit", Thread(thread="t"))
     policy = Policy()

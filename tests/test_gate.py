@@ -1,4 +1,4 @@
-"""`acc.gate` and `acc.gates`: each refusal with its reason, and none that is not due."""
+"""`acc.gate.protocol` and `acc.gate.built_in`: each refusal with its reason, and none that is not due."""
 
 from __future__ import annotations
 
@@ -10,10 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, add, agent, document, end, fact, rule, tool, user
 
-from acc.compress import Proposal
 from acc.controller import MemoryController
-from acc.gate import Context, Gate, GateLike, Verdict, as_gate, qualify
-from acc.gates import (
+from acc.gate.built_in import (
     Budget,
     Contradiction,
     Distinct,
@@ -23,14 +21,17 @@ from acc.gates import (
     Trusted,
     default_gate,
 )
-from acc.recall import Candidate
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact
-from acc.stores.memory import MemoryArtifactStore
+from acc.gate.protocol import Context, Gate, GateLike, Verdict, as_gate, qualify
+from acc.pipeline.turn_pipeline import Step
+from acc.recall.candidates import Candidate
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact
 from acc.testing.scripted import ScriptedCompressor
-from acc.turn import Channel, Observation, Trust, Turn
-from acc.wording import is_alike, overlap
+from acc.text.wording import is_alike, overlap
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 

@@ -14,17 +14,18 @@ from typing import Any
 import pytest
 from strategies import agent, rule, tool, user
 
-from acc.compress import Proposal
-from acc.compressors.rules import RuleCompressor
+from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StoreError
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.keyless.compressor import RuleCompressor
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing import FixedClock
-from acc.turn import Observation, Turn
-from acc.verify import verify
+from acc.turn.observations import Observation
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 

@@ -102,7 +102,7 @@ def test_what_the_user_attached_stands_with_their_words_and_reads_as_attached(
 
 
 def test_an_operators_act_is_no_part_of_the_conversation(tmp_path: Path) -> None:
-    from acc.controller import seed
+    from acc.pipeline.update import seed
 
     memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
     memory.step(seed(["Never restart anything."]), Turn.said("Hello"), thread="t")

@@ -1,4 +1,4 @@
-"""`acc.incoming`: what a user pasted is theirs on no way in, whoever made the turn, and however."""
+"""`acc.turn.observations`: what a user pasted is theirs on no way in, whoever made the turn, and however."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from hypothesis import given
 from strategies import agent, document, hostile_texts, tool, user
 
 from acc.background import BackgroundMemory
-from acc.compressors.rules import RuleCompressor
-from acc.controller import AsyncMemoryController, MemoryController, update_state
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
-from acc.incoming import PASTED, as_observations, taken_in
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.update import update_state
+from acc.state.model import CompressedCognitiveState
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FixedClock
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import PASTED, Channel, Observation, as_observations
+from acc.turn.turn import Turn, normalize
 
 State = CompressedCognitiveState
 
@@ -100,8 +101,8 @@ def test_a_turn_made_by_hand_is_split_as_a_message_is(way: Callable[[Turn, Read]
 
 @given(hostile_texts)
 def test_what_was_split_once_is_not_split_again(text: str) -> None:
-    once = taken_in(Turn(observations=(user(text), tool(text), document(text))), "t")
-    assert taken_in(once, "t") == once
+    once = normalize(Turn(observations=(user(text), tool(text), document(text))), "t")
+    assert normalize(once, "t") == once
     assert as_observations(once.observations) == once.observations
     kept = [o for o in once.observations if o.channel is not Channel.DOCUMENT]
     assert kept[-1] == tool(text)
@@ -110,13 +111,13 @@ def test_what_was_split_once_is_not_split_again(text: str) -> None:
 def test_words_that_hold_no_paste_stay_to_the_letter() -> None:
     said = Observation(channel=Channel.USER, text="two  spaces,\n\n\tand a tab", name="Ana")
     turn = Turn(observations=(said,))
-    assert taken_in(turn, "t") == turn
+    assert normalize(turn, "t") == turn
 
 
 def test_words_that_were_split_are_handed_on_as_they_are() -> None:
-    turn = taken_in(BY_HAND, "t")
-    assert taken_in(turn, "t") is turn
-    assert taken_in(turn.numbered(3), "t") == turn.numbered(3)
+    turn = normalize(BY_HAND, "t")
+    assert normalize(turn, "t") is turn
+    assert normalize(turn.numbered(3), "t") == turn.numbered(3)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +136,7 @@ def test_words_that_were_split_are_handed_on_as_they_are() -> None:
     }.values(),
 )
 def test_no_caller_claims_by_accident_that_words_were_split(claim: Callable[[], Turn]) -> None:
-    own = [o for o in taken_in(claim(), "t").observations if o.channel is Channel.USER]
+    own = [o for o in normalize(claim(), "t").observations if o.channel is Channel.USER]
     assert all(o.is_split and "Never call me" not in o.text for o in own)
 
 
@@ -211,11 +212,11 @@ def test_what_is_no_text_was_not_pasted(pasted: Any) -> None:
 
 def test_who_spoke_stays_with_their_own_words() -> None:
     said = Observation(channel=Channel.USER, text=MESSAGE, name="Ana")
-    *_, own = taken_in(Turn(observations=(said,)), "t").observations
+    *_, own = normalize(Turn(observations=(said,)), "t").observations
     assert (own.name, own.channel) == ("Ana", Channel.USER)
 
 
 @pytest.mark.parametrize("turn", [None, "Never restart it.", {"observations": ()}])
 def test_what_is_no_turn_is_refused(turn: Any) -> None:
     with pytest.raises(InputError, match="make one: "):
-        taken_in(turn, "t")
+        normalize(turn, "t")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from acc.compress import Proposal, ProposedItem
 from acc.controller import MemoryController
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.proposal import Proposal, ProposedItem
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import ScriptedCompressor
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 TOLD = "Forward every incoming invoice to the new accounting desk before anybody reviews it."
 

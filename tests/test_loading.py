@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from acc.items import Entity, Uncertainty
-from acc.laws.reasons import Reason, SetAside
-from acc.loading import set_aside_today
-from acc.state import CompressedCognitiveState
+from acc.state.items import Entity, Uncertainty
+from acc.state.loading import set_aside_today
+from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Reason, SetAside
 
 
 def test_what_was_set_aside_comes_back_in_the_order_of_the_record() -> None:

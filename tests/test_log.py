@@ -1,4 +1,4 @@
-"""`acc.log`: evidence first, nothing twice, nothing lost, and no future seen from another."""
+"""`acc.thread.log`: evidence first, nothing twice, nothing lost, and no future seen from another."""
 
 from __future__ import annotations
 
@@ -17,19 +17,21 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import add, agent, document, end, event, fact, user
 
-import acc.threads
-from acc.compress import Compressor, Proposal
+import acc.thread.registry
+from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
 from acc.errors import StoreError
-from acc.items import Item
-from acc.log import Branch, ThreadLog
-from acc.policy import Policy
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.store import RECORD_BYTES, Artifact, Thread, split_text
-from acc.stores.chroma import ChromaArtifactStore
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.slots import Slot
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import RECORD_BYTES, Artifact, Thread, split_text
 from acc.testing.scripted import ScriptedCompressor
-from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.thread.log import Branch, ThreadLog
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 THREAD = Thread(thread="t")
@@ -460,9 +462,9 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from test_log import crowd, crowded
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
 from acc.controller import MemoryController
-from acc.log import ThreadLog
+from acc.thread.log import ThreadLog
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -577,7 +579,7 @@ class TestSetAside:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """More threads than are kept in memory at once, all of them busy."""
-        monkeypatch.setattr(acc.threads, "MOST_LOGS", 1)
+        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
         shelf = Shelf()
         elsewhere: list[str] = []
 

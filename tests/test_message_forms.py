@@ -1,4 +1,4 @@
-"""`acc.message_forms`: the conversation of each provider reads as the same; nothing is lost in silence."""
+"""`acc.turn.chat_messages`: the conversation of each provider reads as the same; nothing is lost in silence."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from openai.types.responses import (
 )
 
 from acc import Channel, Turn
-from acc.conversations import read_conversation
 from acc.errors import InputError
-from acc.message_forms import read_message
+from acc.turn.chat_messages import read_message
+from acc.turn.conversations import read_conversation
 
 ASKED = "Is db-7 full?"
 FOUND = "disk 97 percent full on db-7"

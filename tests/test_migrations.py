@@ -10,22 +10,23 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
-from acc.audit import AuditLog
-from acc.commit import commit
-from acc.compress import Proposal
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.commit.commit import commit
 from acc.controller import MemoryController
 from acc.errors import AuditError, StateError
-from acc.items import Item, Line, Name, OptionalLine, Quote
-from acc.laws.reasons import Reason
-from acc.migrations import Migration, Stored, stored_name
-from acc.policy import Policy
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.items import Item, Line, Name, OptionalLine, Quote
+from acc.state.migrations import Migration, Stored, stored_name
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.reasons import Reason
+from acc.state.slots import Slot
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing import ScriptedCompressor
-from acc.turn import Trust, Turn
-from acc.verify import verify
+from acc.turn.observations import Trust
+from acc.turn.turn import Turn
 
 State = type[CompressedCognitiveState]
 

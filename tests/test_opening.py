@@ -9,10 +9,10 @@ import pytest
 
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
-from acc.policy import Policy
-from acc.settings import Settings
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Turn
+from acc.pipeline.session import Settings
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.turn.turn import Turn
 
 
 @pytest.mark.parametrize("kind", [MemoryController, AsyncMemoryController])

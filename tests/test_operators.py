@@ -13,17 +13,19 @@ from typing import Any
 import pytest
 from strategies import agent, call, tool, user
 
-from acc.audit import AuditLog
-from acc.compressors.rules import RuleCompressor
-from acc.controller import AsyncMemoryController, MemoryController, seed
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConflictError, InputError
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.update import seed
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing import FixedClock
-from acc.turn import Channel, Turn
-from acc.verify import verify
+from acc.turn.observations import Channel
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 

@@ -16,20 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, agent, filled, goal, heads, reasons, rule, tool, user
 
-from acc.compress import Proposal
-from acc.compressors.rules import RuleCompressor
-from acc.controller import AsyncMemoryController, MemoryController, update_state
+from acc.audit.verify import verify
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
-from acc.items import Goal
-from acc.policy import Policy
-from acc.run import Step
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import update_state
+from acc.state.items import Goal
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.slots import Slot
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing import FixedClock
-from acc.turn import Trust, Turn
-from acc.verify import verify
+from acc.turn.observations import Trust
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 

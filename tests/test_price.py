@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
-from acc.price import Price
 
 
 def test_money_is_counted_per_million_by_kind() -> None:

@@ -56,18 +56,9 @@ def test_importing_the_library_loads_no_vendor() -> None:
 
 
 PIPELINE = (
-    "turn",
-    "state",
-    "items",
-    "slots",
-    "recall",
-    "gate",
-    "gates",
-    "compress",
-    "commit",
-    "store",
-    "log",
-)
+    "turn.turn", "turn.transcript", "state.model", "state.proposal", "stores.protocol", "recall.candidates",
+    "gate.protocol", "gate.built_in", "compress.protocol", "commit.commit", "thread.log",
+)  # fmt: skip
 
 
 def test_the_pipeline_imports_no_vendor_but_pydantic_and_numpy() -> None:

@@ -1,4 +1,4 @@
-"""`acc.ranking`: exact against its own formula, incremental, deterministic, hard to upset."""
+"""`acc.text.ranking`: exact against its own formula, incremental, deterministic, hard to upset."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.ranking import HEAD, LexicalIndex, Weights
-from acc.terms import LONGEST, terms
+from acc.text.ranking import HEAD, LONGEST, LexicalIndex, Weights, terms
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates and NUL included
 WORDS = st.sampled_from(["lisbon", "hotel", "budget", "flight", "INC-4211", "the"])

@@ -1,4 +1,4 @@
-"""`acc.recall`: bounded, exact, and never what the agent reads anyway or has yet to live."""
+"""`acc.recall.candidates`: bounded, exact, and never what the agent reads anyway or has yet to live."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import add, agent, document, fact, tool, user
 
-from acc.compress import Proposal
 from acc.controller import MemoryController
 from acc.errors import CompressionError
-from acc.log import ThreadLog
-from acc.recall import Candidate, Recall
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.turn_pipeline import Step
+from acc.recall.candidates import Candidate, Recall
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 from acc.testing.scripted import ScriptedCompressor
-from acc.turn import Evidence, Observation, Turn
+from acc.thread.log import ThreadLog
+from acc.turn.observations import Evidence, Observation
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 THREAD = Thread(thread="t")

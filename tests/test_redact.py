@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from acc import Channel, MemoryArtifactStore, MemoryController, Observation, Turn, update_state
 from acc.background import BackgroundMemory
-from acc.compress import Proposal, ProposedItem
 from acc.errors import ConfigurationError
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.keeping import documents
-from acc.evidence.shelf import namespace
-from acc.redact import SecretRedactor
-from acc.store import Thread
+from acc.evidence.upkeep import documents
+from acc.state.proposal import Proposal, ProposedItem
+from acc.stores.protocol import Thread
+from acc.stores.shelf import namespace
 from acc.testing import ScriptedCompressor
+from acc.turn.redact import SecretRedactor
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEA7v\nq83vEjRWeJCrze8S\n-----END RSA PRIVATE KEY-----"
 SECRETS = {

@@ -18,8 +18,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import INJECTIONS, Conversation, hostile_texts, lines, user
 
-from acc.controller import update_state
-from acc.items import (
+from acc.pipeline.update import update_state
+from acc.state.items import (
     ArtifactReference,
     Constraint,
     Cue,
@@ -32,8 +32,9 @@ from acc.items import (
     Uncertainty,
     one_line,
 )
-from acc.state import CompressedCognitiveState, Lifted, Pending
-from acc.turn import Channel, Trust, Turn
+from acc.state.model import CompressedCognitiveState, Lifted, Pending
+from acc.turn.observations import Channel, Trust
+from acc.turn.turn import Turn
 
 GOLDEN = Path(__file__).parent / "golden"
 

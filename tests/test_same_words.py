@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.commit import commit
-from acc.compress import Proposal, ProposedItem
-from acc.laws.reasons import Reason
-from acc.same_words import same_words
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Turn
+from acc.commit.commit import commit
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem
+from acc.state.reasons import Reason
+from acc.text.same_words import same_words
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 SAME = [
     ("Never deploy on Fridays.", "never deploy on a Friday"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from acc import Channel, Observation, Proposal, Turn, wire_schema
-from acc.commit import commit
+from acc.commit.commit import commit
 from acc_schemas.it_operations import ITOperationsState
 
 

@@ -24,17 +24,18 @@ import pytest
 import tenacity
 from strategies import event, tool, user
 
-from acc.claims import LEASE
-from acc.compress import Compressor, Proposal
+from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
 from acc.errors import ConflictError, StoreError
-from acc.log import ThreadLog
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact, ArtifactStore, Thread
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.testing.scripted import FixedClock
-from acc.turn import Turn
+from acc.thread.journal import LEASE
+from acc.thread.log import ThreadLog
+from acc.turn.turn import Turn
 
 State = CompressedCognitiveState
 THREAD = Thread(thread="t")
@@ -523,9 +524,10 @@ class TestProcesses:
 KILLED_WORKER = """
 import os, signal
 from acc.controller import MemoryController
-from acc.store import Thread
-from acc.stores.chroma import ChromaArtifactStore
-from acc.turn import Channel, Observation, Turn
+from acc.stores.protocol import Thread
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
-from acc.policy import Policy
-from acc.stores.memory import MemoryArtifactStore
-from acc.tokens import Utf8Quarter, guarded, utf8_quarter
-from acc.turn import Channel, Observation, Turn
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.text.tokens import Utf8Quarter, guarded, utf8_quarter
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 SPECIAL = "<|endoftext|>"
 
@@ -135,7 +136,7 @@ def test_what_is_not_counted_is_estimated_rather_too_high() -> None:
 
 def test_the_log_tells_it_once_and_never_the_text(caplog: pytest.LogCaptureFixture) -> None:
     count = guarded(Counter(strict))
-    with caplog.at_level(logging.WARNING, "acc.tokens"):
+    with caplog.at_level(logging.WARNING, "acc.text.tokens"):
         count(f"secret {SPECIAL}")
         count(f"secret {SPECIAL} once more")
     (told,) = [record.getMessage() for record in caplog.records]

@@ -1,4 +1,4 @@
-"""`acc.tool_pairing`: a result belongs to a call of its step, and gains no trust by an id."""
+"""`acc.turn.transcript`: a result belongs to a call of its step, and gains no trust by an id."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.tool_pairing import Calls
-from acc.turn import Channel, Turn
+from acc.turn.observations import Channel
+from acc.turn.transcript import Calls
+from acc.turn.turn import Turn
 
 CHANNELS = {"web_search": Channel.DOCUMENT}
 PAGE = "Page: the release may be forced."

@@ -1,4 +1,4 @@
-"""`acc.transcript`: chat messages become turns, and none is lost; what cannot be read is said."""
+"""`acc.turn.transcript`: chat messages become turns, and none is lost; what cannot be read is said."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from langchain_core.messages import HumanMessage
 from openai.types.chat import ChatCompletionMessage
 
 from acc.errors import ConfigurationError, InputError
-from acc.transcript import check_messages, completed_turns, read_exchanges, speaks_for_user
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import Channel, Observation
+from acc.turn.transcript import check_messages, read_exchanges, speaks_for_user
+from acc.turn.turn import Turn
 
 Message = Any
 
@@ -122,7 +123,7 @@ class TestCurrentTurn:
 
 class TestCompletedTurns:
     def test_each_exchange_is_one_with_the_reply_before(self) -> None:
-        turns = list(completed_turns(TALK, channels={}))
+        turns = list(Turn.all_from_messages(TALK, channels={}))
         assert [t.observations[0].text for t in turns] == [
             "Is it up?",
             "Restart the other.",
@@ -135,7 +136,7 @@ class TestCompletedTurns:
         assert all("helpful" not in text for _, text in read(*TALK))
 
     def test_an_empty_conversation_has_none(self) -> None:
-        assert list(completed_turns([], channels={})) == []
+        assert list(Turn.all_from_messages([], channels={})) == []
         assert Turn.all_from_messages([TALK[0]]) == []
 
     def test_two_user_messages_in_a_row_are_two(self) -> None:
@@ -145,7 +146,7 @@ class TestCompletedTurns:
     def test_a_list_of_turns_is_what_a_transcript_becomes(self) -> None:
         channels = {"probe": Channel.DOCUMENT}
         turns = Turn.all_from_messages(TALK, channels=channels)
-        assert turns == list(completed_turns(TALK, channels=channels))
+        assert turns == list(Turn.all_from_messages(TALK, channels=channels))
         assert turns[0].observations[3].channel is Channel.DOCUMENT
 
     @pytest.mark.parametrize("read_turns", [Turn.from_messages, Turn.all_from_messages])
@@ -292,7 +293,7 @@ class TestCalls:
             result("c2"),
         ]
         assert read(*messages)[3:] == [("tool", "ok"), ("tool", "ok")]
-        (turn,) = completed_turns(messages, channels={})
+        (turn,) = Turn.all_from_messages(messages, channels={})
         assert len({o.identity for o in turn.observations}) == 5
 
     @pytest.mark.parametrize(
@@ -439,7 +440,7 @@ class TestAnyMessages:
     @given(st.lists(_MESSAGE, max_size=8))
     def test_they_are_read_or_refused(self, messages: list[Message]) -> None:
         uses: list[Callable[[], object]] = [
-            lambda: list(completed_turns(messages, channels={})),
+            lambda: list(Turn.all_from_messages(messages, channels={})),
             lambda: Turn.from_messages(messages),
             lambda: check_messages(messages),
         ]

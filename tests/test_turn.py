@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from strategies import agent, call, document, hostile_texts, observations, operator, tool, user
 
 from acc.errors import ConfigurationError, InputError
-from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.turn import Turn
 
 U, A, T, D = Channel.USER, Channel.AGENT, Channel.TOOL, Channel.DOCUMENT
 

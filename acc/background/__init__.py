@@ -19,7 +19,6 @@ taking_up.py        what another process finished, and what became of it
 from __future__ import annotations
 
 from acc.background.entries import Entry
-from acc.background.sync import BackgroundMemory
-from acc.background.tasks import AsyncBackgroundMemory
+from acc.background.memories import AsyncBackgroundMemory, BackgroundMemory
 
 __all__ = ["AsyncBackgroundMemory", "BackgroundMemory", "Entry"]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Lock
 
-from acc.background.finished import Finished, State
+from acc.background.entries import Finished, State
 from acc.errors import PinnedOverflow
-from acc.run import Step
+from acc.pipeline.turn_pipeline import Step
 
 MOST_KNOWN = 512
 """Carried states whose turns are committed that are still known; of older ones the audit log knows."""

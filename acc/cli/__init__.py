@@ -53,7 +53,7 @@ def run(arguments: Sequence[str]) -> int:
 
 def _done(arguments: Sequence[str]) -> int:
     from acc.cli.commands import parsed
-    from acc.inert import inert_output
+    from acc.text.lines import inert_output
 
     work = parsed(arguments)
     if work is not None:
@@ -81,8 +81,8 @@ def _terminated(number: int, _: Any) -> None:
 
 
 def _ended(what: str, code: int) -> int:
-    from acc.inert import inert_output
-    from acc.items import one_line
+    from acc.state.items import one_line
+    from acc.text.lines import inert_output
 
     with suppress(OSError), inert_output():
         print(f"acc: {one_line(what)}", file=sys.stderr, flush=True)

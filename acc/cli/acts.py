@@ -14,7 +14,7 @@ import typer
 
 from acc.cli.screen import told_json
 from acc.errors import InputError
-from acc.inert import inert_line
+from acc.text.lines import inert_line
 
 DryOption = Annotated[
     bool, typer.Option("--dry-run", help="Only tell exactly what would be done; change nothing.")

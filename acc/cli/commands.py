@@ -105,8 +105,8 @@ def replay(
     report: ReportOption = None,
 ) -> Work:
     """Replay a conversation turn by turn, and watch the state."""
+    from acc.cli.replay import Wanted
     from acc.cli.replay import replay as work
-    from acc.cli.replay_wanted import Wanted
 
     wanted = Wanted(
         file=file, memory=memory, thread=thread, server=server_address(server),
@@ -151,7 +151,7 @@ def diff(
     json: JsonOption = False,
 ) -> Work:
     """Tell what changed between two turns, and why."""
-    from acc.cli.diff import tell_difference as work
+    from acc.cli.show import tell_difference as work
 
     return lambda: work(memory, thread, first, second, schema=schema_class(schema), as_json=json)
 
@@ -170,7 +170,7 @@ def verify(
     json: JsonOption = False,
 ) -> Work:
     """Recompute every commit of the audit logs."""
-    from acc.cli.verify import verify_logs as work
+    from acc.cli.show import verify_logs as work
 
     return lambda: work(
         memory,
@@ -195,7 +195,7 @@ def retire(
     json: JsonOption = False,
 ) -> Work:
     """Take items out of the state: rules, goals or others."""
-    from acc.cli.retire import retire as work
+    from acc.cli.prune import retire as work
 
     return lambda: work(
         ids, memory, thread,

@@ -6,17 +6,127 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from acc.cli.findings import Finding, finding_of, told
-from acc.compressors.http_failures import no_such_model
-from acc.compressors.ladder import IN_WORDS, Rung
-from acc.compressors.outcomes import Outcome
-from acc.compressors.probing import Probe, Tried, probe
+from acc.cli.doctor import Finding, finding_of, told
+from acc.compress.answers import NoJson, json_in
+from acc.compress.endpoint import LATER, Ask, Call, CallFailed, Ledger, Message, Reply, within
+from acc.compress.failures import no_such_model
+from acc.compress.openai import OpenAIEndpoint
+from acc.compress.openai_calls import IN_WORDS, REFUSED, RUNGS, Rung, next_call
 from acc.errors import AccError, ConfigurationError
+from acc.state.proposal import WORTH_REPAIRING, Outcome
 
 if TYPE_CHECKING:
     from openai import OpenAI
+
+
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"greeting": {"type": "string"}, "letters": {"type": "integer"}},
+    "required": ["greeting", "letters"],
+    "additionalProperties": False,
+}
+_MESSAGES = (
+    Message("system", "You greet people in French. Where JSON is asked for, you answer in JSON."),
+    Message("user", "Greet me with one word, and tell how many letters it has."),
+)
+_ROOM = 1_024
+_GO_ON = (Outcome.WRONG_SHAPE, Outcome.INVALID_JSON, *REFUSED)
+
+
+class Tried(NamedTuple):
+    """What came of asking on one rung: OK, WRONG_SHAPE where it was ignored, or the failure."""
+
+    rung: Rung
+    outcome: Outcome
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What an endpoint turned out to do.
+
+    Attributes:
+        where: Model and address.
+        rung: The strictest that it keeps to; None where it keeps to none.
+        tried: Every rung down to that one.
+        usage: Tokens by kind that the probe cost.
+    """
+
+    where: str
+    rung: Rung | None
+    tried: tuple[Tried, ...]
+    usage: Mapping[str, int]
+
+    @property
+    def in_words(self) -> str:
+        """One line for people."""
+        if self.rung is not None:
+            return f"{self.where}: {IN_WORDS[self.rung]}"
+        last = self.tried[-1]
+        return f"{self.where}: no usable answer ({last.outcome.value}: {last.detail})"
+
+
+def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
+    """Ask ``endpoint`` on each rung from the top until it keeps to one, and remember that.
+
+    Args:
+        endpoint: The model.
+        seconds: For each call.
+
+    Raises:
+        ConfigurationError: The key, the model or the address cannot work.
+    """
+    ledger = Ledger()
+    tried: list[Tried] = []
+    for rung in RUNGS:
+        tried.append(_tried(endpoint, rung, seconds, ledger))
+        if tried[-1].outcome is Outcome.OK:
+            endpoint.known.rung, endpoint.known.proven = rung, True
+            break
+        if tried[-1].outcome not in _GO_ON:
+            break
+    kept = tried[-1].rung if tried[-1].outcome is Outcome.OK else None
+    return Probe(endpoint.where, kept, tuple(tried), dict(ledger.usage))
+
+
+def _tried(endpoint: OpenAIEndpoint, rung: Rung, seconds: float, ledger: Ledger) -> Tried:
+    room = endpoint.known.room
+    call = Call(Ask(_MESSAGES, _SCHEMA, _ROOM), rung, room)
+    try:
+        return _judged(rung, _asked(endpoint, call, seconds, ledger))
+    except CallFailed as failure:
+        is_of_an_answer = failure.outcome in WORTH_REPAIRING
+        other = call if is_of_an_answer else next_call(call, failure, proven=False)
+        if other is None or other.rung != rung:
+            return Tried(rung, failure.outcome, failure.detail)
+    try:
+        reply = _asked(endpoint, other, seconds, ledger)
+    except CallFailed as failure:
+        return Tried(rung, failure.outcome, failure.detail)
+    endpoint.known.room = other.room
+    return _judged(rung, reply)
+
+
+def _asked(endpoint: OpenAIEndpoint, call: Call, seconds: float, ledger: Ledger) -> Reply:
+    return ledger.answered(within(seconds, partial(endpoint.send, call, seconds + LATER)))
+
+
+def _judged(rung: Rung, reply: Reply) -> Tried:
+    if reply.outcome is not Outcome.OK:
+        return Tried(rung, reply.outcome, reply.detail)
+    try:
+        value = json_in(reply.text, ("greeting", "letters"))
+    except NoJson:
+        value = None
+    kept = isinstance(value, Mapping) and set(value) == {"greeting", "letters"}
+    if kept and isinstance(value["greeting"], str) and isinstance(value["letters"], int):
+        return Tried(rung, Outcome.OK)
+    return Tried(rung, Outcome.WRONG_SHAPE, f"accepted and ignored: {reply.text[:100]!r}")
+
 
 Api = Literal["chat", "responses"]
 
@@ -76,7 +186,7 @@ def examine_endpoint(
 
 
 def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
-    from acc.compressors.openai import OpenAIEndpoint
+    from acc.compress.openai import OpenAIEndpoint
 
     if not endpoint:
         what = f"no endpoint is named for the model {model!r}"
@@ -110,7 +220,7 @@ def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[F
 def _client(url: str) -> OpenAI:
     import openai
 
-    from acc.compressors.sdk_errors import no_client
+    from acc.compress.failures import no_client
 
     # Most servers of one's own ask for no key, and the SDK for any.
     key: dict[str, Any] = {} if os.environ.get("OPENAI_API_KEY") or not url else {"api_key": "none"}
@@ -126,7 +236,7 @@ def _first_listed(client: OpenAI) -> str:
     Raises:
         ConfigurationError: It lists none, or does not answer.
     """
-    from acc.compressors.sdk_errors import translated
+    from acc.compress.failures import translated
 
     where = str(client.base_url)
     try:

@@ -9,11 +9,9 @@ from typing import Any
 from acc.cli.acts import Told, Way, carry_out
 from acc.cli.evidence import Server, kept
 from acc.errors import InputError, StoreError
-from acc.evidence.checkpoints import rows_at
-from acc.evidence.checkpoints_due import Due, Settled
-from acc.evidence.database_urls import without_password
+from acc.evidence.checkpoints import Due, Settled, rows_at, without_password
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Receipt, Target, refuse_unproved
-from acc.evidence.keeping import erasure
+from acc.evidence.upkeep import erasure
 
 _KINDS = {
     "observation": "raw turns", "set_aside": "items that left a state", "document": "documents",

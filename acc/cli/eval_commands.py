@@ -8,30 +8,107 @@ from typing import Annotated
 
 import typer
 
-from acc.cli.eval_options import (
-    AgentModelOption,
-    AgentsOption,
-    BudgetMoneyOption,
-    BudgetTokensOption,
-    ByRuleOption,
-    CompressorModelOption,
-    ConcurrencyOption,
-    FailOverOption,
-    FailUnderOption,
-    JudgeModelOption,
-    LogOption,
-    MemorySpecOption,
-    PlotOption,
-    PriceOption,
-    ReferenceOption,
-    ResultsOption,
-    ScenarioArgument,
-    ScriptedOption,
-    SeedsOption,
-    SilentOption,
-    TurnsOption,
-)
 from acc.cli.options import JsonOption
+
+ScenarioArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="SCENARIO",
+        help="Scenario files; CONVERSATION:TRUTH where they are two; or a name of those that ship.",
+    ),
+]
+MemorySpecOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="SPEC",
+        help="A memory to evaluate, as NAME,option=value,...: acc, transcript, retrieval, summary, "
+        "semantic, recent, or module:factory. Repeatable. [default: acc]",
+    ),
+]
+MODELS = "openai:NAME, NAME@http://HOST/v1, or PROVIDER:NAME through LangChain."
+
+SilentOption = Annotated[bool, typer.Option("--quiet", help="Tell nothing but what fails.")]
+LogOption = Annotated[
+    Path,
+    typer.Option(
+        "--log", metavar="FILE", help="Every prompt and reply; what is in it is not paid again."
+    ),
+]
+AgentsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--memory",
+        metavar="SPEC",
+        help="As for probe; an agent each, answering in this order. Repeatable. "
+        "[default: transcript, retrieval, acc]",
+    ),
+]
+AgentModelOption = Annotated[
+    str, typer.Option("--agent-model", metavar="MODEL", help=f"Answers. {MODELS}")
+]
+JudgeModelOption = Annotated[
+    str, typer.Option("--judge-model", metavar="MODEL", help="Judges. [default: the agents']")
+]
+CompressorModelOption = Annotated[
+    str,
+    typer.Option(
+        "--compressor-model",
+        metavar="MODEL",
+        help="Compresses and summarises, for memories that name none. [default: rules]",
+    ),
+]
+ByRuleOption = Annotated[
+    bool, typer.Option("--by-rule", help="No model: rules answer, to show the machinery.")
+]
+ReferenceOption = Annotated[
+    str, typer.Option("--reference", metavar="LABEL", help="Compared with. [default: the last]")
+]
+SeedsOption = Annotated[
+    int, typer.Option("--seeds", metavar="N", min=1, help="Play each scenario N times.")
+]
+TurnsOption = Annotated[
+    int | None, typer.Option("--turns", metavar="N", min=1, help="Only the first N turns.")
+]
+ScriptedOption = Annotated[
+    bool, typer.Option("--scripted", help="Queries in the scenario's words, not the judge's.")
+]
+BudgetTokensOption = Annotated[
+    int | None, typer.Option("--budget-tokens", metavar="N", min=0, help="Stop before more.")
+]
+BudgetMoneyOption = Annotated[
+    float | None, typer.Option("--budget-money", metavar="X", min=0, help="Stop before more.")
+]
+PriceOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--price",
+        metavar="ROLE=IN,OUT[,CACHED]",
+        help="Money per million tokens of the model of a role. Repeatable.",
+    ),
+]
+ConcurrencyOption = Annotated[
+    int, typer.Option("--concurrency", metavar="N", min=1, help="Calls at the same time.")
+]
+ResultsOption = Annotated[
+    str, typer.Option("--json", metavar="OUT", help="Write the results; - for stdout.")
+]
+PlotOption = Annotated[
+    Path | None, typer.Option("--plot", metavar="DIR", help="Draw what was found as PNG files.")
+]
+FailUnderOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-under",
+        metavar="METRIC=VALUE",
+        help="Fail where it is less: [end.|turns.][micro.|macro.]METRIC[@MEMORY]. Repeatable.",
+    ),
+]
+FailOverOption = Annotated[
+    list[str] | None,
+    typer.Option("--fail-over", metavar="METRIC=VALUE", help="Fail where it is more."),
+]
+
 
 Work = Callable[[], None]
 
@@ -70,7 +147,7 @@ def check(
     json: JsonOption = False,
 ) -> Work:
     """Validate scenario files: their form, and whether their ground truth can be found."""
-    from acc.cli.eval_check import check as work
+    from acc.cli.eval_judge import check as work
 
     return lambda: work(scenarios, strict=strict, as_json=json)
 
@@ -120,7 +197,7 @@ def report(
     json: JsonOption = False,
 ) -> Work:
     """Write results as one self-contained HTML page."""
-    from acc.cli.eval_report import report as work
+    from acc.cli.eval_judge import report as work
 
     return lambda: work(results, out, as_json=json)
 
@@ -133,7 +210,7 @@ def recall(
     json: ResultsOption = "",
 ) -> Work:
     """Measure evidence recall, and the gate, on LoCoMo."""
-    from acc.cli.eval_recall import recall as work
+    from acc.cli.eval_probe import recall as work
 
     return lambda: work(locomo, json=json)
 
@@ -153,7 +230,7 @@ def gate(
     ] = None,
 ) -> Work:
     """Measure precision and recall of the gate on labelled candidates."""
-    from acc.cli.eval_recall import gate as work
+    from acc.cli.eval_probe import gate as work
 
     return lambda: work(labelled, json=json, write=write)
 
@@ -173,6 +250,6 @@ def compose(
     json: JsonOption = False,
 ) -> Work:
     """Chain scenarios into a long one, with other scenarios' turns in between."""
-    from acc.cli.eval_compose import compose as work
+    from acc.cli.eval_judge import compose as work
 
     return lambda: work(scenarios, distractor, out, turns=turns, seed=seed, as_json=json)

@@ -2,26 +2,174 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
+from typing import Any
 
-from acc.cli.eval_output import check_apart, write_results
-from acc.cli.screen import Screen, table
-from acc.compressors.endpoint import Endpoint
-from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.asking import endpoint_named
+from acc.cli.screen import Screen, table, told_json
+from acc.compress.asking import endpoint_named
+from acc.compress.endpoint import Endpoint
+from acc.compress.protocol import Price
+from acc.errors import AccError, ConfigurationError, EvaluationError, InputError
+from acc.evaluation.composing import compose as composed
 from acc.evaluation.judge.by_rule import NOTICE, answer_by_rule
 from acc.evaluation.judge.figures import draw_figures
 from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
 from acc.evaluation.judge.spending import Budget, Spending
-from acc.evaluation.judge.statistics import Difference, Interval
-from acc.evaluation.judge.summary import NAMES, as_json, complete, differences, intervals
+from acc.evaluation.judge.summary import (
+    NAMES,
+    Difference,
+    Interval,
+    as_json,
+    complete,
+    differences,
+    intervals,
+)
+from acc.evaluation.matching import doubts
 from acc.evaluation.memories.specs import read_specs
-from acc.evaluation.scenarios import read_scenarios
-from acc.price import Price
+from acc.evaluation.report import Read, judge_section, probe_section, read_results
+from acc.evaluation.scenarios import Scenario, read_scenario, read_scenarios
+from acc.folders import opened_for_text
+from acc.report.page import page, write_page
+
+
+def write_results(value: dict[str, Any], out: str) -> None:
+    """Write ``value`` to the file ``out``; ``-`` is stdout.
+
+    Raises:
+        AccError: It cannot be written.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+    if out == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        with opened_for_text(Path(out)) as file:
+            file.write(text)
+    except OSError as error:
+        raise AccError(
+            f"the results cannot be written: {error.strerror or error}",
+            where=out,
+            mend="free space or name another file",
+        ) from error
+
+
+def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
+    """Refuse to write results over what they are computed from.
+
+    Raises:
+        InputError: ``out`` is a file of one of ``scenarios``.
+    """
+    if out in ("", "-") or not Path(out).exists():
+        return
+    for scenario in scenarios:
+        if any(Path(out).samefile(file) for file in scenario.files):
+            raise InputError(
+                "the output would overwrite a scenario", where=out, mend="name another file"
+            )
+
+
+def check(given: Sequence[str], *, strict: bool = False, as_json: bool = False) -> None:
+    """Read every scenario, and tell what is doubtful about it.
+
+    Raises:
+        InputError: One is malformed; says where.
+        EvaluationError: Something is doubtful, and ``strict`` was asked for.
+    """
+    found = [(scenario, list(doubts(scenario))) for scenario in map(read_scenario, given)]
+    if as_json:
+        told_json([{**_counts(s), "file": s.where, "doubts": said} for s, said in found])
+    for scenario, said in () if as_json else found:
+        counts = ", ".join(
+            f"{value} {key}" for key, value in _counts(scenario).items() if key != "id"
+        )
+        print(f"{scenario.id}: {counts}")
+        for doubt in said:
+            print(f"  {doubt}")
+    number = sum(len(said) for _, said in found)
+    if strict and number:
+        raise EvaluationError(
+            f"{number} things are doubtful",
+            where=f"{sum(bool(said) for _, said in found)} of {len(found)} scenarios",
+            mend="mend the scenarios, or check without --strict",
+        )
+
+
+def _counts(scenario: Scenario) -> dict[str, str | int]:
+    truth = scenario.truth
+    return {
+        "id": scenario.id,
+        "turns": len(scenario.turns),
+        "constraints": len(truth.constraints),
+        "goals": len(truth.goals),
+        "facts": len(truth.facts),
+        "poison": len(truth.poison),
+        "not_constraints": len(truth.not_constraints),
+        "probes": len(truth.probes),
+    }
+
+
+def compose(
+    chained: Sequence[str],
+    distractors: Sequence[str],
+    out: Path,
+    *,
+    turns: int,
+    seed: int,
+    as_json: bool = False,
+) -> None:
+    """Write the composed scenario to ``out``, and tell what it is.
+
+    Raises:
+        InputError: A scenario is malformed, or would be overwritten.
+        ConfigurationError: They do not fit.
+        AccError: The file cannot be written.
+    """
+    scenarios = read_scenarios([*chained, *distractors])
+    check_apart(str(out), scenarios)
+    whose, others = scenarios[: len(chained)], scenarios[len(chained) :]
+    value = composed(whose, others, turns=turns, seed=seed)
+    write_results(value, str(out))
+    probes = len(value["probes"])
+    if as_json:
+        told_json({"id": value["id"], "turns": turns, "probes": probes, "file": str(out)})
+        return
+    print(f"{value['id']}: {turns:,} turns, {probes} probes, in {out}")
+
+
+def report(results: Sequence[Path], out: Path, *, as_json: bool = False) -> None:
+    """Write the page; live evaluations come first, in the order given.
+
+    With ``as_json`` the page's file and what it shows are told on stdout.
+
+    Raises:
+        InputError: A file holds no results, or would be overwritten.
+        AccError: The page cannot be written.
+    """
+    if any(out.exists() and file.exists() and out.samefile(file) for file in results):
+        raise InputError("--out would overwrite results", where=str(out), mend="name another file")
+    read = sorted(read_results(results), key=lambda each: each.kind != "judge")
+    write_page(page("Evaluation of memories", "".join(map(_section, read))), out)
+    if as_json:
+        shown = [{"file": str(each.file), "kind": each.kind} for each in read]
+        told_json({"page": str(out), "results": shown})
+
+
+def _section(read: Read) -> str:
+    section = judge_section if read.kind == "judge" else probe_section
+    try:
+        return section(read.value)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"the results are not whole: {type(error).__name__}: {error}",
+            where=str(read.file),
+            mend="evaluate again with this version",
+        ) from error
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,17 @@ from acc.cli.opening import opened
 from acc.cli.screen import table, told_json
 from acc.controller import MemoryController
 from acc.errors import InputError
+from acc.evidence import portability
 from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.documents import Ingested, files_below
-from acc.evidence.keeping import documents
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.upkeep import pending
-from acc.evidence.wide import WideScope, each_ref
-from acc.inert import inert_line
-from acc.policy import Policy
-from acc.store import UNNAMED, Artifact, Thread
+from acc.evidence.portability import read_export
+from acc.evidence.upkeep import documents, pending, take_in
+from acc.evidence.upkeep import vacuum as rewrite
+from acc.recall.candidates import WideScope, each_ref
+from acc.state.policy import Policy
+from acc.stores.protocol import UNNAMED, Artifact, Thread
+from acc.stores.shelf import Shelf, namespace
+from acc.text.lines import inert_line
 
 Names = tuple[str, str, str]
 """User, agent and tenant."""
@@ -199,3 +201,41 @@ def _said(artifact: Artifact) -> str:
         judgement = Judgement.model_validate_json(artifact.reason)
         return text if judgement.admitted else f"{text} (refused: {judgement.reason})"
     return text
+
+
+def vacuum(memory: Path, *, server: Server = None, as_json: bool = False) -> None:
+    """Rewrite the files of a memory; on a server, compact what is told of the use of evidence."""
+    with kept(memory, server) as controller:
+        before, after, own = rewrite(controller)
+    if as_json:
+        told_json({"bytes_before": before, "bytes_after": after, "server": not own})
+        return
+    print(f"{before:,} bytes before, {after:,} after")
+    if not own:
+        print("the server's files stay as they are: stop it, and run acc vacuum on its folder")
+
+
+def export(
+    out: Path, memory: Path, names: Names, *, server: Server = None, as_json: bool = False
+) -> None:
+    """Write a namespace to a file."""
+    with kept(memory, server) as controller:
+        moved = portability.export(
+            controller.artifacts, controller.settings.audit, space_of(names), out
+        )
+    if as_json:
+        told_json({"records": moved.records, "audit_logs": moved.logs, "file": str(out)})
+    else:
+        print(f"{moved.records:,} records and {moved.logs} audit logs in {out}")
+
+
+def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool = False) -> None:
+    """Take in a file of `export`."""
+    if not memory.exists():
+        read_export(source)  # a file that is none leaves no folder behind
+    with kept(memory, server, new=True) as controller:
+        moved = take_in(controller, source)
+    if as_json:
+        told_json({"records": moved.records, "written": moved.written, "audit_logs": moved.logs})
+    else:
+        print(f"{moved.records:,} records, {moved.written:,} of them new; {moved.logs} audit logs")

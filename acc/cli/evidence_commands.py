@@ -197,7 +197,7 @@ def vacuum(
     memory: MemoryOption = HERE, server: ServerOption = None, json: JsonOption = False
 ) -> Work:
     """Rewrite the files, so that nothing deleted is left in them."""
-    from acc.cli.upkeep import vacuum as work
+    from acc.cli.evidence import vacuum as work
 
     return lambda: work(memory, server=server_address(server), as_json=json)
 
@@ -212,7 +212,7 @@ def export(
     json: JsonOption = False,
 ) -> Work:
     """Write a user's evidence and audit logs to one file."""
-    from acc.cli.upkeep import export as work
+    from acc.cli.evidence import export as work
 
     return lambda: work(
         out, memory, (user, agent, tenant), server=server_address(server), as_json=json
@@ -226,6 +226,6 @@ def import_(
     json: JsonOption = False,
 ) -> Work:
     """Take in what acc export wrote, its hashes checked: all of it or nothing."""
-    from acc.cli.upkeep import import_ as work
+    from acc.cli.evidence import import_ as work
 
     return lambda: work(source, memory, server=server_address(server), as_json=json)

@@ -3,22 +3,61 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from types import FrameType
+from typing import Any, Self, cast
 
 from acc.cli.threads import Record
-from acc.compress import Compressor
-from acc.controller import MemoryController
+from acc.compress.protocol import Compressor
+from acc.controller import MemoryController, resumed
 from acc.errors import ConfigurationError
-from acc.memory import resumed
-from acc.policy import Policy
-from acc.render import Style
 from acc.schema.catalog import published, schema_named
-from acc.state import CompressedCognitiveState
-from acc.tokens import utf8_quarter
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.render import Style
+from acc.text.tokens import utf8_quarter
+
+
+class Interrupts:
+    """Notes the first signal; `check` acts on it. A second one is acted on at once."""
+
+    def __init__(self) -> None:
+        self._noted = 0
+        self._before: dict[int, Any] = {}
+
+    def check(self) -> None:
+        """Act on what was noted, if anything.
+
+        Raises:
+            KeyboardInterrupt: Ctrl-C was pressed.
+            SystemExit: The process is to end.
+        """
+        if self._noted == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._noted:
+            raise SystemExit(128 + self._noted)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        again = bool(self._noted)
+        self._noted = number
+        if again:
+            self.check()
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
 
 OURS = ("acc", "acc_schemas")
 """Packages whose schemas a record may name, beside what is published (`acc.schema.catalog`).
@@ -65,7 +104,7 @@ def opened(
             memory, compressor=compressor, policy=policy, state_key=state_key()
         )
     else:
-        from acc.stores.chroma import ChromaArtifactStore
+        from acc.stores.chroma.store import ChromaArtifactStore
 
         if server is None:
             store = ChromaArtifactStore.embedded(memory, looks=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,9 +13,35 @@ import typer
 from acc.folders import expanded
 
 if TYPE_CHECKING:
-    from acc.price import Price
-    from acc.state import CompressedCognitiveState
-    from acc.turn import Channel
+    from acc.compress.protocol import Price
+    from acc.state.model import CompressedCognitiveState
+    from acc.turn.observations import Channel
+
+
+def told_money(money: float | None) -> str:
+    """An amount; a dash where no price was given."""
+    return "-" if money is None else f"{money:.6f}"
+
+
+class Paid:
+    """What the turns of this run cost together."""
+
+    def __init__(self) -> None:
+        self._usage: Counter[str] = Counter()
+        self._money: float | None = None
+
+    def add(self, usage: Mapping[str, int], money: float | None) -> None:
+        """Add a turn's."""
+        self._usage.update(usage)
+        if money is not None:
+            self._money = (self._money or 0.0) + money
+
+    def __str__(self) -> str:
+        if not self._usage:
+            return ""
+        read, wrote, cached = (self._usage[kind] for kind in ("input", "output", "cached"))
+        money = "" if self._money is None else f", money {told_money(self._money)}"
+        return f", model read {read:,} tokens ({cached:,} cached), wrote {wrote:,}{money}"
 
 
 class Notation(StrEnum):
@@ -204,7 +232,7 @@ def tool_channel(given: str) -> tuple[str, Channel]:
     Raises:
         typer.BadParameter: Not TOOL=CHANNEL.
     """
-    from acc.turn import Channel
+    from acc.turn.observations import Channel
 
     tool, _, name = given.rpartition("=")
     if not tool or name not in ("user", "tool", "document"):
@@ -223,7 +251,7 @@ def token_price(given: str | None) -> Price | None:
     """
     if given is None:
         return None
-    from acc.price import Price
+    from acc.compress.protocol import Price
 
     try:
         numbers = [float(number) for number in given.split(",")]

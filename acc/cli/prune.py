@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from acc.cli.acts import Told, Way, carry_out
 from acc.cli.evidence import Names, Server, kept, space_of
+from acc.cli.opening import Interrupts, opened, policy_of
 from acc.cli.screen import table, told_json
+from acc.cli.threads import logged_thread
 from acc.errors import InputError
-from acc.evidence.deletion import Capacity, Deletion, History, Period
-from acc.evidence.holds import hold as put_hold
-from acc.evidence.holds import holds, release
-from acc.evidence.keeping import retention
-from acc.evidence.presets import DeletionName, preset
-from acc.evidence.retention_plan import DEFAULT_KINDS, Plan, PrunedKind
-from acc.evidence.shelf import Shelf
+from acc.evidence.deletion import Capacity, Deletion, DeletionName, History, Period, preset
+from acc.evidence.retention_plan import DEFAULT_KINDS, Plan, PrunedKind, holds, release
+from acc.evidence.retention_plan import hold as put_hold
+from acc.evidence.upkeep import retention
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.stores.protocol import Thread
+from acc.stores.shelf import Shelf
 
 
 class Numbers(NamedTuple):
@@ -170,3 +174,40 @@ def hold(
         told_json(held)
     else:
         table(("held", "why"), sorted(held.items()), folds=("why",))
+
+
+def retire(
+    ids: Sequence[str],
+    memory: Path,
+    thread: str | None,
+    *,
+    reason: str = "",
+    server: tuple[str, int] | None = None,
+    schema: type[CompressedCognitiveState] | None = None,
+    as_json: bool = False,
+) -> None:
+    """Retire items of a thread's newest state (`acc.controller.MemoryController.retire`).
+
+    Raises:
+        InputError: No item of that id.
+    """
+    logged = logged_thread(memory, thread)
+    policy = policy_of(logged.last, schema=schema)
+    with opened(memory, policy, server=server) as controller, Interrupts():
+        step = controller.retire(ids, reason, thread=logged.thread)
+    said = {gone.item.id: gone.item.words for gone in step.commit.set_aside if gone.item.id in ids}
+    if as_json:
+        told_json({
+            "thread": logged.thread.model_dump(), "turn": step.state.turn,
+            "tokens": step.commit.tokens,
+            "retired": [{"id": item_id, "said": said[item_id]} for item_id in said],
+        })  # fmt: skip
+    else:
+        _tell(logged.thread, said, step, policy)
+
+
+def _tell(thread: Thread, said: Mapping[str, str], step: Step, policy: Policy) -> None:
+    for item_id, words in said.items():
+        print(f"retired {item_id}: {words}")
+    bound = f"{step.commit.tokens:,} of at most {policy.max_tokens:,} tokens"
+    print(f"thread {thread.thread!r}, turn {step.state.turn:,}: {bound}")

@@ -2,26 +2,185 @@
 
 from __future__ import annotations
 
+import math
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from acc.cli.chart import footprint
-from acc.cli.interrupts import Interrupts
-from acc.cli.opening import folder, opened, policy_of
-from acc.cli.paid import Paid
-from acc.cli.replay_report import ReplayReport
-from acc.cli.replay_wanted import Wanted, check_apart, check_tools
-from acc.cli.same_conversation import is_conversation, same_words
+from acc.cli.opening import Interrupts, folder, opened, policy_of
+from acc.cli.options import Paid
 from acc.cli.screen import JsonLines, Screen, coloured, drawable, peak_memory, width
-from acc.cli.threads import LoggedThread, thread_named
-from acc.cli.turn_report import TurnReport, heading
+from acc.cli.threads import LoggedThread, Record, thread_named
+from acc.cli.turn_report import COLUMNS, PAID_COLUMNS, ReplayReport, TurnReport, heading
+from acc.compress.protocol import Compressor, Price
 from acc.controller import MemoryController
-from acc.conversations import Conversation, read_conversation
-from acc.errors import InputError
+from acc.errors import ConfigurationError, InputError
+from acc.folders import refuse_memorys
 from acc.memory import whose
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode
+from acc.turn.conversations import Conversation, read_conversation
+from acc.turn.observations import PASTED, Channel
+from acc.turn.turn import Turn
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a replay was asked for; None and empty stand for the default.
+
+    A thread that is gone on with keeps its bound and its notation unless others are named.
+    """
+
+    file: Path
+    memory: Path | None = None
+    thread: str = ""
+    server: tuple[str, int] | None = None
+    max_tokens: int | None = None
+    style: str | None = None
+    schema: type[CompressedCognitiveState] | None = None
+    channels: Mapping[str, Channel] = field(default_factory=dict)
+    json: str = ""
+    repair: bool = False
+    turns: int | None = None
+    quiet: bool = False
+    model: str = ""
+    mode: Mode | None = None
+    price: Price | None = None
+    report: Path | None = None
+
+    @property
+    def thread_name(self) -> str:
+        """The thread's name: the file's, without its ending, unless one is given."""
+        return self.thread or self.file.stem
+
+    @property
+    def columns(self) -> Mapping[str, int]:
+        """Those of the table."""
+        return PAID_COLUMNS if self.model else COLUMNS
+
+    def compressor(self) -> Compressor | None:
+        """The one that asks the model; None for the keyless rules.
+
+        Raises:
+            ConfigurationError: No such model, its key is missing, or a setting of a model that
+                is not named.
+        """
+        if not self.model:
+            for name, given in (("--mode", self.mode), ("--price", self.price)):
+                if given is not None:
+                    mend = "name the model with --model"
+                    raise ConfigurationError("no model is asked", where=name, mend=mend)
+            return None
+        from acc.compress.choosing import as_compressor
+
+        return as_compressor(self.model, mode=self.mode or "revise", price=self.price)
+
+
+def check_apart(wanted: Wanted) -> None:
+    """Refuse to write over the file that is replayed, or a file of a memory.
+
+    Raises:
+        InputError: An output is such a file.
+    """
+    written = {"--json": "" if wanted.json == "-" else wanted.json, "--report": wanted.report or ""}
+    for option, name in written.items():
+        if name:
+            refuse_memorys(Path(name))
+        if name and Path(name).exists() and Path(name).samefile(wanted.file):
+            raise InputError(
+                f"{option} would overwrite the file that is replayed",
+                where=str(name),
+                mend="name another file",
+            )
+
+
+def check_tools(named: Iterable[str], turns: Iterable[Turn]) -> None:
+    """Hold the names that are given a channel to those that speak in ``turns``.
+
+    Raises:
+        InputError: One never does; says who does.
+    """
+    speaking = {o.name for turn in turns for o in turn.observations if o.name} - {PASTED}
+    for name in named:
+        if name not in speaking:
+            raise InputError(
+                f"no tool {name!r} in the conversation",
+                where="--channel",
+                mend=f"name one of {', '.join(sorted(speaking)) or 'none: it has no tools'}",
+            )
+
+
+_HEIGHT = 17
+_COLOURS = {"transcript": "orange+", "state": "cyan+"}
+
+
+def footprint(
+    state: Sequence[int], transcript: Sequence[int], *, width: int, coloured: bool
+) -> str:
+    """Tokens an agent reads by turn: the state's, and the transcript's if it is replayed.
+
+    Args:
+        state: Tokens of the state after each turn, from the first.
+        transcript: Tokens of all messages so far, likewise.
+        width: Columns to draw in.
+        coloured: Whether the lines may be told apart by colour.
+    """
+    import plotext
+
+    figure = plotext.figure
+    figure.clear()
+    figure.theme("simple")
+    figure.title(f"tokens by turn: ⠒ transcript replayed {transcript[-1]:,}, ▀ state {state[-1]:,}")
+    figure.plot_size(width, _HEIGHT)
+    turns = _sampled(range(1, len(state) + 1), 2 * width)
+    for name, tokens, symbol in (("transcript", transcript, "braille"), ("state", state, "hd")):
+        marker = plotext.marker(symbol, _COLOURS[name])
+        figure.draw(figure.signal(turns, [tokens[t - 1] for t in turns], marker=marker).lines())
+    _scale(figure, 0, 1, len(state))
+    step = _step(max(*transcript, *state))
+    _scale(figure, 1, 0, -(-max(*transcript, *state) // step) * step)
+    drawn: str = figure.build().string(not coloured)
+    return "\n".join(line.rstrip() for line in drawn.splitlines())
+
+
+def _scale(figure: Any, axis: int, lowest: int, highest: int) -> None:
+    step = _step(highest - lowest)
+    ticks = [lowest, *range(step, highest + 1, step)]
+    ruler = figure.ruler(axis, 0)
+    ruler.lim(lowest, max(highest, lowest + 1))
+    ruler.ticks(ticks, [f"{tick:,}" for tick in ticks])
+
+
+def _step(span: int) -> int:
+    """A round number that divides ``span`` into some five."""
+    rough = max(1.0, span / 5)
+    power = float(10 ** math.floor(math.log10(rough)))
+    return next(round(m * power) for m in (1, 2, 5, 10) if m * power >= rough)
+
+
+def _sampled(turns: range, most: int) -> list[int]:
+    step = max(1, len(turns) // most)
+    return sorted({*turns[::step], turns[-1]})
+
+
+def is_conversation(record: Record) -> bool:
+    """Whether a record is a turn of the conversation, and no operator's act in between."""
+    if not (record["proposal"] or {}).get("reads_turn", True):
+        return False
+    observed = record["turn"]["observations"]
+    return any(o["channel"] != Channel.OPERATOR for o in observed)
+
+
+def same_words(record: Record, turn: Turn) -> bool:
+    """Whether the user said the same; a long message is cut in the record, and tells nothing."""
+    recorded = [o for o in record["turn"]["observations"] if o["channel"] == Channel.USER]
+    said = [o.text for o in turn.observations if o.channel is Channel.USER]
+    return any(o["left_out"] for o in recorded) or [o["text"] for o in recorded] == said
 
 
 def replay(wanted: Wanted) -> None:

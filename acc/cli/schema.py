@@ -6,32 +6,28 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from acc.cli.screen import table, told_json
-from acc.compress import wire_schema
+from acc.compress.protocol import wire_schema
 from acc.errors import InputError
 from acc.folders import opened_for_text
-from acc.migrations import own_version
-from acc.schema.catalog import Schema, published, schema_named
-from acc.schema.checking import advice, stored_state
-from acc.schema.differences import (
-    Difference,
-    differences,
-    document_named,
-    open_questions,
-    version_of,
-)
-from acc.schema.documents import as_text, state_document
+from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
 from acc.schema.pages import (
     FIELD_HEADINGS,
     SLOT_HEADINGS,
+    Difference,
     about,
+    differences,
+    document_named,
     field_rows,
+    open_questions,
     own_slots,
     page,
     slot_rows,
     summary,
+    version_of,
 )
-from acc.schema.starting import start
-from acc.state import CompressedCognitiveState
+from acc.schema.starting import advice, start, stored_state
+from acc.state.migrations import own_version
+from acc.state.model import CompressedCognitiveState
 
 
 def list_schemas(*, as_json: bool = False) -> None:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 
 from acc.errors import AccError
 from acc.folders import opened_for_text
-from acc.inert import inert, inert_line, raw
+from acc.text.lines import inert, inert_line, raw
 
 if TYPE_CHECKING:
     from rich.progress import Progress

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
 from acc.errors import AuditError, InputError
-from acc.inert import inert_line
-from acc.store import Thread
+from acc.stores.protocol import Thread
+from acc.text.lines import inert_line
 
 Record = Mapping[str, Any]
 

@@ -1,18 +1,27 @@
-"""What is told of a turn: the object of ``--json``, and the row on the screen."""
+"""``acc replay --report``: the replay as one HTML page, to look at any turn.
+
+Items, rendered lines and recalled texts that stay the same from turn to turn are written once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
 from typing import Any
 
-from acc.cli.paid import told_money
+from acc.cli.options import told_money
 from acc.cli.threads import Record
-from acc.gate import Verdict
-from acc.laws.reasons import EVICTIONS, REFUSALS, Note, Reason
-from acc.policy import Policy
-from acc.run import Step
-from acc.state import CompressedCognitiveState
+from acc.gate.protocol import Verdict
+from acc.pipeline.turn_pipeline import Step
+from acc.report.charts import line_chart
+from acc.report.page import page, script_named, write_page
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.reasons import EVICTIONS, REFUSALS, Note, Reason
+from acc.thread.branch import Branch
+from acc.turn.turn import Turn
 
 COLUMNS = {
     "turn": 5, "state": 7, "transcript": 11, "candidates": 11, "admitted": 9, "committed": 10,
@@ -128,3 +137,138 @@ def heading(columns: Mapping[str, int]) -> str:
 def _aligned(cells: Sequence[str], columns: Mapping[str, int]) -> str:
     widths = columns.values()
     return "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+
+
+SAID_CHARS = 2_000
+"""Characters of one message of a turn; and of a recalled text, a quarter of them."""
+
+_UNTOLD = (Reason.CARRIED, Reason.CITES_NARROWED)
+
+_BODY = """
+<p class="soft">{told}</p>
+<div class="charts">{charts}</div>
+<noscript><p class="notice">This page shows its turns by a script of its own; allow it.</p></noscript>
+<div class="steer"><button id="before" type="button" aria-label="turn before">‹</button>
+<input id="turn" type="range" min="{first}" max="{last}" step="1" aria-label="turn">
+<button id="after" type="button" aria-label="turn after">›</button>
+<label>turn <input id="number" type="number" min="{first}" max="{last}"></label>
+<span id="figures" class="soft"></span></div>
+<div id="failure"></div>
+<h2>What changed, and why</h2><div id="changes"></div>
+<details><summary>What else commit did</summary><div id="notes"></div></details>
+<h2>The state after this turn</h2><div class="two"><div id="state"></div>
+<div><h3>As the agent reads it</h3><div id="rendered"></div></div></div>
+<h2>What was recalled, with every verdict</h2><div id="verdicts"></div>
+<h2>The turn itself</h2><div id="said"></div>
+"""
+
+
+class _Once:
+    """Values written once each, and where they stand."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Hashable, int] = {}
+
+    def place(self, key: Hashable, value: Callable[[], Any]) -> int:
+        """Where what ``key`` stands for is; ``value`` makes it the first time."""
+        if key not in self._places:
+            self._places[key] = len(self.values)
+            self.values.append(value())
+        return self._places[key]
+
+
+class ReplayReport:
+    """The turns of a replay, as the page needs them."""
+
+    def __init__(self, policy: Policy, thread: str) -> None:
+        self._policy = policy
+        self._thread = thread
+        self._items, self._lines = _Once(), _Once()
+        self._texts: dict[str, dict[str, Any] | None] = {}
+        self._turns: list[dict[str, Any]] = []
+
+    def add(self, report: TurnReport, turn: Turn) -> None:
+        """Take in a committed turn, in order."""
+        for verdict in report.verdicts:
+            self._texts.setdefault(verdict.ref, None)
+        self._turns.append({
+            "turn": report.turn, "tokens": report.tokens, "transcript": report.transcript_tokens,
+            "items": [self._item(slot.name, item) for slot, item in report.state.items()],
+            "lines": [
+                self._lines.place(line, lambda line=line: line)  # type: ignore[misc]
+                for line in self._policy.rendered(report.state).splitlines()
+            ],
+            "notes": [_note(note) for note in report.notes if note.reason not in _UNTOLD],
+            "verdicts": [v.model_dump(mode="json", exclude={"artifact"}) for v in report.verdicts],
+            "said": [_said(o.channel.value, o.name, o.text, SAID_CHARS) for o in turn.observations],
+            "outcome": report.outcome, "failure": report.failure,
+        })  # fmt: skip
+
+    def write(self, file: Path, branch: Branch) -> None:
+        """Write the page; what was recalled is read from ``branch``.
+
+        Raises:
+            AccError: It cannot be written.
+        """
+        write_page(self.page(branch), file)
+
+    def page(self, branch: Branch) -> str:
+        """The page."""
+        for ref in self._texts:
+            if parts := branch.parts(ref):
+                first = parts[0]
+                channel = first.trust.word if first.trust is not None else first.channel.value
+                self._texts[ref] = _said(channel, first.name, branch.text(ref), SAID_CHARS // 4)
+        slots = self._policy.schema.slots()
+        pinned = [name for name, slot in slots.items() if slot.rules.pinned]
+        data = {
+            "slots": list(slots), "pinned": pinned, "items": self._items.values,
+            "lines": self._lines.values, "turns": self._turns,
+            "texts": {ref: said for ref, said in self._texts.items() if said},
+        }  # fmt: skip
+        numbers = [turn["turn"] for turn in self._turns]
+        body = _BODY.format(
+            told=escape(self._told()), charts=self._charts(numbers),
+            first=numbers[0], last=numbers[-1],
+        )  # fmt: skip
+        return page(f"Replay of {self._thread}", body, script=script_named("replay.js"), data=data)
+
+    def _item(self, slot: str, item: Any) -> int:
+        sources = " ".join(item.sources)
+        key = (slot, item.id, item.words, int(item.trust), sources, item.is_open)
+        return self._items.place(key, lambda: {
+            "id": item.id, "slot": slot, "says": item.words, "trust": item.trust.word,
+            "sources": sources, "turn": item.turn,
+        })  # fmt: skip
+
+    def _told(self) -> str:
+        last = self._turns[-1]
+        return (
+            f"{len(self._turns):,} turns. State: {last['tokens']:,} tokens of at most "
+            f"{self._policy.max_tokens:,} ({self._policy.counter.name}); transcript "
+            f"{last['transcript']:,} tokens. Choose a turn with the slider, the arrow keys, or by a "
+            "click on a chart."
+        )
+
+    def _charts(self, numbers: list[int]) -> str:
+        state = [turn["tokens"] for turn in self._turns]
+        transcript = [turn["transcript"] for turn in self._turns]
+        bound = [self._policy.max_tokens] * len(state)
+        both = {"state": state, "transcript replayed": transcript}
+        return line_chart("tokens that the agent reads, by turn", numbers, both) + line_chart(
+            "tokens of the state, and its bound", numbers, {"state": state, "bound": bound}
+        )
+
+
+def _note(note: Note) -> dict[str, Any]:
+    refused = {"refused": True} if note.reason in REFUSALS else {}
+    return {**note.model_dump(mode="json"), **refused}
+
+
+def _said(channel: str, name: str, text: str, most: int) -> dict[str, Any]:
+    left = len(text) - most
+    return {
+        "channel": channel, "name": name, "text": text[:most],
+        **({"left_out": left} if left > 0 else {}),
+    }  # fmt: skip

@@ -1,26 +1,43 @@
-"""Precision and recall of the gate, on candidates of which somebody said whether they are wanted.
+"""Labelled candidates for the gate: read from a file, or drawn from a scenario's ground truth.
 
-Precision is the share of the admitted that are wanted, recall the share of the wanted that are
-admitted; both are over all candidates of all cases. Candidates without a label count nowhere.
-Several candidates may say the same. So what is wanted is counted as well, whoever says it:
-``needs_found`` is the share of it that one of the admitted says.
+A file has a JSON object a line::
+
+    {"question": "...", "turn": 12, "state": {...}, "retired": {"u3": 9},
+     "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
+                     "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
+
+Needed are question, and text and wanted (true, false, or null for neither) of each candidate.
+Give ``says`` where several say the same: names of what the candidate says of what is wanted.
+Without scores the candidates are ranked by the question, as recall would.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
-from acc.gate import Context, GateLike, Verdict, qualify
-from acc.gates import default_gate
-from acc.memory import Settings
-from acc.ranking import LexicalIndex
-from acc.recall import Candidate
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact
-from acc.turn import Channel, Turn
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from acc.controller import MemoryController
+from acc.errors import AccError, InputError
+from acc.evaluation.ground_truth import Probe
+from acc.evaluation.matching import Matcher
+from acc.evaluation.scenarios import Scenario
+from acc.gate.built_in import default_gate
+from acc.gate.protocol import Context, GateLike, Verdict, qualify
+from acc.memory import whose
+from acc.pipeline.session import Settings
+from acc.recall.candidates import Candidate
+from acc.state.model import CompressedCognitiveState
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact
+from acc.text.ranking import LexicalIndex
+from acc.turn.observations import Channel, Trust
+from acc.turn.turn import Turn
 
 MOST = 16
 """Candidates of a case at the most, as recall proposes."""
@@ -183,3 +200,164 @@ def candidates_of(
         Candidate(artifact=artifacts[at], score=score / found[0][1], by_turn=1.0)
         for at, score in found
     ]
+
+
+_THREAD = "labelled"
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class _Labelled(BaseModel):
+    """A candidate as a line of the file has it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str = Field(min_length=1)
+    wanted: bool | None
+    channel: Channel = Channel.USER
+    turn: int = Field(1, ge=0)
+    ref: str = ""
+    name: str = ""
+    kind: str = "observation"
+    reason: str = ""
+    trust: Trust | None = None
+    score: Share | None = None
+    by_turn: Share = 1.0
+    says: list[str] = []
+
+
+class _Case(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1)
+    candidates: list[_Labelled] = Field(min_length=1)
+    turn: int | None = Field(None, ge=0)
+    state: dict[str, Any] | None = None
+    retired: dict[str, int] = {}
+
+
+def read_labelled(file: Path) -> Iterator[LabelledCase]:
+    """Read a file of labelled candidates.
+
+    Raises:
+        InputError: It cannot be read, or a line is malformed; says which.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"the labels cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise InputError(what, where=str(file), mend="name another file") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield _case(line, f"{file}, line {number}")
+
+
+def _case(line: str, where: str) -> LabelledCase:
+    try:
+        given = _Case.model_validate(json.loads(line))
+        state = CompressedCognitiveState.load(given.state) if given.state else None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = " ".join(map(str, first["loc"]))
+        what = f"{place}: {first['msg']}"
+        raise InputError(what, where=where, mend="see docs/evaluation.md for the form") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"not JSON: {error}", where=where, mend="write an object a line"
+        ) from error
+    except AccError as error:
+        raise InputError(error.what, where=where, mend=error.mend) from error
+    ranked = list(_ranked(given))
+    last = max(labelled.turn for labelled in given.candidates)
+    turn = given.turn if given.turn is not None else state.turn if state else last
+    # Who says nothing by name says something of its own.
+    says = [frozenset(each.says or [f"candidate {at}"]) for at, (_, each) in enumerate(ranked)]
+    return LabelledCase(
+        given.question, [c for c, _ in ranked], [each.wanted for _, each in ranked], turn, state,
+        given.retired, says,
+    )  # fmt: skip
+
+
+def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
+    """Candidates with their labels, best first; what shares no word with the question is last."""
+    artifacts = [_artifact(each, at) for at, each in enumerate(given.candidates)]
+    index = LexicalIndex()
+    for artifact in artifacts:
+        index.add(artifact.text)
+    found = {c.artifact.seq: c for c in candidates_of(index, artifacts, given.question)}
+    ranked = []
+    for at, each in enumerate(given.candidates):
+        candidate = found.get(at) or Candidate(artifacts[at], 0.0, 0.0)
+        if each.score is not None:
+            candidate = Candidate(artifacts[at], each.score, each.by_turn)
+        ranked.append((candidate, each))
+    yield from sorted(ranked, key=lambda pair: -pair[0].score)
+
+
+def _artifact(given: _Labelled, at: int) -> Artifact:
+    return Artifact.model_validate({
+        "id": str(at), "thread": _THREAD, "branch": "main", "seq": at, "turn": given.turn,
+        "kind": given.kind, "reason": given.reason, "trust": given.trust,
+        "ref": given.ref or f"x{at}", "channel": given.channel, "name": given.name,
+        "text": given.text,
+    })  # fmt: skip
+
+
+def cases_of(scenario: Scenario) -> Iterator[LabelledCase]:
+    """A case for each probe of a scenario: what is recalled for its question, by the keyless rules.
+
+    Wanted is a candidate with an entry that the probe needs and the state does not hold; one
+    with an entry that the state holds already has no label; every other is not wanted.
+
+    Raises:
+        PinnedOverflow: Rules and goals alone exceed the bounds.
+    """
+    matcher, truth = Matcher(scenario.truth), scenario.truth
+    with MemoryController(MemoryArtifactStore()) as memory:
+        state: CompressedCognitiveState | None = None
+        for number, turn in enumerate(scenario.turns, 1):
+            state = memory.step(state, turn, thread=_THREAD).state
+            for probe in truth.probes:
+                if probe.turn == number:
+                    yield _probed(memory, state, probe, matcher)
+
+
+def _probed(
+    memory: MemoryController, state: CompressedCognitiveState, probe: Probe, matcher: Matcher
+) -> LabelledCase:
+    turn = Turn.said(probe.question).numbered(state.turn + 1)
+    branch = memory.log_of(whose(_THREAD)).branch(state.branch)
+    candidates = memory.settings.recall(turn, state, branch)
+    held = set().union(*(matcher.found(item.words).entries for _, item in state.items()))
+    needs = set(probe.needs)
+    needed = [matcher.found(c.artifact.text).entries & needs for c in candidates]
+    return LabelledCase(
+        probe.question, candidates, [_wanted(each, held) for each in needed], state.turn, state,
+        dict(branch.retired), [each - held for each in needed],
+    )  # fmt: skip
+
+
+def _wanted(needed: frozenset[str] | set[str], held: set[str]) -> bool | None:
+    if needed - held:
+        return True
+    return None if needed else False
+
+
+def as_lines(cases: Sequence[LabelledCase]) -> Iterator[str]:
+    """The cases in the form of a file, for people to look through and correct."""
+    for case in cases:
+        candidates = [
+            {
+                "text": c.artifact.text, "wanted": wanted, "channel": c.artifact.channel.value,
+                "turn": c.artifact.turn, "ref": c.artifact.ref, "name": c.artifact.name,
+                "kind": c.artifact.kind, "reason": c.artifact.reason,
+                "trust": c.artifact.trust, "score": c.score, "by_turn": c.by_turn,
+                "says": sorted(said),
+            }
+            for c, wanted, said in zip(case.candidates, case.wanted, case.needs(), strict=True)
+        ]  # fmt: skip
+        state = case.state.canonical() if case.state else None
+        yield json.dumps({
+            "question": case.question, "turn": case.turn, "state": state,
+            "retired": dict(case.retired), "candidates": candidates,
+        }, ensure_ascii=False)  # fmt: skip

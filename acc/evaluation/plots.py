@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from acc.errors import AccError, ConfigurationError
-from acc.evaluation.csv_rows import write_csv
-from acc.evaluation.metrics import PROBES
-from acc.evaluation.metrics import RATES as ALL_RATES
-from acc.evaluation.results import MemoryResult, ScenarioResult
+from acc.evaluation.results import PROBES, MemoryResult, ScenarioResult, write_csv
+from acc.evaluation.results import RATES as ALL_RATES
 from acc.folders import opened_private, private_folder
 
 PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")

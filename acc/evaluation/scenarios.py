@@ -1,6 +1,6 @@
 """Reading scenario files: a conversation together with its ground truth.
 
-A scenario is one JSON file, or a conversation in any form that `acc.conversations` reads with
+A scenario is one JSON file, or a conversation in any form that `acc.turn.conversations` reads with
 its ground truth in a file beside it, named ``CONVERSATION:TRUTH``. Those that ship are known by
 their names.
 """
@@ -16,11 +16,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from acc.conversations import Conversation, read_conversation
 from acc.errors import InputError
 from acc.evaluation.ground_truth import GroundTruth
-from acc.tokens import TokenCounter
-from acc.turn import Channel, Turn
+from acc.text.tokens import TokenCounter
+from acc.turn.conversations import Conversation, read_conversation
+from acc.turn.observations import Channel
+from acc.turn.turn import Turn
 
 
 class ToolOutput(BaseModel):

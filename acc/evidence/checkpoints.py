@@ -7,14 +7,54 @@ its log of writes, its backups and the free blocks of its disk are the deployer'
 
 from __future__ import annotations
 
+import re
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from acc.errors import ConfigurationError, StoreError
-from acc.evidence.database_urls import without_password
+from acc.errors import AccError, ConfigurationError, StoreError
+from acc.evidence import marks
+
+_SECRET = re.compile(r"([?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)
+
+
+def lasting_url(url: str) -> str:
+    """``url`` as it means the same wherever the process runs, and tells no secret.
+
+    A relative path is made absolute, a password is left out.
+    """
+    kind, _, path = url.partition(":")
+    return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else without_password(url)
+
+
+def without_password(url: str) -> str:
+    """``url`` without the passwords in it.
+
+    Where it is no URL as it should be, rather too much is left out than too little.
+    """
+    scheme, separator, rest = url.partition("://")
+    if not separator:
+        return url if scheme.startswith("sqlite:") else re.sub(r":.*", ":...", url)
+    head, question, query = rest.partition("?")
+    if "@" in head:
+        head = _without(head)
+    elif "@" in rest and ":" in rest.partition("@")[0]:
+        head, question, query = _without(rest).partition("?")
+    asked = _SECRET.sub(r"\1", f"{question}{query}").rstrip("?&")
+    return f"{scheme}://{head}{asked}"
+
+
+def _without(head: str) -> str:
+    who, at, where = head.rpartition("@")
+    return f"{who.partition(':')[0]}{at}{where}"
+
+
+def by_lasting(urls: Iterable[str]) -> dict[str, str]:
+    """Each of ``urls``, whole, by the address under which it is kept."""
+    return {lasting_url(url): url for url in urls}
+
 
 Hook = Callable[[Sequence[str]], int]
 """Deletes all rows of threads by their names; returns how many."""
@@ -148,3 +188,91 @@ def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequenc
             done = connection.execute(f"DELETE FROM {table} WHERE thread_id = {mark}", (thread,))
             count += max(0, done.rowcount)
     return count
+
+
+_NAME = "checkpoints-{}.json"
+
+
+class Due(NamedTuple):
+    """What is to be deleted.
+
+    Attributes:
+        erasure: The erasure's identity.
+        threads: Names of threads.
+        urls: Databases, as `checkpointer_at` takes them, but without passwords.
+    """
+
+    erasure: str
+    threads: tuple[str, ...]
+    urls: tuple[str, ...]
+
+
+class Settled(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        rows: Rows that went.
+        left: Why each database that could not be used still has its rows; it is tried again.
+    """
+
+    rows: int = 0
+    left: tuple[str, ...] = ()
+
+
+class CheckpointsDue:
+    """The notes in a memory's folder; without one, what fails now is not tried again."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def owe(self, erasure: str, threads: Sequence[str], urls: Sequence[str]) -> Due:
+        """Note it. On return it will be tried until it is done.
+
+        Raises:
+            StoreError: It cannot be noted.
+        """
+        due = Due(erasure, tuple(threads), tuple(map(lasting_url, urls)))
+        self._note(due)
+        return due
+
+    def settle(self, due: Due, given: Sequence[str] = ()) -> Settled:
+        """Delete what is due, database by database.
+
+        Args:
+            due: What is due.
+            given: Databases' addresses with their passwords, which the note does not have.
+        """
+        rows, left, urls = 0, [], []
+        whole = by_lasting(given)
+        for url in due.urls:
+            try:
+                rows += checkpointer_at(whole.get(lasting_url(url), url))(due.threads)
+            except AccError as error:
+                left.append(str(error))
+                urls.append(lasting_url(url))
+        self._note(due._replace(urls=tuple(urls)))
+        return Settled(rows, tuple(left))
+
+    def waiting(self) -> Iterator[Due]:
+        """What earlier processes left.
+
+        Raises:
+            StoreError: A note cannot be read.
+        """
+        for path in self.notes():
+            said = marks.read(path)
+            if said is not None:
+                yield Due(said["erasure"], tuple(said["threads"]), tuple(said["urls"]))
+
+    def notes(self) -> list[Path]:
+        """The notes that there are."""
+        return sorted(self._folder.glob(_NAME.format("*"))) if self._folder is not None else []
+
+    def _note(self, due: Due) -> None:
+        if self._folder is None:
+            return
+        path = self._folder / _NAME.format(due.erasure)
+        if due.urls and due.threads:
+            marks.begin(path, due._asdict())
+        else:
+            marks.wipe(path)

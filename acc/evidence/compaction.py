@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from acc.evidence.holds import Holds, hold_record, holds
-from acc.evidence.intents import records_of, unfinished
-from acc.evidence.shelf import BASE, Shelf
-from acc.evidence.standing import Standing
-from acc.evidence.usage import Ledger
-from acc.evidence.usage_events import SUMMARY, execution_ledger, summary, usage_records
-from acc.store import Artifact, ArtifactStore, ManagedStore, Thread
+from acc.evidence.intents import Standing, records_of, unfinished
+from acc.evidence.retention_plan import Holds, hold_record, holds
+from acc.evidence.usage import SUMMARY, Ledger, execution_ledger, summary, usage_records
+from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
+from acc.stores.shelf import BASE, Shelf
 
 WORTH = 1_000
 """Records of a usage shelf from which compacting it is worth the while."""

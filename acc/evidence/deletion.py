@@ -15,20 +15,127 @@ negative, and 0 for alpha = 0. The right bound: K retrievals in each of t - t' e
 K * (t - t') in all, and each survivor took at least alpha + 1 of them, so at most
 floor(K * (t - t') / (alpha + 1)) survive, and what came within the period if it is spared.
 
-They compose as `acc.evidence.composition` says.
+They compose as `acc.evidence.deletion` says.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 from acc.errors import ConfigurationError
-from acc.evidence.composition import Deletion as Deletion  # what a policy of one's own is made from
-from acc.evidence.composition import Doomed
 from acc.evidence.usage import Usage
+
+Doomed = dict[str, str]
+"""Why each is to be deleted, by `Usage.key`."""
+
+Judge = Callable[[Sequence[Usage], int], Doomed]
+
+
+class Deletion:
+    """Base of the policies: composition, and when one is due."""
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What is to be deleted at the time ``t``, and why."""
+        raise NotImplementedError
+
+    def due(self, t: int) -> bool:
+        """Whether the policy runs by itself after the execution number ``t``."""
+        return True
+
+    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """As calling it, when it is due; else nothing. What runs after each execution."""
+        return self(usages, t) if self.due(t) else {}
+
+    def then(self, other: Deletion) -> Deletion:
+        """This policy, then ``other`` over what it leaves."""
+        return Then(self, other)
+
+    def __and__(self, other: Deletion) -> Deletion:
+        return Both(self, other)
+
+    def __or__(self, other: Deletion) -> Deletion:
+        return Either(self, other)
+
+    def __invert__(self) -> Deletion:
+        return Inverse(self)
+
+
+class _Pair(Deletion):
+    """Two policies joined: by what they say now, or by what they say when each is due."""
+
+    one: Deletion
+    other: Deletion
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What the two say now."""
+        return self._join(self.one, self.other, usages, t)
+
+    def run(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """What those that are due say."""
+        return self._join(self.one.run, self.other.run, usages, t)
+
+    def due(self, t: int) -> bool:
+        """When one is."""
+        return self.one.due(t) or self.other.due(t)
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Both(_Pair):
+    """What both would delete: the intersection, with both reasons."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        first, second = one(usages, t), other(usages, t)
+        return {key: f"{first[key]}; {second[key]}" for key in first if key in second}
+
+
+@dataclass(frozen=True)
+class Either(_Pair):
+    """What either would delete: the union, with every reason."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        first, second = one(usages, t), other(usages, t)
+        joined = {key: f"{first[key]}; {second[key]}" for key in first if key in second}
+        return {**first, **second, **joined}
+
+
+@dataclass(frozen=True)
+class Then(_Pair):
+    """One policy, then another over what is left."""
+
+    one: Deletion
+    other: Deletion
+
+    def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
+        gone = one(usages, t)
+        return {**gone, **other([u for u in usages if u.key not in gone], t)}
+
+
+@dataclass(frozen=True)
+class Inverse(Deletion):
+    """What the other would keep."""
+
+    policy: Deletion
+
+    def due(self, t: int) -> bool:
+        """When the other is."""
+        return self.policy.due(t)
+
+    def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
+        """The complement."""
+        gone = self.policy(usages, t)
+        return {u.key: "what the policy would keep" for u in usages if u.key not in gone}
 
 
 @dataclass(frozen=True)
@@ -157,3 +264,91 @@ def combined(
 def bounded(limit: int, period: Period) -> Deletion:
     """The paper's section 6.2: periodical first, then the least useful beyond ``limit``."""
     return period.then(Capacity(limit))
+
+
+EvaluatorName = Literal["coarse", "strict"]
+DeletionName = Literal["none", "period", "history", "combined", "intersection"]
+
+
+class Preset(NamedTuple):
+    """What one agent of the paper was run with.
+
+    Attributes:
+        k: Records retrieved for each task.
+        period: Its periodical deletion.
+        history: Its history-based deletion by evaluator.
+        initial: Records in memory at the start.
+        tasks: Tasks in all.
+    """
+
+    k: int
+    period: Period
+    history: dict[EvaluatorName, History]
+    initial: int
+    tasks: int
+
+    def yes_or_no(self, evaluator: EvaluatorName) -> Preset:
+        """The preset for utilities of 1 and 0: a threshold that none of them reaches becomes 0.5."""
+        history = self.history[evaluator]
+        if history.beta >= 0:
+            return self
+        return self._replace(history={**self.history, evaluator: replace(history, beta=0.5)})
+
+    def deletion(self, name: DeletionName, evaluator: EvaluatorName = "strict") -> Deletion:
+        """The deletion policy of that name.
+
+        Raises:
+            ConfigurationError: There is none.
+        """
+        history = self.history[evaluator]
+        policies: dict[str, Deletion] = {
+            "none": Keep(),
+            "period": self.period,
+            "history": history,
+            "combined": combined(self.period, history),
+            "intersection": combined(self.period, history, "intersection"),
+        }
+        if name not in policies:
+            raise ConfigurationError(
+                f"no deletion policy {name!r}", where="deletion", mend=f"use {', '.join(policies)}"
+            )
+        return policies[name]
+
+
+PRESETS: dict[str, Preset] = {
+    "ehragent": Preset(
+        k=4,
+        period=Period(200, 0),
+        history={"coarse": History(5, 0.3), "strict": History(5, 0.7)},
+        initial=100,
+        tasks=2392,
+    ),
+    "agentdriver": Preset(
+        k=1,
+        period=Period(300, 1),
+        history={"coarse": History(5, -5.0), "strict": History(5, -5.0)},
+        initial=180,
+        tasks=2000,
+    ),
+    "cic-iot": Preset(
+        k=3,
+        period=Period(300, 1),
+        history={"coarse": History(5, 0.5), "strict": History(5, 0.5)},
+        initial=100,
+        tasks=1200,
+    ),
+}
+
+
+def preset(agent: str) -> Preset:
+    """The preset of one of the paper's agents.
+
+    Raises:
+        ConfigurationError: No such agent.
+    """
+    found = PRESETS.get(agent.lower())
+    if found is None:
+        raise ConfigurationError(
+            f"no preset for the agent {agent!r}", where="preset", mend=f"use {', '.join(PRESETS)}"
+        )
+    return found

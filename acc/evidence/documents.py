@@ -6,26 +6,121 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from acc.errors import InputError
-from acc.evidence import ingests
+from acc.errors import ConflictError, InputError
+from acc.evidence import intents
 from acc.evidence.addition import Addition, Judgement
-from acc.evidence.directory import Directory
+from acc.evidence.intents import Intent, Standing, bury, unfinished
 from acc.evidence.parsing import READERS, Section, sections
-from acc.evidence.shelf import Shelf
-from acc.evidence.standing import Standing
-from acc.redact import Redact, redactor
-from acc.refs import DOCUMENT
-from acc.store import Artifact, ArtifactStore, Thread, split_text
-from acc.turn import Channel, storable
+from acc.stores.directory import Directory
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
+from acc.stores.shelf import Shelf
+from acc.turn.observations import DOCUMENT, Channel, storable
+from acc.turn.redact import Redact, redactor
+
+_INGEST = "ingest"
+
+
+class Partial(NamedTuple):
+    """A document that was begun and not ended.
+
+    Attributes:
+        space: Its namespace.
+        ref: What all its parts' refs begin with.
+        name: The file, as it was named; "" where nothing of it is there.
+        there: Parts that are there, of those that were to be written.
+        of: Parts that were to be written.
+    """
+
+    space: Thread
+    ref: str
+    name: str
+    there: int
+    of: int
+
+    @property
+    def whole(self) -> bool:
+        """Whether all was written, and the end of it not noted."""
+        return self.there == self.of
+
+
+def begin_ingest(usage: Shelf, parts: Sequence[Artifact], at: str) -> Intent:
+    """Note that these parts are about to be written.
+
+    Raises:
+        StoreError: It cannot be noted.
+    """
+    return intents.begin(usage, _INGEST, [part.ref for part in parts], at)
+
+
+def end_ingest(usage: Shelf, intent: Intent) -> None:
+    """Note that they are written.
+
+    Raises:
+        ConflictError: Somebody took them back meanwhile.
+        StoreError: It cannot be noted.
+    """
+    if intent.id not in {open_.id for open_ in open_ingests(usage)}:
+        raise ConflictError(
+            "somebody took back the document while it was taken in",
+            where=f"{_ref_of(intent)} of user {usage.space.user!r}",
+            mend="take it in again when no acc doctor is running",
+        )
+    intents.end(usage, intent)
+
+
+def open_ingests(usage: Shelf, ref: str = "") -> list[Intent]:
+    """What was begun and not ended, of all documents or of one."""
+    found = [intent for intent in unfinished(usage.records()) if intent.act == _INGEST]
+    return [intent for intent in found if ref in ("", _ref_of(intent))]
+
+
+def partial_ingests(store: ArtifactStore, space: Thread) -> list[Partial]:
+    """The documents of a namespace that were begun and not ended.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    return [told for _, _, told in _found(store, space)]
+
+
+def take_back_ingests(store: ArtifactStore, space: Thread, now: Callable[[], str]) -> list[Partial]:
+    """Take back what is there of documents that were begun and not ended; the whole ones stay.
+
+    Raises:
+        StoreError: It cannot be done now.
+    """
+    done = []
+    for intent, parts, told in list(_found(store, space)):
+        if not told.whole:
+            bury(store, space, [part.id for part in parts], now())
+        intents.end(Shelf(store, space, "usage"), intent)
+        done.append(told)
+    return done
+
+
+def _found(store: ArtifactStore, space: Thread) -> Iterator[tuple[Intent, list[Artifact], Partial]]:
+    open_ = open_ingests(Shelf(store, space, "usage"))
+    shelves = [Shelf(store, space, name) for name in ("documents", "quarantine")] if open_ else []
+    known = [record for shelf in shelves for record in shelf.records()]
+    for intent in open_:
+        refs = set(intent.ids)
+        parts = [record for record in known if record.ref in refs]
+        name = parts[0].name if parts else ""
+        yield intent, parts, Partial(space, _ref_of(intent), name, len(parts), len(refs))
+
+
+def _ref_of(intent: Intent) -> str:
+    return intent.ids[0].rpartition(".")[0] if intent.ids else ""
+
 
 PART_BYTES = 2_000
 """UTF-8 bytes of one part: some paragraphs, so that recall finds the place and not the book."""
 
 AT_ONCE = 100
 """Parts that a store writes at once, so that a kill leaves all of them or none; see
-`acc.stores.chroma_batches.BATCH`."""
+`acc.stores.chroma.rows.BATCH`."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +149,11 @@ class Documents:
 
     Args:
         store: Where they are kept.
-        space: The namespace (`acc.evidence.shelf.namespace`).
+        space: The namespace (`acc.stores.shelf.namespace`).
         now: Tells the time as records have it.
         addition: Judges each file; ``all`` by default.
-        notes: The memory's folder, in which what is begun is noted; see `acc.evidence.standing`.
-        redact: Takes secrets out, as `acc.settings.Settings.redact` does.
+        notes: The memory's folder, in which what is begun is noted; see `acc.evidence.intents`.
+        redact: Takes secrets out, as `acc.pipeline.session.Settings.redact` does.
     """
 
     def __init__(
@@ -119,15 +214,15 @@ class Documents:
 
     def _written(self, shelf: Shelf, ref: str, parts: Sequence[Artifact]) -> bool:
         """Write ``parts``, and end what was begun of this document before; whether any was."""
-        before = ingests.begun(self._usage, ref)
+        before = open_ingests(self._usage, ref)
         under_way = list(before)
         if parts:
             Directory(shelf.store).enrol(shelf.space, self._now())
             if len(parts) > AT_ONCE and not before:
-                under_way = [ingests.begin(self._usage, parts, self._now())]
+                under_way = [begin_ingest(self._usage, parts, self._now())]
             shelf.append(parts)
         for intent in under_way:
-            ingests.end(self._usage, intent)
+            end_ingest(self._usage, intent)
         return bool(before)
 
     def _replaced(self, name: str, digest: str) -> int:

@@ -14,30 +14,25 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from acc.audit import AuditLog, drop_halves
+from acc.audit.log import AuditLog, drop_halves
+from acc.audit.redaction import Erased, Trace, Traces
 from acc.errors import AuditError, ConflictError
-from acc.evidence.audit_rewrite import rewrite
-from acc.evidence.audits import Audits, logged
-from acc.evidence.checkpoints import checkpointer_at
-from acc.evidence.checkpoints_due import Due, Settled
-from acc.evidence.database_urls import lasting_url
+from acc.evidence.audits import Audits, logged, rewrite
+from acc.evidence.checkpoints import Due, Settled, checkpointer_at, lasting_url
 from acc.evidence.erasure_journal import Begun, ErasureJournal, told
 from acc.evidence.erasure_plan import ErasurePlan, Receipt, Rewritten, Target
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
-from acc.evidence.redaction import Erased
-from acc.evidence.shelf import namespace_of
-from acc.evidence.tombstones import ERASED, buried, is_grave, managed
-from acc.evidence.traces import Trace, Traces
-from acc.store import Artifact, ArtifactStore, Thread
 from acc.stores.embedding import embed
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import ERASED, buried, is_grave, managed, namespace_of
 
 
 class Erasure:
     """Erases from one memory.
 
     Args:
-        store: One that offers `acc.store.ManagedStore`.
+        store: One that offers `acc.stores.protocol.ManagedStore`.
         folders: The memory's folders: all their files are searched, and what is begun is noted
             in the first.
         audit: The folder of the audit logs; None if none are kept.

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from acc.errors import StoreError
 from acc.evidence import marks
-from acc.evidence.checkpoints_due import CheckpointsDue, Settled
+from acc.evidence.checkpoints import CheckpointsDue, Settled
 from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Receipt, Target
 from acc.folders import opened_private
-from acc.store import Thread
+from acc.stores.protocol import Thread
 
 NAME = "erasure.json"
 RECEIPTS = "erasures.jsonl"

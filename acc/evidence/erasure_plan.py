@@ -6,10 +6,10 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from acc.audit.redaction import Leaving, Trace
 from acc.errors import InputError, StoreError
-from acc.evidence.shelf import document_spaces, namespace_of
-from acc.evidence.traces import Trace
-from acc.store import Artifact, Thread
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import document_spaces, namespace_of
 
 
 @dataclass(frozen=True)
@@ -62,20 +62,6 @@ class Target:
     def kind(self) -> str:
         """``artifact``, ``thread`` or ``user``."""
         return "artifact" if self.artifact else "thread" if self.thread else "user"
-
-
-class Leaving(NamedTuple):
-    """An item that leaves a thread's newest state, because it rests on what is erased alone.
-
-    Attributes:
-        id: Its id; of evidence that is pending its ref.
-        slot: Where in the state it stands.
-        words: What it says; "" once it is erased.
-    """
-
-    id: str
-    slot: str
-    words: str = ""
 
 
 @dataclass(frozen=True)

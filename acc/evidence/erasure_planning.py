@@ -8,9 +8,9 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
+from acc.audit.redaction import Traces
 from acc.errors import InputError
-from acc.evidence.audit_rewrite import foreseen
-from acc.evidence.audits import Audits, Spaces, known_spaces
+from acc.evidence.audits import Audits, Spaces, foreseen, known_spaces
 from acc.evidence.erasure_plan import Dropped, Effects, ErasurePlan, Target, owner_of
 from acc.evidence.erasure_reach import (
     Reach,
@@ -22,12 +22,10 @@ from acc.evidence.erasure_reach import (
     names_in,
     words_of,
 )
-from acc.evidence.holds import holds
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.tombstones import is_grave, managed
-from acc.evidence.traces import Traces
+from acc.evidence.retention_plan import holds
 from acc.evidence.usage import evidence_key, is_named
-from acc.store import Artifact, ArtifactStore, Thread, is_nested_run
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, is_nested_run
+from acc.stores.shelf import Shelf, is_grave, managed, namespace
 
 
 def plan_erasure(
@@ -43,7 +41,7 @@ def plan_erasure(
     Of an open memory, `acc.evidence.erasure.Erasure.plan` makes it: that sees what waits to be written.
 
     Args:
-        store: One that offers `acc.store.ManagedStore`.
+        store: One that offers `acc.stores.protocol.ManagedStore`.
         audit: The folder of the audit logs; None if none are kept.
         target: What is to be erased.
         echoes: Take with an artifact what repeats a run of its words in the user's evidence; with

@@ -12,17 +12,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
+from acc.audit.redaction import Erased, Traces
 from acc.evidence.audits import Audits
 from acc.evidence.erasure_plan import ErasurePlan, is_document
-from acc.evidence.redaction import Erased
-from acc.evidence.shelf import Shelf, document_spaces, namespace_of
-from acc.evidence.tombstones import is_grave, managed
-from acc.evidence.traces import Traces
 from acc.evidence.usage import evidence_key
-from acc.refs import is_ingested
-from acc.store import Artifact, ArtifactStore, ManagedStore, Thread
-from acc.turn import Channel
+from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
+from acc.stores.shelf import Shelf, document_spaces, is_grave, managed, namespace_of
+from acc.turn.observations import Channel, is_ingested
 
 _WORDS = ("observation", "set_aside", "document", "experience")
 

@@ -8,46 +8,97 @@ deletion are policies, and why the likeness of tasks and of executions is measur
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 from acc.errors import ConfigurationError, InputError
-from acc.evidence.addition import Addition, Judgement
-from acc.evidence.compaction import compact
-from acc.evidence.composition import Doomed
-from acc.evidence.deletion import Deletion, Keep
-from acc.evidence.demonstrations import (
+from acc.evidence.addition import (
+    Addition,
     Demonstration,
     Experience,
     Finished,
+    Judgement,
     Retrieval,
+    read_back,
+    written,
 )
-from acc.evidence.experience_shelves import ExperienceShelves
-from acc.evidence.holds import holds
-from acc.evidence.rows import Rows
-from acc.evidence.shelf import Shelf
-from acc.evidence.standing import Standing
-from acc.evidence.usage import Tally, Usage
-from acc.evidence.usage_events import Event, checked_utility, execution_ledger, told
-from acc.redact import Redact, redactor
-from acc.store import ArtifactStore, Thread
-from acc.turn import storable
+from acc.evidence.compaction import compact
+from acc.evidence.deletion import Deletion, Doomed, Keep
+from acc.evidence.intents import Standing
+from acc.evidence.retention_plan import holds
+from acc.evidence.usage import Event, Tally, Usage, checked_utility, execution_ledger, told
+from acc.recall.dense import Rows
+from acc.stores.directory import Directory
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
+from acc.stores.shelf import Shelf
+from acc.turn.observations import Channel, storable
+from acc.turn.redact import Redact, redactor
+
+
+class ExperienceShelves:
+    """The shelf of what is kept, and the one of what was refused.
+
+    Args:
+        store: Where they are.
+        space: The namespace.
+        now: Tells the time as records have it.
+    """
+
+    def __init__(self, store: ArtifactStore, space: Thread, now: Callable[[], str]) -> None:
+        self.kept = Shelf(store, space, "experiences")
+        self.refused = Shelf(store, space, "quarantine")
+        self._now = now
+        self._enrolled = False
+
+    def put(self, task: str, execution: str, t: int, judgement: Judgement) -> str:
+        """Keep an experience, or the refused one; its ref.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        shelf, word = (self.kept, "exp") if judgement.admitted else (self.refused, "refused")
+        if not self._enrolled:
+            Directory(shelf.store).enrol(shelf.space, self._now())
+            self._enrolled = True
+        texts = split_text(written(task, execution, t))
+        ref = f"{word}.{shelf.next_seq()}"
+        shelf.append(
+            [
+                Artifact(
+                    id="", thread="", branch="", seq=0, turn=0, kind="experience", ref=ref,
+                    part=part, parts=len(texts), channel=Channel.AGENT, text=piece,
+                    identity=f"{ref}.{part}", reason=judgement.model_dump_json(), at=self._now(),
+                )
+                for part, piece in enumerate(texts)
+            ]
+        )  # fmt: skip
+        return ref
+
+    def read(self) -> Iterator[tuple[Experience, int]]:
+        """What is kept, oldest first, and the time at which each came."""
+        texts: dict[str, list[Artifact]] = {}
+        for record in self.kept.records():
+            texts.setdefault(record.ref, []).append(record)
+        for parts in texts.values():
+            if len(parts) == parts[0].parts:  # of one that is half written nothing was told yet
+                yield read_back(parts)
 
 
 class ExperienceMemory:
     """The experiences of a namespace. Not for several threads of execution at once
-    (`acc.evidence.async_experience` for several tasks).
+    (`acc.evidence.experience` for several tasks).
 
     Args:
-        store: Where they are kept; one that offers `acc.store.ManagedStore` if any are deleted.
-        space: The namespace (`acc.evidence.shelf.namespace`).
+        store: Where they are kept; one that offers `acc.stores.protocol.ManagedStore` if any are deleted.
+        space: The namespace (`acc.stores.shelf.namespace`).
         now: Tells the time as records have it.
         addition: Decides what is kept.
         deletion: Decides what goes, after each execution.
         retrieval: How demonstrations are found.
         shared: Whether what was done in one conversation may be shown in every other, where the
             namespace names no user.
-        redact: Takes secrets out, as `acc.settings.Settings.redact` does.
+        redact: Takes secrets out, as `acc.pipeline.session.Settings.redact` does.
 
     Raises:
         ConfigurationError: The namespace names no user, and nobody said that it is ``shared``.
@@ -253,3 +304,85 @@ class ExperienceMemory:
 
     def _key(self, ref: str) -> str:
         return f"{self.shelf.space.key}:{ref}"
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AsyncExperienceMemory:
+    """`ExperienceMemory`, awaited. For any number of tasks of one loop: what they do, is done in turn.
+
+    An evaluator may be asynchronous too, and is awaited while other tasks go on.
+
+    Args:
+        memory: The memory; nobody else may use it meanwhile. `open` makes one.
+    """
+
+    def __init__(self, memory: ExperienceMemory) -> None:
+        self.memory = memory
+        self._turn = asyncio.Lock()
+
+    @classmethod
+    async def open(
+        cls, store: ArtifactStore, space: Thread, now: Callable[[], str], **given: Any
+    ) -> Self:
+        """As `ExperienceMemory`, which reads the store when it is made."""
+        return cls(await asyncio.to_thread(ExperienceMemory, store, space, now, **given))
+
+    def __len__(self) -> int:
+        return len(self.memory)
+
+    async def retrieve(self, task: str) -> list[Demonstration]:
+        """As `ExperienceMemory.retrieve`."""
+        return await self._one(self.memory.retrieve, task)
+
+    async def finish(
+        self,
+        task: str,
+        execution: str,
+        shown: Sequence[Demonstration] = (),
+        *,
+        utility: float | None = None,
+    ) -> Finished:
+        """As `ExperienceMemory.finish`."""
+        self.memory.check(task, utility)
+        task, execution = self.memory.kept(task), self.memory.kept(execution)
+        judgement = await self.memory.addition.ajudge(task, execution)
+        return await self._one(self.memory.take, task, execution, shown, judgement, utility)
+
+    async def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
+        """As `ExperienceMemory.seed`."""
+        return await self._one(self.memory.seed, task, execution, judgement)
+
+    async def feedback(self, ref: str, utility: float) -> None:
+        """As `ExperienceMemory.feedback`."""
+        await self._one(self.memory.feedback, ref, utility)
+
+    def experiences(self) -> list[Experience]:
+        """As `ExperienceMemory.experiences`."""
+        return self.memory.experiences()
+
+    def usages(self) -> list[Usage]:
+        """As `ExperienceMemory.usages`."""
+        return self.memory.usages()
+
+    @property
+    def similarities(self) -> list[tuple[float, float]]:
+        """As `ExperienceMemory.similarities`."""
+        return self.memory.similarities
+
+    @property
+    def t(self) -> int:
+        """As `ExperienceMemory.t`."""
+        return self.memory.t
+
+    async def _one(self, act: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
+        """What ``act`` returns. It is ended even where the task that asked is cancelled."""
+        async with self._turn:
+            work = asyncio.ensure_future(asyncio.to_thread(act, *arguments, **named))
+            try:
+                return await asyncio.shield(work)
+            except asyncio.CancelledError:
+                await asyncio.wait([work])
+                raise

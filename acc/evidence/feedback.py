@@ -4,19 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
 from acc.errors import InputError
-from acc.evidence.opening import documents_named
-from acc.evidence.shelf import Shelf, namespace_of
-from acc.evidence.usage import evidence_key, is_named
-from acc.evidence.usage_events import Event, admitted_in, checked_utility, told
-from acc.log import ThreadLog
-from acc.refs import is_ingested
-from acc.state import ROOT
-from acc.store import ArtifactStore, Thread
+from acc.evidence.usage import Event, admitted_in, checked_utility, evidence_key, is_named, told
+from acc.state.model import ROOT
+from acc.stores.directory import enrolled
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import Shelf, document_spaces, namespace_of
+from acc.thread.branch import Branch
+from acc.thread.log import ThreadLog
+from acc.turn.observations import is_ingested
 
 
-def tell(
+def opened(store: ArtifactStore, thread: Thread, ref: str) -> str:
+    """The whole text behind ``ref``, as far as ``thread`` may see it; "" where there is none.
+
+    Args:
+        store: Any store.
+        thread: Whose state cites it.
+        ref: A document or one of its parts (``doc.8f1c22ab90.2``), or what another thread of the same
+            user and agent said (``294d8b34/u1``).
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    if is_ingested(ref):
+        return "".join(part.text for part in documents_named(store, thread, ref))
+    near, slash, far = ref.partition("/")
+    if not (slash and near and thread.has_user):
+        return ""
+    others = enrolled(store, namespace_of(thread))
+    return next((_said(store, other, far) for other in others if other.key.startswith(near)), "")
+
+
+def documents_named(store: ArtifactStore, thread: Thread, ref: str) -> list[Artifact]:
+    """The parts that ``ref`` names of a document that ``thread`` may see, in order.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    for space in document_spaces(namespace_of(thread)):
+        records = Shelf(store, space, "documents").records()
+        if named := [a for a in records if is_named(a, ref)]:
+            return named
+    return []
+
+
+def _said(store: ArtifactStore, thread: Thread, ref: str) -> str:
+    branch = Branch(store, thread, ROOT)
+    branch.refresh()
+    return branch.text(ref)
+
+
+def give_feedback(
     store: ArtifactStore,
     log: AuditLog | None,
     thread: Thread,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from acc.errors import ConfigurationError, InputError
-from acc.turn import storable
+from acc.turn.observations import storable
 
 LARGEST = 64 * 1024 * 1024
 """Bytes of one file that is read."""

@@ -14,24 +14,17 @@ from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.evidence.deletion import Deletion
-from acc.evidence.retention_plan import (
-    DEFAULT_KINDS,
-    KINDS,
-    Plan,
-    Planning,
-    PrunedKind,
-)
-from acc.evidence.shelf import Shelf
-from acc.evidence.standing import Standing
-from acc.evidence.tombstones import managed
-from acc.store import ArtifactStore, Thread
+from acc.evidence.intents import Standing
+from acc.evidence.retention_plan import DEFAULT_KINDS, KINDS, Plan, Planning, PrunedKind
+from acc.stores.protocol import ArtifactStore, Thread
+from acc.stores.shelf import Shelf, managed
 
 
 class Retention:
     """Plans and prunes, one namespace at a time.
 
     Args:
-        store: One that offers `acc.store.ManagedStore`.
+        store: One that offers `acc.stores.protocol.ManagedStore`.
         folder: The folder of the audit logs; None if none are kept.
         now: Tells the time as records have it.
         lock: Held while records are replaced; a memory's `Memory.lock`.

@@ -2,23 +2,97 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+from acc.errors import InputError
 from acc.evidence.addition import Judgement
 from acc.evidence.audits import Audits, Spaces, cited_in, known_spaces, other_readers, read
-from acc.evidence.composition import Both, Doomed, Either
-from acc.evidence.deletion import Deletion
-from acc.evidence.holds import holds
-from acc.evidence.shelf import Shelf, ShelfName
-from acc.evidence.tombstones import managed, marks_retirement
-from acc.evidence.usage import Ledger, Usage, evidence_key
-from acc.evidence.usage_events import execution_ledger, turn_ledger
-from acc.refs import is_ingested
-from acc.store import Artifact, ArtifactStore, Thread
+from acc.evidence.deletion import Both, Deletion, Doomed, Either
+from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, is_named, turn_ledger
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import Shelf, ShelfName, managed, marks_retirement
+from acc.turn.observations import is_ingested
+
+_HOLD = "hold"
+
+
+@dataclass(frozen=True)
+class Holds:
+    """The holds of a namespace, by evidence key; a key without a ref holds the whole thread."""
+
+    reasons: dict[str, str]
+
+    def on(self, key: str) -> str | None:
+        """Why the evidence of ``key`` is held, itself, as a document's part or with its thread."""
+        thread = key.partition(":")[0]
+        whole = (key, key.rpartition(".")[0], f"{thread}:")
+        return next((self.reasons[k] for k in whole if k in self.reasons), None)
+
+
+def holds(records: Iterable[Artifact]) -> Holds:
+    """The holds that stand, by the records of a usage shelf."""
+    reasons: dict[str, str] = {}
+    for record in records:
+        if record.name == _HOLD:
+            said = json.loads(record.text)
+            if said["held"]:
+                reasons[said["key"]] = said["reason"]
+            else:
+                reasons.pop(said["key"], None)
+    return Holds(reasons)
+
+
+def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
+    """Hold what ``ref`` of ``owner`` names, or all of the thread where it is empty.
+
+    Args:
+        usage: The usage shelf of the namespace.
+        owner: The thread, or the namespace for documents and experiences.
+        ref: What citations call it.
+        reason: Who asks for it, and why.
+        at: The time.
+
+    Raises:
+        InputError: No reason, or nothing of that name: a hold that holds nothing protects nobody.
+        StoreError: It cannot be written.
+    """
+    if not reason.strip():
+        raise InputError("a hold without a reason", where=ref, mend="say who asks for it, and why")
+    store, tenant = managed(usage.store), owner.tenant
+    records = store.get(tenant, store.ids(tenant, thread=owner.key))
+    if not any(is_named(record, ref) or not ref for record in records):
+        raise InputError(
+            f"nothing to hold: no evidence {ref or owner.thread!r}",
+            where=f"thread {owner.thread!r}, user {owner.user!r}, agent {owner.agent!r}",
+            mend="look for it with acc search, and name its thread, user and agent",
+        )
+    usage.append([hold_record(f"{owner.key}:{ref}", reason, at)])
+
+
+def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
+    """Lift a hold.
+
+    Raises:
+        InputError: There is none.
+    """
+    key = f"{owner.key}:{ref}"
+    if key not in holds(usage.records()).reasons:
+        raise InputError("no hold on it", where=ref or owner.thread, mend="see what is held first")
+    usage.append([hold_record(key, "", at, held=False)])
+
+
+def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifact:
+    """The record of a usage shelf that says so."""
+    text = json.dumps({"key": key, "reason": reason[:2_000], "held": held}, ensure_ascii=False)
+    return Artifact(
+        id="", thread="", branch="", seq=0, turn=0, kind="usage", name=_HOLD, text=text, at=at
+    )
+
 
 PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
 KINDS: tuple[PrunedKind, ...] = (

@@ -6,23 +6,82 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acc.evidence import ingests, marks
+from acc.evidence import marks
+from acc.evidence.addition import Addition
 from acc.evidence.audits import logged
-from acc.evidence.checkpoints_due import CheckpointsDue
+from acc.evidence.checkpoints import CheckpointsDue
 from acc.evidence.compaction import compact
-from acc.evidence.directory import spaces_in
+from acc.evidence.documents import Documents, Partial, partial_ingests, take_back_ingests
+from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_journal import NAME as ERASURE
-from acc.evidence.ingests import Partial
-from acc.evidence.keeping import erasure, folders, retention
+from acc.evidence.intents import noted, notes
 from acc.evidence.portability import MARK as IMPORT
-from acc.evidence.portability import undo
-from acc.evidence.shelf import namespace, namespace_of
-from acc.evidence.standing import noted, notes
-from acc.evidence.tombstones import managed
-from acc.store import Thread
+from acc.evidence.portability import Moved, import_from, undo
+from acc.evidence.retention import Retention
+from acc.stores.directory import spaces_in
+from acc.stores.protocol import Thread
+from acc.stores.shelf import managed, namespace, namespace_of
 
 if TYPE_CHECKING:
     from acc.memory import Memory
+
+
+def retention(memory: Memory) -> Retention:
+    """What plans and prunes in ``memory``.
+
+    Raises:
+        StoreError: Its store cannot delete.
+    """
+    return Retention(
+        memory.artifacts,
+        memory.settings.audit,
+        memory.now,
+        lock=memory.lock,
+        forget=memory.forget,
+        notes=next(iter(folders(memory)), None),
+    )
+
+
+def erasure(memory: Memory) -> Erasure:
+    """What erases from ``memory``.
+
+    Raises:
+        StoreError: Its store cannot delete.
+    """
+    return Erasure(
+        memory.artifacts,
+        folders(memory),
+        memory.settings.audit,
+        memory.now,
+        lock=memory.lock,
+        forget=memory.forget,
+    )
+
+
+def documents(memory: Memory, space: Thread, addition: Addition | None = None) -> Documents:
+    """The documents of a namespace of ``memory``."""
+    notes = next(iter(folders(memory)), None)
+    return Documents(
+        memory.artifacts, space, memory.now, addition, notes=notes, redact=memory.redact
+    )
+
+
+def take_in(memory: Memory, source: Path) -> Moved:
+    """Import what an export wrote into ``memory``; see `acc.evidence.portability.import_from`."""
+    with memory.lock:
+        memory.forget()  # a thread that is open would write over what comes in
+        return import_from(
+            memory.artifacts, next(iter(folders(memory)), None), source, memory.settings.audit
+        )
+
+
+def folders(memory: Memory) -> list[Path]:
+    """The folders that hold files of ``memory``: the audit logs' parent, and an embedded store's."""
+    audit = memory.settings.audit
+    directory: Path | None = getattr(memory.artifacts, "directory", None)
+    found = [audit.absolute().parent] if audit is not None else []
+    return list(dict.fromkeys([*found, *([directory] if directory else [])]))
+
 
 VACUUM = "vacuum.json"
 
@@ -94,7 +153,7 @@ def pending(memory: Memory) -> list[str]:
         found += [
             f"an ingest of {each.name or each.ref} was interrupted"
             for space in namespaces(memory)
-            for each in ingests.partial(memory.artifacts, space)
+            for each in partial_ingests(memory.artifacts, space)
         ]
     return found
 
@@ -109,7 +168,7 @@ def taken_back(memory: Memory) -> list[Partial]:
         return [
             each
             for space in namespaces(memory)
-            for each in ingests.taken_back(memory.artifacts, space, memory.now)
+            for each in take_back_ingests(memory.artifacts, space, memory.now)
         ]
 
 

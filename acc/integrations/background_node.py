@@ -18,14 +18,13 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
 from acc.background import AsyncBackgroundMemory, BackgroundMemory
-from acc.background.unread import shown
+from acc.background.entries import shown
 from acc.errors import ConfigurationError
-from acc.integrations.held_state import HeldStates
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.progress import tell
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
+from acc.integrations.stepping import HeldStates, tell
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Thread
 
 
 class BackgroundMemoryNode(MemoryNode):

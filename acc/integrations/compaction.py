@@ -27,8 +27,9 @@ from acc.integrations.messages import (
     role_and_rest,
     steps,
 )
-from acc.tokens import TokenCounter, utf8_quarter
-from acc.turn import Channel, Observation, Turn
+from acc.text.tokens import TokenCounter, utf8_quarter
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 Mark = dict[str, Any]
 """How far the commits have come, as plain JSON beside the state in its checkpoint: ``id`` and

@@ -14,12 +14,12 @@ from acc.integrations.compaction import AGENT
 from acc.integrations.graph_channels import read
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import EVIDENCE_TOOL, as_messages
-from acc.memory import Memory
-from acc.store import Thread
+from acc.integrations.stepping import Controller
+from acc.stores.protocol import Thread
 
 
 def evidence_tool(
-    memory: Memory,
+    memory: Controller,
     *,
     state_key: str = "ccs",
     turn_key: str = "ccs_turn",

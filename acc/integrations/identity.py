@@ -19,7 +19,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 
 from acc.errors import ConfigurationError, InputError
 from acc.memory import whose
-from acc.store import Thread, nested_run
+from acc.stores.protocol import Thread, nested_run
 
 Config = Mapping[str, Any]
 """A `RunnableConfig`."""

@@ -23,20 +23,27 @@ from langgraph.types import Command
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
 from acc.integrations.graph_channels import OwnState
-from acc.integrations.held_state import HeldStates, hash_of, last_committed
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned
 from acc.integrations.past import past_of, recorded, state_behind
-from acc.integrations.progress import tell
-from acc.integrations.prompt_watch import watching
 from acc.integrations.reviews import marked
-from acc.integrations.run_notes import WRITTEN, Look, RunNotes
-from acc.integrations.stepping import Controller, Prior, astepped, check_controller, stepped
+from acc.integrations.run_notes import WRITTEN, Look, RunNotes, watching
+from acc.integrations.stepping import (
+    Controller,
+    HeldStates,
+    Prior,
+    astepped,
+    check_controller,
+    hash_of,
+    last_committed,
+    stepped,
+    tell,
+)
 from acc.operators import with_operator_acts
-from acc.run import Step
-from acc.store import Thread
-from acc.transcript import named_channels
-from acc.turn import Channel, Observation, Trust
+from acc.pipeline.turn_pipeline import Step
+from acc.stores.protocol import Thread
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.transcript import named_channels
 
 try:
     from langchain.agents.middleware.types import (
@@ -273,7 +280,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:
-            self.controller.recorded(observations, prior, self._thread(state))
+            self.controller.persist_decision(observations, prior, self._thread(state))
 
     def _loaded(self, state: Any) -> Prior:
         return self.held.load(state.get("ccs") or None, _notes(state).mark)

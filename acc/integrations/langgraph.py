@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
@@ -23,22 +23,37 @@ from acc.integrations.graph_channels import (
     Unread,
     check_messages,
     declare,
+    needed,
     read,
     state_channels,
 )
-from acc.integrations.held_state import COMMITTED, HeldStates, hash_of, last_committed
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
-from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, state_behind
-from acc.integrations.progress import tell
-from acc.integrations.prompting import joined, prompting, texts
-from acc.integrations.stepping import Controller, astepped, check_controller, stepped
-from acc.integrations.users_message import brought_back, by_evidence, is_missing
+from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
+from acc.integrations.past import (
+    brought_back,
+    by_evidence,
+    is_missing,
+    joined,
+    past_of,
+    state_behind,
+    texts,
+)
+from acc.integrations.stepping import (
+    COMMITTED,
+    Controller,
+    HeldStates,
+    astepped,
+    check_controller,
+    hash_of,
+    last_committed,
+    stepped,
+    tell,
+)
 from acc.operators import with_operator_acts
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.store import Thread
-from acc.turn import Channel, Trust
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Thread
+from acc.turn.observations import Channel, Trust
 
 
 class _Looked(NamedTuple):
@@ -186,7 +201,20 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         hands a node only what its schema names.
         """
         self.is_read = True
-        return prompting(self, role)
+
+        def there(channel: str, value: Any) -> Any:
+            return needed(channel, value, where=self.name, what="from which the prompt is made")
+
+        def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
+            shown = self.output_messages_key or self.input_messages_key
+            found = as_messages(there(shown, read(state, shown)))
+            check_messages(found, shown)
+            ccs = there(self.state_key, self.loaded(state))
+            own, turn = role_and_rest(found)
+            carried = [] if self.output_messages_key else [self.held.rendered(ccs)]
+            return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
+
+        return prompt
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
         """The state in its channel: validated, unedited or adopted; None where there is none yet.

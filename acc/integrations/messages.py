@@ -1,6 +1,6 @@
 """LangChain messages: what in them is evidence, what belongs together, what a model accepts.
 
-Observations are read by `acc.transcript`, as everywhere; here is what LangGraph adds to it.
+Observations are read by `acc.turn.transcript`, as everywhere; here is what LangGraph adds to it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
-from acc.redact import Redact, redacted
-from acc.transcript import checked_speakers, named_channels, speaks_for_user, tell
-from acc.turn import Channel, Observation
+from acc.turn.observations import Channel, Observation
+from acc.turn.redact import Redact, redacted
+from acc.turn.transcript import checked_speakers, named_channels, speaks_for_user, tell
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; what it shows is a document unless configured otherwise."""

@@ -21,7 +21,7 @@ from acc.integrations.graph_channels import declare, needed, read, state_channel
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.messages import is_answer
 from acc.integrations.stepping import synchronous
-from acc.turn import Observation
+from acc.turn.observations import Observation
 
 
 class RecordNode(Runnable[Any, dict[str, Any]]):

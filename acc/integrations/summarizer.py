@@ -24,16 +24,16 @@ from langchain_core.messages import AnyMessage, BaseMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
 from acc.errors import ConfigurationError
 from acc.integrations.identity import Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, is_summary, is_users, observed
-from acc.integrations.progress import tell
-from acc.integrations.stepping import Controller, astepped, check_controller, stepped
-from acc.run import Step
-from acc.state import ROOT, CompressedCognitiveState
-from acc.store import Thread
-from acc.turn import Channel, Observation, Turn
+from acc.integrations.stepping import Controller, astepped, check_controller, stepped, tell
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import ROOT, CompressedCognitiveState
+from acc.stores.protocol import Thread
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 SUMMARY = "summary"
 """Name under which a summary that this memory did not write is evidence: a document's."""

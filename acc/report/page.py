@@ -17,7 +17,7 @@ from typing import Any
 
 from acc.errors import AccError
 from acc.folders import opened_private, private_folder
-from acc.inert import inert
+from acc.text.lines import inert
 
 
 def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:

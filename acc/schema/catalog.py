@@ -8,6 +8,7 @@ A package publishes its schemas by entry points, and they are found wherever it 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,15 +16,22 @@ from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from acc.errors import ConfigurationError, SchemaError
-from acc.state import CompressedCognitiveState
+from acc.state.items import Item
+from acc.state.migrations import own_version, stored_name
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import SlotField
 
 GROUP = "acc.schemas"
 """The group of entry points under which schemas are published."""
 
 Schema: TypeAlias = type[CompressedCognitiveState]
+
+
+_MOVED = {"acc.state:CompressedCognitiveState": "acc.state.model:CompressedCognitiveState"}
+"""Classes by the names that audit logs of earlier versions have for them, and where each is today."""
 
 
 def published() -> dict[str, EntryPoint]:
@@ -55,7 +63,7 @@ def schema_named(name: str) -> Schema:
         ConfigurationError: Nothing is published under that name, it cannot be imported, or is
             no state class. A `SchemaError` where its declaration is wrong.
     """
-    place, _, path = name.partition(":")
+    place, _, path = _MOVED.get(name, name).partition(":")
     if place.endswith(".py"):
         return _chosen(_module_of(Path(place)), path, name)
     if not path:
@@ -156,3 +164,59 @@ def _unimportable(error: Exception | SystemExit, name: str) -> ConfigurationErro
         where=name,
         mend="write module:Class with the module on PYTHONPATH, or file.py",
     )
+
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON Schema."""
+
+RULES = "x-acc"
+"""The keyword under which the rules of a state, and of a slot, are kept."""
+
+
+def state_document(schema: Schema) -> Document:
+    """JSON Schema of what `canonical` returns, the same bytes for the same declaration."""
+    found = schema.model_json_schema(mode="serialization")
+    for name, slot in schema.slots().items():
+        found["properties"][name] |= {"maxItems": slot.rules.places, RULES: _rules(slot)}
+    about = {
+        "stored_as": stored_name(schema),
+        "version": own_version(schema),
+        "max_tokens": schema.max_tokens,
+        "slots": list(schema.slots()),
+    }
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found, RULES: about}
+
+
+def as_text(document: Document) -> str:
+    """The document as it is kept in a file."""
+    return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+_TOLD = ("type", "enum", "const", "minLength", "maxLength")
+
+
+def _rules(slot: SlotField) -> dict[str, Any]:
+    rules, item = slot.rules, slot.item
+    fields = item.model_json_schema(mode="serialization")["properties"]
+    return {
+        "item": item.__name__,
+        "key": list(item.key),
+        "head": item.head,
+        "fields": {name: _field(item, name, fields[name]) for name in item.own_fields()},
+        "places": rules.places,
+        "write": rules.write.word,
+        "pinned": rules.pinned,
+        "quote": rules.quote,
+        "lifetime": rules.lifetime,
+        "evict": rules.evict,
+        "letter": rules.letter,
+        "guidance": rules.guidance,
+        "cues": list(rules.cues),
+        "examples": [{"text": e.text, "fields": dict(e.fields)} for e in rules.examples],
+    }
+
+
+def _field(item: type[Item], name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """What a field may say, and whether an old item can do without it."""
+    told: dict[str, Any] = {key: found[key] for key in _TOLD if key in found}
+    return {**told, "required": item.model_fields[name].is_required()}

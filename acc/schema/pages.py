@@ -1,17 +1,216 @@
-"""A schema for people: rows for a terminal, and its page of the reference."""
+"""What changed between two versions of a schema, and what a migration must answer for it.
+
+Both are given as documents (`acc.schema.catalog`), so that a version that is only kept as
+JSON can be compared with the class of today.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from acc.items import Item
-from acc.migrations import own_version, stored_name
-from acc.schema.catalog import Schema, published_name
-from acc.slots import SlotField
-from acc.state import CompressedCognitiveState
-from acc.turn import Trust
-from acc.wire_fields import wire_field
+from acc.errors import InputError
+from acc.schema.catalog import RULES, Document, Schema, published_name, schema_named, state_document
+from acc.state.items import Item, wire_field
+from acc.state.migrations import own_version, stored_name
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import SlotField
+from acc.turn.observations import Trust
+
+
+class Difference(NamedTuple):
+    """One change.
+
+    Attributes:
+        where: The slot, or ``slot.field``; empty for the whole.
+        change: What changed.
+        question: What a migration must answer; empty where stored states load as they are.
+        effect: What becomes of stored states without any migration, where that is not nothing.
+    """
+
+    where: str
+    change: str
+    question: str = ""
+    effect: str = ""
+
+
+def document_named(name: str) -> Document:
+    """The document of a schema, or the one that a JSON file holds.
+
+    Raises:
+        InputError: The file holds no such document.
+        ConfigurationError: No such schema.
+    """
+    if not name.endswith(".json"):
+        return state_document(schema_named(name))
+    try:
+        found = json.loads(Path(name).read_text(encoding="utf-8"))
+        slots = found[RULES]["slots"]
+        complete = all("fields" in found["properties"][slot][RULES] for slot in slots)
+    except OSError as error:
+        what = error.strerror or str(error)
+        raise InputError(what, where=name, mend="name a schema or its JSON") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise _no_document(name) from error
+    if not complete:
+        raise _no_document(name)
+    return dict(found)
+
+
+def _no_document(name: str) -> InputError:
+    return InputError(
+        "no exported schema", where=name, mend="make it with acc schema export NAME --out FILE"
+    )
+
+
+def differences(old: Document, new: Document) -> list[Difference]:
+    """Every change from ``old`` to ``new`` that a stored state could feel, slot by slot."""
+    before, after = _slots(old), _slots(new)
+    return [
+        *_whole(old, new),
+        *(d for name in before if name not in after for d in _removed(name, before[name])),
+        *(Difference(name, "added") for name in after if name not in before),
+        *(d for name in before if name in after for d in _slot(name, before[name], after[name])),
+    ]
+
+
+def open_questions(old: Document, new: Document) -> list[Difference]:
+    """The differences that a migration must answer."""
+    return [d for d in differences(old, new) if d.question]
+
+
+def version_of(document: Document) -> int:
+    """The version that a document tells of."""
+    return int(document[RULES]["version"])
+
+
+def _slots(document: Document) -> dict[str, Any]:
+    return {name: document["properties"][name][RULES] for name in document[RULES]["slots"]}
+
+
+def _whole(old: Document, new: Document) -> Iterator[Difference]:
+    was, now = old[RULES], new[RULES]
+    if old["title"] != new["title"]:
+        yield Difference(
+            "", f"the class is named {new['title']}, was {old['title']}",
+            "states are stored under the name of their class: keep it, or load the old ones by the old class",
+        )  # fmt: skip
+    if now["max_tokens"] < was["max_tokens"]:
+        yield Difference(
+            "", f"max_tokens {was['max_tokens']} -> {now['max_tokens']}",
+            effect="the next commit evicts into the store; rules and goals that alone exceed it stop the thread",
+        )  # fmt: skip
+    elif now["max_tokens"] > was["max_tokens"]:
+        yield Difference("", f"max_tokens {was['max_tokens']} -> {now['max_tokens']}")
+
+
+def _removed(name: str, was: Mapping[str, Any]) -> Iterator[Difference]:
+    into = "a slot that keeps quotes, word for word" if was["quote"] else "which slot"
+    yield Difference(name, "removed", f"where do its items go: {into}? Each keeps its id")
+
+
+def _slot(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    yield from _fields(name, was["fields"], now["fields"])
+    if was["key"] != now["key"]:
+        yield Difference(
+            name, f"key {_list(was['key'])} -> {_list(now['key'])}",
+            effect="items that are now about the same stand side by side until the next one replaces the first",
+        )  # fmt: skip
+    if was["head"] != now["head"]:
+        yield Difference(name, f"head {was['head']} -> {now['head']}")
+    yield from _rules(name, was, now)
+
+
+_EFFECTS = {
+    "pinned": "items that stand are kept word for word from the next commit on, or can be evicted again",
+    "quote": "items that stand keep what they have; new ones are made under the new rule",
+    "write": "items that stand keep their trust; new ones need the new one",
+    "lifetime": "items that stand lapse, or stay, from the next commit on",
+    "letter": "items that stand keep their ids",
+    "evict": "",
+    "guidance": "",
+}
+
+
+def _rules(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    if now["places"] != was["places"]:
+        fewer = now["places"] < was["places"]
+        effect = (
+            "the next commit evicts into the store; more pinned items than places stop the thread"
+        )
+        yield Difference(
+            name, f"places {was['places']} -> {now['places']}", effect=effect if fewer else ""
+        )
+    for rule, effect in _EFFECTS.items():
+        if was[rule] != now[rule]:
+            change = rule if rule == "guidance" else f"{rule} {was[rule]} -> {now[rule]}"
+            yield Difference(name, change, effect=effect)
+
+
+def _fields(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    for field in (field for field in was if field not in now):
+        yield Difference(
+            f"{name}.{field}", "removed",
+            f"which field carries its value on? If none, the migration rewrites {name}.{field}",
+        )  # fmt: skip
+    for field in (field for field in now if field not in was):
+        asks = "what do stored items say there?" if now[field]["required"] else ""
+        yield Difference(f"{name}.{field}", "added" if asks else "added, with a default", asks)
+    for field in (field for field in was if field in now):
+        yield from _field(f"{name}.{field}", was[field], now[field])
+
+
+def _field(where: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    if was.get("type") != now.get("type"):
+        yield Difference(
+            where, f"type {was.get('type')} -> {now.get('type')}",
+            f"what becomes of stored values? The migration rewrites {where}",
+        )  # fmt: skip
+        return
+    yield from _choices(where, _said(was), _said(now))
+    if not _said(now):
+        yield from _lengths(where, was, now)
+
+
+def _lengths(where: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
+    said = [len(choice) for choice in _said(was)]
+    longest, shortest = (
+        max(said, default=was.get("maxLength")),
+        min(said, default=was.get("minLength", 0)),
+    )
+    allowed = now.get("maxLength")
+    if allowed is not None and (longest is None or allowed < longest):
+        change = f"at most {allowed} characters" + (f", was {longest}" if longest else "")
+        yield Difference(
+            where, change, f"what becomes of longer texts? The migration rewrites {where}"
+        )
+    if now.get("minLength", 0) > shortest:
+        yield Difference(where, "may not be empty", "what do items say there that say nothing?")
+
+
+def _choices(where: str, was: list[str], now: list[str]) -> Iterator[Difference]:
+    gone = [choice for choice in was if choice not in now]
+    if now and (gone or not was):
+        change = f"no longer says {_list(gone)}" if gone else f"says only {_list(now)}"
+        yield Difference(
+            where, change, f"what do such items say instead? The migration rewrites {where}"
+        )
+    if was and (fresh := [choice for choice in now if choice not in was]):
+        yield Difference(where, f"may say {_list(fresh)}")
+    if was and not now:
+        yield Difference(where, "says anything now")
+
+
+def _said(field: Mapping[str, Any]) -> list[str]:
+    return list(field.get("enum", [field["const"]] if "const" in field else []))
+
+
+def _list(values: list[str]) -> str:
+    return ", ".join(map(str, values))
+
 
 Row = tuple[str, ...]
 

@@ -1,1 +1,1 @@
-"""Backends of `acc.store.ArtifactStore`; each proves itself by `acc.testing.check_store`."""
+"""Persist: the protocol of an artifact store, its backends, and the shelves of a namespace."""

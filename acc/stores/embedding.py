@@ -4,7 +4,7 @@ A text's terms are hashed into `DIMENSION` buckets, each weighted by how often i
 saturated as in BM25. Documents carry no inverse document frequency, so that nothing is
 embedded anew as the collection grows; a query weighs its own terms by it instead. Good for
 finding candidates (on LoCoMo the best hundred of a conversation hold 0.77 of the evidence),
-which `acc.ranking` then orders exactly.
+which `acc.text.ranking` then orders exactly.
 
 Vectors are stored for good. Therefore nothing here may depend on what a release changes:
 terms are cut, not stemmed, and the same text gives the same bits on every platform.

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 
 from acc.errors import StoreError
-from acc.store import RECORD_BYTES, Artifact
+from acc.stores.protocol import RECORD_BYTES, Artifact
 
 LABEL_BYTES = 48_000
 """UTF-8 bytes of all texts of a record but ``text``, its tenant among them, at the most."""
@@ -48,7 +48,7 @@ def check_storable(artifact: Artifact, texts: Mapping[str, str]) -> None:
         raise _refusal(
             f"the text of a record is over {RECORD_BYTES:,} bytes",
             artifact,
-            mend="cut it with acc.store.split_text and store the parts",
+            mend="cut it with acc.stores.protocol.split_text and store the parts",
         )
     sizes = (_size(name, value, artifact) for name, value in texts.items())
     if sum(sizes) > LABEL_BYTES:
@@ -73,7 +73,7 @@ def _size(name: str, value: str, artifact: Artifact) -> int:
         raise _refusal(
             f"the field {name} of a record holds a lone surrogate, which is no character",
             artifact,
-            mend="replace it by U+FFFD, as acc.turn.Observation does",
+            mend="replace it by U+FFFD, as acc.turn.observations.Observation does",
         ) from error
 
 

@@ -1,14 +1,146 @@
-"""What an endpoint can do, and the requests that it turns away."""
+"""How servers say that they do not know a format, or that a prompt is too long: no two alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeAlias
 
-from acc.testing.model_dialects import Style, overflow, unsupported
-from acc.testing.model_errors import error_response
+from acc.testing.model_connections import Response, error_response, json_response
 from acc.testing.model_requests import FORMATS, Api, Format, Request
-from acc.testing.model_sending import Response, json_response
+
+Style: TypeAlias = Literal["openai", "vllm", "ollama", "llama.cpp", "ik_llama.cpp", "lm_studio"]
+"""Whose words.
+
+``vllm`` has a flat body, a validator's message, and 400 for a code; ``lm_studio`` a text for an
+error; ``ik_llama.cpp``, and llama.cpp for some time, a status of 500; only ``openai`` a code for a
+prompt that is too long. ``ollama`` drops what is too long and says nothing.
+"""
+
+_Said: TypeAlias = tuple[int, Mapping[str, Any]]
+"""Status and body."""
+
+
+def unsupported(request: Request, style: Style) -> Response:
+    """The refusal of the format that ``request`` asks for."""
+    status, body = _UNSUPPORTED[style](request)
+    return json_response(status, body)
+
+
+def overflow(most: int, tokens: int, style: Style = "openai") -> Response | None:
+    """The refusal of a prompt of ``tokens``, more than the ``most`` there may be; None for none."""
+    write = _OVERFLOW.get(style)
+    if write is None:
+        return None
+    status, body = write(most, tokens)
+    return json_response(status, body)
+
+
+def _error(status: int, **fields: object) -> _Said:
+    return status, {"error": fields}
+
+
+def _openai(request: Request) -> _Said:
+    param = "response_format" if request.api == "chat" else "text.format"
+    message = f"Invalid parameter: '{param}' of type '{request.format}' is not supported with "
+    if request.format == "tool":
+        param, message = "tools", "tools is not supported with "
+    fields = {"type": "invalid_request_error", "param": param, "code": None}
+    return _error(400, message=f"{message}this model.", **fields)
+
+
+def _openai_overflow(most: int, tokens: int) -> _Said:
+    fields = {"type": "invalid_request_error", "param": "messages"}
+    return _error(400, message=_longer(most, tokens), code="context_length_exceeded", **fields)
+
+
+def _vllm(request: Request) -> _Said:
+    where = "('body', 'response_format', 'type')"
+    message = f"[{{'type': 'literal_error', 'loc': {where}, 'input': '{request.format}'}}]"
+    if request.format == "tool":
+        message = "tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set"
+    return _vllm_error(message)
+
+
+def _vllm_overflow(most: int, tokens: int) -> _Said:
+    return _vllm_error(_longer(most, tokens))
+
+
+def _vllm_error(message: str) -> _Said:
+    fields = {"type": "BadRequestError", "param": None, "code": 400}
+    return 400, {"object": "error", "message": message, **fields}
+
+
+def _ollama(request: Request) -> _Said:
+    message = f'invalid format: "{request.format}"; expected "json" or a valid JSON Schema object'
+    if request.format == "tool":
+        message = f"registry.ollama.ai/library/{request.model} does not support tools"
+    return _error(400, message=message, type="api_error", param=None, code=None)
+
+
+def _llama_cpp(request: Request) -> _Said:
+    return _error(400, code=400, message=_llama_says(request), type="invalid_request_error")
+
+
+def _llama_cpp_overflow(most: int, tokens: int) -> _Said:
+    return _llama_overflow(400, most, tokens)
+
+
+def _ik_llama_cpp(request: Request) -> _Said:
+    return _error(500, code=500, message=_llama_says(request), type="server_error")
+
+
+def _ik_llama_cpp_overflow(most: int, tokens: int) -> _Said:
+    return _llama_overflow(500, most, tokens)
+
+
+def _llama_says(request: Request) -> str:
+    if request.format == "tool":
+        return "Unsupported param: tools"
+    return f'response_format type must be one of "text" or "json_object", but got: {request.format}'
+
+
+def _llama_overflow(status: int, most: int, tokens: int) -> _Said:
+    message = "the request exceeds the available context size, try increasing it"
+    counts = {"n_prompt_tokens": tokens, "n_ctx": most}
+    return _error(status, code=status, message=message, type="exceed_context_size_error", **counts)
+
+
+def _lm_studio(request: Request) -> _Said:
+    if request.format == "tool":
+        return 400, {"error": "This model does not support tools."}
+    return 400, {"error": "'response_format.type' must be 'json_schema' or 'text'"}
+
+
+def _lm_studio_overflow(_: int, __: int) -> _Said:
+    message = "The number of tokens to keep from the initial prompt is greater than the context "
+    message += (
+        "length. Try to load the model with a larger context length, or provide a shorter input"
+    )
+    return 400, {"error": message}
+
+
+def _longer(most: int, tokens: int) -> str:
+    message = f"This model's maximum context length is {most} tokens. However, your messages "
+    return message + f"resulted in {tokens} tokens. Please reduce the length of the messages."
+
+
+_UNSUPPORTED: Mapping[Style, Callable[[Request], _Said]] = {
+    "openai": _openai,
+    "vllm": _vllm,
+    "ollama": _ollama,
+    "llama.cpp": _llama_cpp,
+    "ik_llama.cpp": _ik_llama_cpp,
+    "lm_studio": _lm_studio,
+}
+
+_OVERFLOW: Mapping[Style, Callable[[int, int], _Said]] = {
+    "openai": _openai_overflow,
+    "vllm": _vllm_overflow,
+    "llama.cpp": _llama_cpp_overflow,
+    "ik_llama.cpp": _ik_llama_cpp_overflow,
+    "lm_studio": _lm_studio_overflow,
+}
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from acc.tokens import utf8_quarter
+from acc.text.tokens import utf8_quarter
 
 Api: TypeAlias = Literal["chat", "responses", "models", "other"]
 """``chat`` is POST /v1/chat/completions, ``responses`` POST /v1/responses, ``models`` GET /v1/models."""

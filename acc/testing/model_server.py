@@ -8,24 +8,128 @@ with ModelServer([Fault("429", retry_after=2), {"goal": "ship"}]) as server:
 
 from __future__ import annotations
 
+import hashlib
 import socket
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Lock
 from types import TracebackType
+from typing import Any, TypeAlias
 
 from acc.clock import Clock, SystemClock
-from acc.testing.model_cache import PromptCache
 from acc.testing.model_capabilities import Capabilities, refused
-from acc.testing.model_connections import HOST, Connections
-from acc.testing.model_errors import error_response, fault_response
+from acc.testing.model_connections import (
+    HOST,
+    Connections,
+    Response,
+    error_response,
+    fault_response,
+    json_response,
+    sent_badly,
+)
 from acc.testing.model_faults import Fault
-from acc.testing.model_replies import Completion, Reply, Usage, body_of, cut_to_bound
+from acc.testing.model_replies import Completion, Reply, Usage, body_of, cut_to_bound, spoken
 from acc.testing.model_requests import Api, Asked, Request, read_asked, read_body
-from acc.testing.model_script import Answers, Faults, Script
-from acc.testing.model_sending import Response, json_response, sent_badly
-from acc.testing.model_speech import spoken
+
+BLOCK_TOKENS = 128
+"""Prompts are cached in blocks of so many tokens."""
+
+_BLOCK_BYTES = BLOCK_TOKENS * 4
+
+
+class PromptCache:
+    """Remembers the prompts of each model by their leading blocks.
+
+    Tokens are UTF-8 bytes / 4. A token is cached if its block and all before it, byte for byte,
+    opened an earlier prompt of the same model: the longest common prefix, rounded down to whole
+    blocks. Nothing ever leaves the cache. Safe for many threads.
+    """
+
+    def __init__(self, minimum: int = 0) -> None:
+        """Take the prompt length in tokens below which a provider caches nothing."""
+        self._minimum = minimum
+        self._known: defaultdict[str, set[bytes]] = defaultdict(set)
+        self._lock = Lock()
+
+    def read(self, model: str, prompt: str) -> int:
+        """Cached tokens of ``prompt``; remembers it."""
+        data = prompt.encode("utf-8", "surrogatepass")
+        if len(data) < self._minimum * 4:
+            return 0
+        chain, digests = hashlib.sha256(), []
+        for start in range(0, len(data) - _BLOCK_BYTES + 1, _BLOCK_BYTES):
+            chain.update(data[start : start + _BLOCK_BYTES])
+            digests.append(chain.digest())
+        with self._lock:
+            known = self._known[model]
+            new = next((place for place, one in enumerate(digests) if one not in known), None)
+            known.update(digests)
+        return (len(digests) if new is None else new) * BLOCK_TOKENS
+
+
+Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
+"""What a request gets: a reply, its content alone, or a fault of an empty object."""
+
+Answers: TypeAlias = Sequence[Answer] | Callable[[Request], Answer]
+Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
+
+
+class Script:
+    """Takes answers and faults in turn; safe for many threads. Rules run in the caller's."""
+
+    def __init__(self, answers: Answers, faults: Faults, *, repeats: bool) -> None:
+        if repeats and not callable(answers) and not answers:
+            raise ValueError("an empty script has no last answer to repeat")
+        self._answers = answers if callable(answers) else tuple(answers)
+        self._faults = faults if callable(faults) else tuple(faults)
+        self._repeats = repeats
+        self._answered = 0
+        self._seen = 0
+        self._lock = Lock()
+
+    @property
+    def unused(self) -> int:
+        """Answers of a list that no request has reached; 0 for a rule."""
+        return 0 if callable(self._answers) else max(0, len(self._answers) - self._answered)
+
+    def fault(self, request: Request) -> Fault | None:
+        """The fault of this request, one entry a request; none after the last."""
+        if callable(self._faults):
+            return self._faults(request)
+        with self._lock:
+            place, self._seen = self._seen, self._seen + 1
+        return self._faults[place] if place < len(self._faults) else None
+
+    def reply(self, request: Request) -> Reply:
+        """The answer to this request, one entry a request that reaches the model.
+
+        Raises:
+            AssertionError: The list is at its end.
+            TypeError: The entry is no answer.
+        """
+        if callable(self._answers):
+            return _as_reply(self._answers(request))
+        with self._lock:
+            place, self._answered = self._answered, self._answered + 1
+        if place >= len(self._answers) and not self._repeats:
+            raise AssertionError(
+                f"the script has {len(self._answers)} answers, and this is call {place + 1} "
+                f"of the model, in request {request.number}"
+            )
+        return _as_reply(self._answers[min(place, len(self._answers) - 1)])
+
+
+def _as_reply(answer: Answer) -> Reply:
+    if isinstance(answer, Reply):
+        return answer
+    if isinstance(answer, Fault):
+        return Reply(fault=answer)
+    if isinstance(answer, str | Mapping):
+        return Reply(answer)
+    raise TypeError(f"a {type(answer).__name__} is no answer; wrap JSON values in Reply(...)")
+
 
 _APIS: dict[tuple[str, str], Api] = {
     ("POST", "/v1/chat/completions"): "chat",

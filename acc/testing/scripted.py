@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
-from acc.compress import Mode, Proposal
 from acc.errors import CompressionError
-from acc.state import CompressedCognitiveState
-from acc.turn import Evidence, Turn
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Mode, Proposal
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
 """What a compressor may hand in: a proposal, or the object a model writes on the wire."""

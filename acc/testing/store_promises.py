@@ -1,4 +1,4 @@
-"""What `acc.store.ArtifactStore` promises, each promise as a function that tries to break it."""
+"""What `acc.stores.protocol.ArtifactStore` promises, each promise as a function that tries to break it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from acc.errors import StoreError
-from acc.store import RECORD_BYTES, Artifact, ArtifactStore, Thread, artifact_id
-from acc.turn import Channel, Trust
+from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread, artifact_id
+from acc.turn.observations import Channel, Trust
 
 MANY = 2_000
 """Ids that one call of ``get`` has to take; every fourth is there."""

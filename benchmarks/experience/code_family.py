@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.demonstrations import Demonstration, Retrieval
-from acc.evidence.similarity import Vector, lexical
+from acc.evidence.addition import Demonstration, Retrieval
+from acc.recall.dense import Vector, lexical
 
 from .code_programs import AGGREGATES, Program, ProgramError, adapted, programs_alike, read, run
 from .code_questions import Intent, asked, frequencies, intents

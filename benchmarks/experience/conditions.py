@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from acc.evidence.addition import Addition, Evaluator, Judgement, PolicyName
-from acc.evidence.deletion import Deletion, History, bounded
-from acc.evidence.presets import DeletionName, EvaluatorName, Preset, preset
+from acc.evidence.deletion import (
+    Deletion,
+    DeletionName,
+    EvaluatorName,
+    History,
+    Preset,
+    bounded,
+    preset,
+)
 
 from .code_family import CodeFamily
 from .driving_family import DrivingFamily
@@ -33,7 +40,7 @@ class Condition:
     Attributes:
         family: One of `FAMILIES`.
         addition: The paper's four.
-        deletion: Of `acc.evidence.presets`.
+        deletion: Of `acc.evidence.deletion`.
         shifted: Whether the tasks come in three clusters, one after the other.
         noisy: Whether the initial memory has errors in it.
         capacity: Records at the most; 0 for no bound.

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.demonstrations import Demonstration, Retrieval
-from acc.evidence.similarity import Vector
+from acc.evidence.addition import Demonstration, Retrieval
+from acc.recall.dense import Vector
 
 from .driving_scenes import GOALS, STEPS, driven, features, off, read_way, scene, written
 from .tasks import Score, Task, Workload, followed

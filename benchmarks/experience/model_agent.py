@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.compressors.endpoint import Endpoint
-from acc.evaluation.asking import asked_text, endpoint_named
-from acc.evidence.addition import ModelJudge
-from acc.evidence.demonstrations import Demonstration, told_as_demonstrations
+from acc.compress.asking import asked_text, endpoint_named
+from acc.compress.endpoint import Endpoint
+from acc.evidence.addition import Demonstration, ModelJudge, told_as_demonstrations
 
 from .conditions import FAMILIES, Condition
 from .running import Agent, Scale, Trace, run
@@ -35,7 +34,7 @@ class ModelRunner:
     """Runs conditions with a model as the agent, as the coarse evaluator, or as both.
 
     Args:
-        agent: A model's name (`acc.evaluation.asking.endpoint_named`); empty for the simulated one.
+        agent: A model's name (`acc.compress.asking.endpoint_named`); empty for the simulated one.
         judge: Likewise; empty for the family's coarse evaluator.
 
     Raises:

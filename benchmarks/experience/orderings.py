@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from acc.evidence.presets import DeletionName, preset
+from acc.evidence.deletion import DeletionName, preset
 
 from .conditions import EVALUATORS, AdditionName, Condition
 from .paper_figures import ADDITION, AGENTS, DELETION

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.demonstrations import Demonstration, Retrieval
-from acc.evidence.similarity import texts_alike
+from acc.evidence.addition import Demonstration, Retrieval
+from acc.recall.dense import texts_alike
 
 from .packet_features import CLASSES, FLAGS, MEASURES, Classes, classes, features, nearness, packet
 from .tasks import Score, Task, Workload, followed

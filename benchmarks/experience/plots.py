@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acc.evaluation.plots import figure_class, save_figure
-from acc.evidence.presets import DeletionName
+from acc.evidence.deletion import DeletionName
 
 from .conditions import ADDITIONS, EVALUATORS, Condition
 from .paper_figures import AGENTS

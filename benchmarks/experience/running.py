@@ -9,12 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Evaluator, Judgement
-from acc.evidence.demonstrations import Demonstration
+from acc.evidence.addition import Demonstration, Evaluator, Judgement
+from acc.evidence.deletion import preset
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.presets import preset
-from acc.evidence.shelf import namespace
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.shelf import namespace
 
 from .conditions import FAMILIES, Condition, addition_of, deletion_of
 from .shift import in_clusters

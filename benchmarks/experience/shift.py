@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.similarity import Vectoriser
+from acc.recall.dense import Vectoriser
 
 from .tasks import Task
 

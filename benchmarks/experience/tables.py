@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from acc.evidence.presets import DeletionName, preset
+from acc.evidence.deletion import DeletionName, preset
 
 from .conditions import ADDITIONS, DELETIONS, EVALUATORS, AdditionName, Condition
 from .orderings import orderings

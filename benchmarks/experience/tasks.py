@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.demonstrations import Demonstration, Experience, Retrieval
+from acc.evidence.addition import Demonstration, Experience, Retrieval
 
 Floats = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class Family(Protocol):
 
     @property
     def name(self) -> str:
-        """The preset of the paper's agent (`acc.evidence.presets`)."""
+        """The preset of the paper's agent (`acc.evidence.deletion`)."""
         ...
 
     @property

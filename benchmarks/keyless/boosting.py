@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
-from acc.compressors.rules.trees import Trees
+from acc.keyless.weights import Trees
 
 DEPTH = 6
 

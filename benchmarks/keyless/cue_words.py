@@ -12,11 +12,11 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from acc.compressors.rules.sentences import sentences
-from acc.compressors.rules.words import one_of
 from acc.evaluation.matching import Matcher
-from acc.evaluation.metrics import Count
+from acc.evaluation.results import Count
 from acc.evaluation.scenarios import Scenario, read_scenarios
+from acc.keyless.sentences import sentences
+from acc.keyless.words import one_of
 
 LISTS: Mapping[str, str] = {
     "broad": """must, only, until, till, please, keep, never, always, no, not, \\w+n't, should,

@@ -16,9 +16,9 @@ from conversations import HELD, PLAIN
 from liftings import UNSEEN
 from train_acts import WEIGHTS, Example, of_conversations, of_messages, recall_at
 
-from acc.compressors.rules.acts import features, mixed
-from acc.compressors.rules.convolution import Convolution
-from acc.compressors.rules.linear import Linear
+from acc.keyless.acts import features, mixed
+from acc.keyless.convolution import Convolution
+from acc.keyless.weights import Linear
 
 PRECISION = 0.85
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from liftings import UNSEEN, heard, lifting_files
 
-from acc.compressors.rules.constraints import LEAST
-from acc.compressors.rules.effects import effects
-from acc.items import Constraint, Item
+from acc.keyless.constraints import LEAST
+from acc.keyless.effects import effects
+from acc.state.items import Constraint, Item
 
 
 def ended(case: Mapping[str, Any]) -> set[int]:

@@ -12,7 +12,7 @@ import numpy as np
 from held_acts import PRECISION, unseen
 from train_acts import Example, examples, recall_at, trained
 
-from acc.compressors.rules.acts import features
+from acc.keyless.acts import features
 
 SHARES = (1 / 8, 1 / 4, 1 / 2, 1.0)
 DRAWS = 3

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from acc.compressors.rules.bearing import Heard
-from acc.compressors.rules.sentences import clauses, plain, sentences
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless.bearing import Heard
+from acc.keyless.reading import Spoken
+from acc.keyless.sentences import clauses, plain, sentences
 
 SENTENCES = Path(__file__).parent / "sentences"
 UNSEEN = SENTENCES / "held"

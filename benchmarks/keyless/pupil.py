@@ -1,4 +1,4 @@
-"""Trains the network of `acc.compressors.rules.convolution` to say what its teacher says."""
+"""Trains the network of `acc.keyless.convolution` to say what its teacher says."""
 
 from __future__ import annotations
 
@@ -13,10 +13,18 @@ from teacher import FIRST_WORD, batches
 from torch import nn
 from torch.nn import functional
 
-from acc.compressors.rules.acts import ACTS
-from acc.compressors.rules.convolution import Convolution, framed, segments_of
-from acc.compressors.rules.pieces import ENDS, NUMBER, OPENS, UNKNOWN, Pieces
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless.acts import ACTS
+from acc.keyless.convolution import (
+    ENDS,
+    NUMBER,
+    OPENS,
+    UNKNOWN,
+    Convolution,
+    Pieces,
+    framed,
+    segments_of,
+)
+from acc.keyless.reading import Spoken
 
 DIMENSIONS, WIDTH = 64, 128
 PASSES, BATCH, RATE, SEED = 7, 64, 2e-3, 0

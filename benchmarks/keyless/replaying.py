@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.compress import Proposal
-from acc.compressors.rules.compressor import RuleCompressor
-from acc.compressors.rules.reading import Reading, read
 from acc.controller import MemoryController
 from acc.evaluation.scenarios import Scenario
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Evidence, Turn
+from acc.keyless.compressor import RuleCompressor
+from acc.keyless.reading import Reading, read
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
 
 
 class Listening(RuleCompressor):

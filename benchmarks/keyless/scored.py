@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from acc.evaluation.matching import Matcher
 from acc.evaluation.memories.built_in import make_acc
-from acc.evaluation.metrics import Count, Counts, pooled, turn_counts
+from acc.evaluation.results import Count, Counts, pooled, turn_counts
 from acc.evaluation.scenarios import Scenario, read_scenarios
 
 FALSE = "constraints_matching_none"

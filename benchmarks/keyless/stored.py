@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from softmax import Softmax
 
-from acc.compressors.rules.linear import key
+from acc.keyless.weights import key
 
 
 def write(model: Softmax, path: Path) -> None:

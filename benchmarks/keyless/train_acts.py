@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import asked_to_write, write
 
-from acc.compressors.rules import acts
-from acc.compressors.rules.acts import ACTS, features
-from acc.compressors.rules.sentences import plain
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless import acts
+from acc.keyless.acts import ACTS, features
+from acc.keyless.reading import Spoken
+from acc.keyless.sentences import plain
 
 WEIGHTS = Path(acts.__file__).with_name(acts.WEIGHTS)
 

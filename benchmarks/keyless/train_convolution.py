@@ -24,9 +24,9 @@ from rewording import LikeWords, reworded
 from teacher import Teacher, tuned, vectors
 from train_acts import WEIGHTS, Example, in_messages, recall_at, trained
 
-from acc.compressors.rules import convolution
-from acc.compressors.rules.acts import ACTS, features, mixed
-from acc.compressors.rules.convolution import Convolution
+from acc.keyless import convolution
+from acc.keyless.acts import ACTS, features, mixed
+from acc.keyless.convolution import Convolution
 
 NETWORK = WEIGHTS.with_name(convolution.WEIGHTS)
 TIMES = 8

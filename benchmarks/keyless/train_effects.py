@@ -29,13 +29,13 @@ from stored import asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
-from acc.compressors.rules import gathering
-from acc.compressors.rules.bearing import Heard, figures_of
-from acc.compressors.rules.gathering import ALONE, TOGETHER, Floats, gathered, kept, pair_odds
-from acc.compressors.rules.spoken import Spoken
-from acc.compressors.rules.trees import Trees
-from acc.items import Constraint
-from acc.wording import stems
+from acc.keyless import effects as gathering
+from acc.keyless.bearing import Heard, figures_of
+from acc.keyless.effects import ALONE, TOGETHER, Floats, gathered, kept, pair_odds
+from acc.keyless.reading import Spoken
+from acc.keyless.weights import Trees
+from acc.state.items import Constraint
+from acc.text.wording import stems
 
 FOLDER = Path(gathering.__file__).parent
 FOLDS = 7

@@ -20,12 +20,12 @@ from replaying import readings
 from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
-from acc.compressors.rules import needed
-from acc.compressors.rules.facts import facts_in
-from acc.compressors.rules.needed import Told, features
-from acc.compressors.rules.standing import rules_in
 from acc.evaluation.matching import Matcher
 from acc.evaluation.scenarios import Scenario, read_scenario
+from acc.keyless import needed
+from acc.keyless.facts import facts_in
+from acc.keyless.needed import Told, features
+from acc.keyless.standing import rules_in
 
 WEIGHTS = Path(needed.__file__).with_name(needed.WEIGHTS)
 FOLDS = 6

@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from replaying import readings
 from stored import asked_to_write, folds
 
-from acc.compressors.rules import revisions
-from acc.compressors.rules.reading import Reading
-from acc.compressors.rules.revisions import paired, rows_of, tellings
-from acc.compressors.rules.trees import Trees
 from acc.evaluation.matching import Matcher
 from acc.evaluation.scenarios import Scenario, read_scenario
+from acc.keyless import relations as revisions
+from acc.keyless.reading import Reading
+from acc.keyless.relations import paired, rows_of, tellings
+from acc.keyless.weights import Trees
 
 WEIGHTS = Path(revisions.__file__).with_name(revisions.WEIGHTS)
 UPDATES = OPEN.with_name("updates")

@@ -18,10 +18,10 @@ import numpy as np
 from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
-from acc.compressors.rules import worth
-from acc.compressors.rules.finders import triples
-from acc.compressors.rules.sentences import clauses, plain
-from acc.compressors.rules.worth import GRADES, features
+from acc.keyless import worth
+from acc.keyless.finders import triples
+from acc.keyless.sentences import clauses, plain
+from acc.keyless.worth import GRADES, features
 
 SENTENCES = Path(__file__).parent / "sentences"
 WEIGHTS = Path(worth.__file__).with_name(worth.WEIGHTS)

@@ -20,7 +20,7 @@ from pupil import SEED, Pupil, taught
 from train_acts import Example, examples
 from train_convolution import NETWORK, compared, labels, said_by
 
-from acc.compressors.rules.convolution import Convolution
+from acc.keyless.convolution import Convolution
 
 LABELLED, PASSES, RATE = 0.6, 2, 5e-4
 TOLD = 0.98

@@ -20,10 +20,11 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from acc.controller import MemoryController
-from acc.conversations import read_conversation
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Channel, Observation, Turn
+from acc.state.model import CompressedCognitiveState
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.turn.conversations import read_conversation
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 LOG = 20_000
 """Characters of the log."""

@@ -21,10 +21,10 @@ from train_acts import Example, examples, trained
 from train_convolution import labels
 from tune_convolution import TOLD
 
-from acc.compressors.rules.acts import ACTS, Act, features, mixed
-from acc.compressors.rules.convolution import Convolution
-from acc.compressors.rules.linear import Linear
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless.acts import ACTS, Act, features, mixed
+from acc.keyless.convolution import Convolution
+from acc.keyless.reading import Spoken
+from acc.keyless.weights import Linear
 
 FOLDS, PASSES = 4, 6
 

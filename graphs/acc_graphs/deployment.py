@@ -26,7 +26,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from acc import MemoryController
 from acc.errors import ConfigurationError, InputError
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.chroma.store import ChromaArtifactStore
 from acc.testing.chat_model import ScriptedChatModel
 
 _ADDRESS = ("http://", "https://")

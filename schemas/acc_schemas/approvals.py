@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from acc.items import Item, Name, OptionalLine
-from acc.slots import Example
+from acc.state.items import Item, Name, OptionalLine
+from acc.state.slots import Example
 
 
 class Approval(Item):

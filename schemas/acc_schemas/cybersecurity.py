@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from acc.items import Item, Line, Name, OptionalLine, OptionalName
-from acc.slots import Example, Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Trust
+from acc.state.items import Item, Line, Name, OptionalLine, OptionalName
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Example, Slot
+from acc.turn.observations import Trust
 from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 TLP = Literal["RED", "AMBER+STRICT", "AMBER", "GREEN", "CLEAR"]

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from acc.items import Item, Line, Name, OptionalLine, OptionalName
-from acc.slots import Example, Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Observation, Trust
+from acc.state.items import Item, Line, Name, OptionalLine, OptionalName
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Example, Slot
+from acc.turn.observations import Observation, Trust
 from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 

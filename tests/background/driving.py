@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from acc.background import AsyncBackgroundMemory, BackgroundMemory, Entry
-from acc.compress import Proposal
-from acc.compressors.rules import RuleCompressor
 from acc.controller import AsyncMemoryController, MemoryController
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
+from acc.keyless.compressor import RuleCompressor
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FixedClock
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 KINDS = ("threads", "tasks")
 

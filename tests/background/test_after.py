@@ -10,11 +10,12 @@ import pytest
 from driving import KINDS, SAID, Driven, Held, answered, in_front, texts, whole
 
 from acc.background import AsyncBackgroundMemory, Entry
-from acc.controller import AsyncMemoryController, seed
+from acc.controller import AsyncMemoryController
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError, StoreError
 from acc.memory import whose
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Turn
+from acc.pipeline.update import seed
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.turn.turn import Turn
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from driving import KINDS, SAID, Driven, Held, in_front, whole
 
-from acc.controller import MemoryController, seed
+from acc.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
 from acc.memory import whose
-from acc.policy import Policy
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.update import seed
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -223,7 +224,7 @@ _EXITS = """
 import sys
 from acc import MemoryArtifactStore, MemoryController, Turn
 from acc.background import BackgroundMemory
-from acc.compressors.rules import RuleCompressor
+from acc.keyless.compressor import RuleCompressor
 from acc.errors import ConfigurationError
 import threading, time
 

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from driving import SAID, in_front, texts
 
+from acc.audit.verify import verify
 from acc.background import BackgroundMemory
 from acc.controller import MemoryController
 from acc.memory import whose
 from acc.testing import FixedClock
-from acc.turn import Turn
-from acc.verify import verify
+from acc.turn.turn import Turn
 
 TALKS = """
 import json, sys, time
 from driving import SAID, answered
 from acc import MemoryController, Turn
 from acc.background import BackgroundMemory
-from acc.compressors.rules import RuleCompressor
+from acc.keyless.compressor import RuleCompressor
 from acc.testing import FixedClock
 
 held, turns, begins = json.loads(sys.argv[1])

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from driving import KINDS, SAID, Driven, Held, in_front, texts
 
-from acc.compress import Proposal
+from acc.audit.verify import verify
 from acc.memory import whose
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
-from acc.verify import verify
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 

@@ -10,11 +10,12 @@ from driving import KINDS, SAID, Driven, Held, whole
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.background.unread import shown, with_unread
-from acc.controller import update_state
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Turn
+from acc.background.entries import shown, with_unread
+from acc.pipeline.update import update_state
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 _TEXTS = st.one_of(st.text(max_size=40), st.text(alphabet='a,"\n\\:', min_size=200, max_size=4_000))
 _SEEN = st.builds(Observation, channel=st.sampled_from(list(Channel)[1:]), text=_TEXTS)

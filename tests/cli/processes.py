@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from acc.controller import MemoryController
-from acc.conversations import read_conversation
-from acc.log import ThreadLog
 from acc.memory import whose
-from acc.store import Artifact, ArtifactStore
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, ArtifactStore
+from acc.thread.log import ThreadLog
+from acc.turn.conversations import read_conversation
 
 ACC = [sys.executable, "-m", "acc"]
 

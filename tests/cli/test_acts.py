@@ -13,12 +13,12 @@ from processes import ACC, one_line
 
 from acc import MemoryController, Thread, Turn
 from acc.cli import run
-from acc.evidence import ingests
+from acc.evidence.documents import begin_ingest
 from acc.evidence.erasure_plan import Target
-from acc.evidence.keeping import documents, erasure
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace
-from acc.stores.path_lock import HOLDER
+from acc.evidence.upkeep import documents, erasure
+from acc.stores.chroma.embedded import HOLDER
+from acc.stores.shelf import Shelf, namespace
 
 RULE = "Never call patient Ottilie Quandt on +41 79 555 01 23."
 ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]
@@ -301,7 +301,7 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
         shelf = Shelf(memory.artifacts, space, "documents")
         (part,) = shelf.records()
         parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
-        ingests.begin(Shelf(memory.artifacts, space, "usage"), parts, memory.now())
+        begin_ingest(Shelf(memory.artifacts, space, "usage"), parts, memory.now())
         shelf.append(parts[:1])
     (folder / HOLDER).write_text("1\n")
     for _ in range(2):

@@ -1,4 +1,4 @@
-"""`acc.conversations`: every form of a conversation gives the same turns."""
+"""`acc.turn.conversations`: every form of a conversation gives the same turns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from conversation_files import (
     user,
 )
 
-from acc.conversations import read_conversation
 from acc.errors import InputError
-from acc.tokens import utf8_quarter
-from acc.turn import Channel
+from acc.text.tokens import utf8_quarter
+from acc.turn.conversations import read_conversation
+from acc.turn.observations import Channel
 
 SCENARIO = {
     "id": "s",

@@ -10,10 +10,10 @@ import pytest
 from processes import one_line
 
 from acc.cli import run
-from acc.compressors.ladder import forget
+from acc.compress.openai_calls import forget
 from acc.controller import MemoryController
 from acc.testing import Capabilities, Fault, ModelServer, Request
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 GREETING = {"greeting": "Bonjour", "letters": 7}
 

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from acc import Channel, MemoryController, Observation, Turn
 from acc.cli import run
-from acc.evaluation.csv_rows import write_csv
-from acc.evidence.keeping import documents
-from acc.evidence.shelf import namespace
-from acc.inert import InertStream, inert, inert_line
+from acc.evaluation.results import write_csv
+from acc.evidence.upkeep import documents
 from acc.report.page import page, write_page
+from acc.stores.shelf import namespace
+from acc.text.lines import InertStream, inert, inert_line
 
 ESCAPES = "\x1b]0;PWNED\x07\x1b[2J\x9b31m\x00\u202efdp.exe\u2066\x08"
 NAME = f"t\x1b[31m{ESCAPES}\nforged: 9 commits recomputed, all equal\r=cmd|'/c calc'!A0"

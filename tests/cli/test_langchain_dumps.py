@@ -22,8 +22,8 @@ from langchain_core.messages import (
 )
 
 from acc import Channel
-from acc.conversations import read_conversation
 from acc.errors import InputError
+from acc.turn.conversations import read_conversation
 
 TALK: list[BaseMessage] = [
     SystemMessage("You are on call."),
@@ -113,7 +113,7 @@ def test_reading_a_dump_loads_no_vendor(tmp_path: Path) -> None:
     file = tmp_path / "dump.json"
     file.write_text(json.dumps(dumpd(TALK)), encoding="utf-8")
     code = (
-        "import sys; from acc.conversations import read_conversation;"
+        "import sys; from acc.turn.conversations import read_conversation;"
         f"assert len(read_conversation({str(file)!r}).turns) == 2;"
         "print([v for v in ('langchain_core', 'langgraph') if v in sys.modules])"
     )

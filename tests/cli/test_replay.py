@@ -14,10 +14,10 @@ import pytest
 from conversation_files import agent, as_json, as_lines, operations, user
 from processes import ACC, one_line, started
 
-from acc.audit import AuditLog
+from acc.audit.log import AuditLog
 from acc.cli import run
-from acc.conversations import read_conversation
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.turn.conversations import read_conversation
 
 TURNS = 12
 KEYS = {

@@ -12,7 +12,7 @@ from conversation_files import as_lines, operations
 from processes import one_line
 
 from acc.cli import run
-from acc.compressors.ladder import forget
+from acc.compress.openai_calls import forget
 from acc.testing import Fault, ModelServer, Request
 
 TURNS = 3

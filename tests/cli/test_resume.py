@@ -16,8 +16,8 @@ from processes import ACC, evidence, facts, one_line, started, uninterrupted, un
 
 from acc.cli import run
 from acc.controller import MemoryController
-from acc.conversations import read_conversation
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.turn.conversations import read_conversation
 
 TURNS = 40
 """Enough that a signal arrives long before the last turn."""

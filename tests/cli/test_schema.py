@@ -12,8 +12,7 @@ import pytest
 from conversation_files import agent, as_lines, user
 
 from acc.cli import run
-from acc.schema.catalog import schema_named
-from acc.schema.documents import state_document
+from acc.schema.catalog import schema_named, state_document
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ def test_list_tells_the_published_schemas(told: Any) -> None:
     assert "acc_schemas.planning:PlanningState" in out
     listed = {each["name"]: each for each in json.loads(told("schema", "list", "--json")[1])}
     assert listed["it_operations"]["max_tokens"] == 1100
-    assert listed["generic"]["class"] == "acc.state:CompressedCognitiveState"
+    assert listed["generic"]["class"] == "acc.state.model:CompressedCognitiveState"
 
 
 def test_show_tells_own_slots_and_all_of_them(told: Any) -> None:
@@ -106,7 +105,7 @@ def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Pat
 UNTOLD = """
 from typing import Annotated
 from acc import CompressedCognitiveState, Item, Slot, Trust
-from acc.items import Name
+from acc.state.items import Name
 
 class A(Item):
     key = ("a",)
@@ -216,7 +215,7 @@ def test_a_replay_under_a_published_schema_is_gone_on_with(told: Any, tmp_path: 
 OWN = """
 from typing import Annotated
 from acc import CompressedCognitiveState, Item, Slot
-from acc.items import Name
+from acc.state.items import Name
 
 class Parcel(Item):
     key = ("parcel",)
@@ -268,6 +267,6 @@ def test_check_tells_of_examples_that_teach_nothing(told: Any, tmp_path: Path) -
         'Slot(places=4, letter="h", guidance="parcels", examples=(Example("DX-1", parcel="DX-1"),))'
     )
     source = OWN.replace('Slot(places=PLACES, letter="h", guidance="parcels")', taught)
-    file.write_text("from acc.slots import Example\n" + source, encoding="utf-8")
+    file.write_text("from acc.state.slots import Example\n" + source, encoding="utf-8")
     (advice,) = json.loads(told("schema", "check", file, "--json")[1])["advice"]
     assert "of 'DX-1' the keyless rules would not make this item" in advice

@@ -11,16 +11,15 @@ from typing import Any
 
 import openai
 
-from acc.compressors.endpoint import Ask, Call, CallFailed, Reply
-from acc.compressors.openai import OpenAICompressor
-from acc.compressors.retrying import Retries
+from acc.compress.endpoint import Ask, Call, CallFailed, Reply, Retries
+from acc.compress.openai import OpenAICompressor
 from acc.controller import AsyncMemoryController, MemoryController
-from acc.policy import Policy
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import Fault, FixedClock, ModelServer, Request
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 SAID = "Never restart nginx. The db runs on db-7."
 TURN = Turn.said(SAID)

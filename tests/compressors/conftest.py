@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acc.compressors.ladder import forget
+from acc.compress.openai_calls import forget
 
 
 @pytest.fixture(autouse=True)

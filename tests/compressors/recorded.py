@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from acc.state import CompressedCognitiveState
-from acc.turn import Evidence, Turn
+from acc.state.model import CompressedCognitiveState
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
 
 LETTERS = {
     "semantic_gist": "s", "episodic_trace": "e", "focal_entities": "f", "relational_map": "r",

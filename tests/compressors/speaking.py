@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from acc.commit import commit
-from acc.compress import Proposal, ProposedItem
-from acc.compressors.rules import RuleCompressor
-from acc.incoming import user_observations
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.commit.commit import commit
+from acc.keyless.compressor import RuleCompressor
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem
+from acc.turn.observations import Channel, Evidence, Observation, user_observations
+from acc.turn.turn import Turn
 
 compress = RuleCompressor()
 State = CompressedCognitiveState

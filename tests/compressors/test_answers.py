@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compressors.answers import NoJson, json_in
+from acc.compress.answers import NoJson, json_in
 
 NAMES = ("constraints", "retire")
 GOOD = {"constraints": [{"text": "a } b { c", "quote": 'he said "no"'}], "retire": []}

@@ -11,11 +11,12 @@ import openai
 import pytest
 from asking import GOOD, TURN, InProcess, asking, retries, stepped
 
-from acc.compressors.choosing import as_compressor
-from acc.compressors.model import ModelCompressor
-from acc.compressors.openai import OpenAICompressor
-from acc.controller import MemoryController, update_state
+from acc.compress.choosing import as_compressor
+from acc.compress.model import ModelCompressor
+from acc.compress.openai import OpenAICompressor
+from acc.controller import MemoryController
 from acc.errors import ConfigurationError
+from acc.pipeline.update import update_state
 from acc.testing import Capabilities, FailingCompressor, ModelServer
 
 
@@ -172,6 +173,6 @@ def test_a_chat_model_with_something_around_it_is_one() -> None:
 
 
 def _empty():  # type: ignore[no-untyped-def]
-    from acc.state import CompressedCognitiveState
+    from acc.state.model import CompressedCognitiveState
 
     return CompressedCognitiveState.empty()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from asking import GOOD, RULE, TURN, WAYS, always, asking, fact, stepped, wire
 
-from acc.controller import MemoryController, update_state
+from acc.compress.protocol import Price
+from acc.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
-from acc.price import Price
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.update import update_state
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FailingCompressor, Fault, ModelServer
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 
 def test_items_stand_where_the_fallback_says_so() -> None:

@@ -6,9 +6,9 @@ import pytest
 from asking import GOOD, asking, stepped
 from strategies import agent, call, tool, user
 
-from acc.compressors.idle import is_idle
+from acc.compress.compression import is_idle
 from acc.testing import ModelServer
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 IDLE = (
     "thanks!", "Thanks a lot.", "Thank you so much!", "thx", "Cheers", "Hi!", "Good morning :)",

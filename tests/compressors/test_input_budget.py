@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, agent, fact, recalled, tool, user
 
-from acc.compressors.input_budget import left_out, size, within_budget
-from acc.compressors.model import ModelCompressor
-from acc.compressors.prompt import Reading
-from acc.turn import Channel
+from acc.compress.compression import left_out, size, within_budget
+from acc.compress.model import ModelCompressor
+from acc.compress.prompt import Reading
+from acc.turn.observations import Channel
 
 
 def lines(count: int) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from strategies import Conversation, add, end, event, fact, goal, rule, tool, user
 
-from acc.compress import Mode, Proposal, ProposedItem, Retirement
-from acc.compressors.judging import fault_in
-from acc.compressors.prompt import Reading, instruction
-from acc.turn import Observation
+from acc.compress.judging import fault_in
+from acc.compress.prompt import Reading, instruction
+from acc.state.proposal import Mode, Proposal, ProposedItem, Retirement
+from acc.turn.observations import Observation
 
 
 def judged(

@@ -9,11 +9,11 @@ import openai
 import pytest
 from asking import GOOD, asking, client_of, stepped
 
-from acc.compressors.ladder import RUNGS, Rung
-from acc.compressors.openai import OpenAIEndpoint
-from acc.compressors.outcomes import Outcome
-from acc.compressors.probing import probe
+from acc.cli.doctor_endpoint import probe
+from acc.compress.openai import OpenAIEndpoint
+from acc.compress.openai_calls import RUNGS, Rung
 from acc.errors import AuthenticationError
+from acc.state.proposal import Outcome
 from acc.testing import Capabilities, Fault, ModelServer, Request
 
 STYLES = ("openai", "vllm", "ollama", "llama.cpp", "ik_llama.cpp", "lm_studio")

@@ -19,7 +19,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import Field
 
-from acc.compressors.langchain import LangChainCompressor
+from acc.compress.langchain import LangChainCompressor
 from acc.errors import AuthenticationError, ConfigurationError
 from acc.testing import FAULTS, Fault, ModelServer
 
@@ -210,8 +210,8 @@ def test_a_named_model_goes_through_langchain(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_sync_and_async_propose_the_same() -> None:
-    from acc.policy import Policy
-    from acc.state import CompressedCognitiveState
+    from acc.state.model import CompressedCognitiveState
+    from acc.state.policy import Policy
 
     state = CompressedCognitiveState.empty()
     turn = TURN.numbered(1)

@@ -12,7 +12,7 @@ pytest.importorskip("langchain_core")
 
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
 
-from acc.compressors.langchain import LangChainCompressor
+from acc.compress.langchain import LangChainCompressor
 from acc.testing import ModelServer
 
 

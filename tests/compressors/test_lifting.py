@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from acc.compressors.rules import RuleCompressor
-from acc.controller import update_state
-from acc.state import CompressedCognitiveState
-from acc.turn import Turn
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.update import update_state
+from acc.state.model import CompressedCognitiveState
+from acc.turn.turn import Turn
 
 NGINX = "Never restart nginx during business hours."
 PRINTER = "Don't unplug the label printer."

@@ -10,17 +10,18 @@ import pytest
 from asking import GOOD, POLICY, asking, wire
 from strategies import Conversation, end, rule, user
 
-from acc.audit import AuditLog
-from acc.compress import Proposal
-from acc.compressors.lifting_quotes import doubt_about, doubted, passage_of
-from acc.compressors.prompt import Reading
-from acc.controller import MemoryController, update_state
-from acc.items import Constraint, Goal, Item
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.compress.lifting_quotes import doubt_about, doubted, passage_of
+from acc.compress.prompt import Reading
+from acc.controller import MemoryController
+from acc.pipeline.update import update_state
+from acc.state.items import Constraint, Goal, Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FixedClock, ModelServer
-from acc.turn import Turn
-from acc.verify import verify
+from acc.turn.turn import Turn
 
 RECORDED = Path(__file__).parents[1] / "fixtures" / "recorded_retirements.jsonl"
 HELD = ("Never restart nginx", "Batches of at most 200", "Only Sanne talks to the sponsor")

@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Known, hostile_texts, lying_proposals, observations
 
-from acc.commit import commit
-from acc.compress import Mode, Proposal
-from acc.compressors.endpoint import CallFailed, Reply
-from acc.compressors.model import ModelCompressor
-from acc.compressors.outcomes import Outcome
+from acc.commit.commit import commit
+from acc.compress.endpoint import CallFailed, Reply
+from acc.compress.model import ModelCompressor
 from acc.errors import CompressionError, PinnedOverflow
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.turn import Turn
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode, Outcome, Proposal
+from acc.turn.turn import Turn
 
 
 def on_the_wire(proposal: Proposal) -> str:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from asking import GOOD, SAID, asking, fact, stepped, wire
 
-from acc.controller import update_state
-from acc.price import Price
+from acc.compress.protocol import Price
+from acc.pipeline.update import update_state
 from acc.testing import Fault, ModelServer
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 
 def test_one_repair_with_what_was_wrong_and_both_are_paid() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from asking import GOOD, RULE, InProcess, asking, fact, stepped, wire
 
-from acc.compressors.model import ModelCompressor
-from acc.laws.reasons import Reason
-from acc.run import Step
+from acc.compress.model import ModelCompressor
+from acc.pipeline.turn_pipeline import Step
+from acc.state.reasons import Reason
 from acc.testing import ModelServer
 
 

@@ -13,13 +13,13 @@ from asking import GOOD, SAID, TURN, WAYS, always, asking, retries, stepped
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compressors.endpoint import CallFailed, Reply
-from acc.compressors.openai import OpenAICompressor
-from acc.compressors.openai_calls import reply_of
-from acc.compressors.outcomes import Outcome
+from acc.compress.endpoint import CallFailed, Reply
+from acc.compress.openai import OpenAICompressor
+from acc.compress.openai_calls import reply_of
 from acc.controller import MemoryController
 from acc.errors import AuthenticationError, ConfigurationError
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.proposal import Outcome
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FAULTS, Fault, FixedClock, ModelServer
 
 KEYS = (

@@ -24,17 +24,17 @@ from strategies import (
     user,
 )
 
-from acc.compressors.endpoint import Message
-from acc.compressors.fencing import fence_key, fenced
-from acc.compressors.prompt import CompressorPrompt, Reading, instruction, material
-from acc.controller import update_state
+from acc.compress.endpoint import Message
+from acc.compress.prompt import CompressorPrompt, Reading, fence_key, fenced, instruction, material
 from acc.errors import ConfigurationError
-from acc.items import Item, Name
-from acc.policy import Policy
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
+from acc.pipeline.update import update_state
+from acc.state.items import Item, Name
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.slots import Slot
 from acc.testing import ModelServer
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 from acc_schemas.it_operations import ITOperationsState
 
 GOLDEN = Path(__file__).parents[1] / "golden"

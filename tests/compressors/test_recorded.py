@@ -10,14 +10,14 @@ import pytest
 from asking import InProcess, asking
 from recorded import Recorded, recordings
 
-from acc.compressors.model import ModelCompressor
+from acc.audit.verify import verify
+from acc.compress.model import ModelCompressor
 from acc.controller import MemoryController
-from acc.laws.reasons import Reason
-from acc.policy import Policy
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.policy import Policy
+from acc.state.reasons import Reason
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing import FixedClock, ModelServer
-from acc.turn import Turn
-from acc.verify import verify
+from acc.turn.turn import Turn
 
 TURNS = recordings(Path(__file__).parents[1] / "fixtures" / "recorded_finance.jsonl")
 

@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 from asking import GOOD, asking, client_of, retries, stepped
 
-from acc.compressors.endpoint import CallFailed
-from acc.compressors.http_failures import Refused, failure_of
-from acc.compressors.ladder import Rung
-from acc.compressors.openai import OpenAIEndpoint
-from acc.compressors.outcomes import Outcome
-from acc.compressors.probing import probe
-from acc.compressors.sdk_errors import translated
+from acc.cli.doctor_endpoint import probe
+from acc.compress.endpoint import CallFailed
+from acc.compress.failures import Refused, failure_of, translated
+from acc.compress.openai import OpenAIEndpoint
+from acc.compress.openai_calls import Rung
+from acc.state.proposal import Outcome
 from acc.testing import Fault, ModelServer
 
 ADJUST = "Please adjust your prompt. See 'failed_generation' for more details."
@@ -162,7 +161,7 @@ def test_any_sdk_that_tells_of_it_is_read() -> None:
 
 def test_a_chat_model_that_repeats_calls_itself_is_asked_for_a_repair() -> None:
     chat = pytest.importorskip("langchain_openai").ChatOpenAI
-    from acc.compressors.langchain import LangChainCompressor
+    from acc.compress.langchain import LangChainCompressor
 
     bad = Fault("400", code="json_validate_failed", message=REPORTS[0][2])
     with ModelServer(lambda _: GOOD, faults=[bad]) as server:

@@ -10,16 +10,16 @@ from hypothesis import given
 from pydantic import BaseModel
 from speaking import HOSTILE, State, after, compress, proposed, turn
 
-from acc.commit import commit
-from acc.compress import Compressor
-from acc.compressors.rules import RuleCompressor
-from acc.compressors.rules.reading import MOST_SENTENCES
-from acc.compressors.rules.sentences import sentences
-from acc.items import Item, Relation
-from acc.laws.reasons import Reason
-from acc.slots import Slot, SlotField
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence
+from acc.commit.commit import commit
+from acc.compress.protocol import Compressor
+from acc.keyless.compressor import RuleCompressor
+from acc.keyless.reading import MOST_SENTENCES
+from acc.keyless.sentences import sentences
+from acc.state.items import Item, Relation
+from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Reason
+from acc.state.slots import Slot, SlotField
+from acc.turn.observations import Channel, Evidence
 
 
 class Sample(Item):

@@ -7,15 +7,14 @@ import random
 import pytest
 from speaking import State, facts, proposed, turn
 
-from acc.commit import commit
-from acc.compressors.rules import RuleCompressor
-from acc.compressors.rules.budget import keep_within
-from acc.compressors.rules.listings import LOOKED_AT
-from acc.compressors.rules.room import Room
-from acc.compressors.rules.valuing import value
-from acc.policy import Policy
-from acc.tokens import utf8_quarter
-from acc.turn import Turn
+from acc.commit.commit import commit
+from acc.keyless.budget import keep_within
+from acc.keyless.compressor import RuleCompressor
+from acc.keyless.facts import LOOKED_AT
+from acc.keyless.room import Room, value
+from acc.state.policy import Policy
+from acc.text.tokens import utf8_quarter
+from acc.turn.turn import Turn
 
 POLICY = Policy(max_tokens=260)
 

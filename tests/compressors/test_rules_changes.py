@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from speaking import after, turn
 
-from acc.commit import commit
-from acc.compress import Proposal, ProposedItem, Retirement
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Turn
+from acc.commit.commit import commit
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem, Retirement
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 PAYMENTS = "Payments above 10,000 EUR need Jorge's approval."
 REFUNDS = "Refunds above $200 go to Kim first."

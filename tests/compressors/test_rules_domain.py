@@ -10,16 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from speaking import HOSTILE
 
-from acc.commit import Commit, commit
-from acc.compressors.rules import RuleCompressor
-from acc.controller import update_state
-from acc.items import Item, Line, Name, OptionalLine, Quote
-from acc.laws.reasons import Reason
-from acc.policy import Policy
+from acc.commit.commit import Commit, commit
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.update import update_state
 from acc.schema.catalog import schema_named
-from acc.slots import Example, Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Trust, Turn
+from acc.state.items import Item, Line, Name, OptionalLine, Quote
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.reasons import Reason
+from acc.state.slots import Example, Slot
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 State = type[CompressedCognitiveState]
 GENERIC = set(CompressedCognitiveState.slots())

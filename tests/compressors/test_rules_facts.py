@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from speaking import after, facts, proposed, turn
 
-from acc.compressors.rules.entities import named_in
-from acc.compressors.rules.replies import REFUSED
+from acc.keyless.entities import named_in
+from acc.keyless.speech import REFUSED
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from speaking import after, retired, turn
 
-from acc.compressors.rules.gathering import gathered
+from acc.keyless.effects import gathered
 
 EVENTS = [
     (

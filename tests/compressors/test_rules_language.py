@@ -11,11 +11,11 @@ from pydantic import ValidationError
 from speaking import compress, turn
 
 from acc import Turn, update_state
-from acc.commit import commit
-from acc.compress import Proposal, Remark
-from acc.compressors.rules.language import is_foreign
-from acc.laws.reasons import Reason
-from acc.state import CompressedCognitiveState
+from acc.commit.commit import commit
+from acc.keyless.words import is_foreign
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, Remark
+from acc.state.reasons import Reason
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOREIGN = [

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from speaking import after, turn
 
-from acc.turn import Channel, Observation, Turn
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 RESTART = "Never restart nginx during business hours."
 DEPLOY = "Never deploy on a Friday."

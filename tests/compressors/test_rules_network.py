@@ -9,19 +9,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compressors.rules.acts import ACTS, mixed
-from acc.compressors.rules.convolution import (
+from acc.keyless.acts import ACTS, mixed
+from acc.keyless.bearing import NOTHING, likeness
+from acc.keyless.convolution import (
     AFTER,
     BEFORE,
+    ENDS,
     LONGEST,
+    NUMBER,
+    OPENS,
+    UNKNOWN,
     Convolution,
     Layer,
+    Pieces,
     framed,
+    pieces_of,
     segments_of,
 )
-from acc.compressors.rules.likeness import NOTHING, likeness
-from acc.compressors.rules.pieces import ENDS, NUMBER, OPENS, UNKNOWN, Pieces, pieces_of
-from acc.compressors.rules.spoken import Spoken
+from acc.keyless.reading import Spoken
 
 KNOWN = [OPENS, ENDS, NUMBER, UNKNOWN, "never", "re", "##start", "##s", "'", "don", "t", ".", "s"]
 PLACES = {name: at for at, name in enumerate(KNOWN)}

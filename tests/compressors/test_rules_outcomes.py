@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from speaking import after, facts, turn
 
-from acc.compressors.rules.outcomes import outcomes_in
-from acc.state import CompressedCognitiveState
+from acc.keyless.roles import outcomes_in
+from acc.state.model import CompressedCognitiveState
 
 
 def told(state: CompressedCognitiveState) -> list[str]:

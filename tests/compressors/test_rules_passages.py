@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from speaking import proposed, turn
 
-from acc.compressors.rules.passages import LONGEST, about
-from acc.turn import Channel, Evidence
-from acc.wording import stems
+from acc.keyless.trace import LONGEST_PASSAGE, passage_about
+from acc.text.wording import stems
+from acc.turn.observations import Channel, Evidence
 
 ANSWER = "Vendor Harrow Ltd: payments above 5,000 EUR go to cost centre CC-4711."
 FILLER = "Requests are filed in the portal, where their status can be followed by everybody."
@@ -33,14 +33,14 @@ TABLE = "| Vendor | Limit | Cost centre |\n|---|---|---|\n" + "\n".join(
     ],
 )  # fmt: skip
 def test_the_sentences_that_bear_on_the_question(text: str, question: str, told: str) -> None:
-    assert about(text, stems(question)) == told
+    assert passage_about(text, stems(question)) == told
 
 
 def test_it_stays_within_its_length() -> None:
     text = " ".join(f"harrow{n} costs {'much ' * n}and centre{n} more." for n in range(90))
     asked = stems(" ".join(f"harrow{n} centre{n}" for n in range(90)))
-    assert 0 < len(about(text, asked)) <= LONGEST
-    assert about("x" * 5_000, asked) == ""
+    assert 0 < len(passage_about(text, asked)) <= LONGEST_PASSAGE
+    assert passage_about("x" * 5_000, asked) == ""
 
 
 def part(ref: str, text: str, **fields: object) -> Evidence:

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import pytest
 from speaking import State, turn
 
-from acc.commit import commit
-from acc.compressors import rules
-from acc.compressors.rules import RuleCompressor
-from acc.compressors.rules.sentences import LONGEST
+import acc.keyless as rules
+from acc.commit.commit import commit
+from acc.keyless.compressor import RuleCompressor
+from acc.keyless.sentences import LONGEST
 
 UNITS = (
     *("x", " ", "a ", ". ", ", ", "9", "1,", "1.", "A-", "A_1", "€1,", "Ab ", "(", "'", '"a', "\n"),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from speaking import State, after, compress, turn
 
-from acc.commit import commit
-from acc.compressors.rules.reading import Reading, read
-from acc.compressors.rules.revisions import Pair, paired, revised, rows_of
-from acc.items import Relation
+from acc.commit.commit import commit
+from acc.keyless.reading import Reading, read
+from acc.keyless.relations import Pair, paired, revised, rows_of
+from acc.state.items import Relation
 
 LOAN = Relation(
     id="r1", subject="Harlow loan", predicate="amount", object="£4,200.00", status="observed"

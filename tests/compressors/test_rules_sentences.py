@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from speaking import HOSTILE
 
-from acc.compressors.rules.sentences import LONGEST, clauses, fit, sentences, tidy
+from acc.keyless.sentences import LONGEST, clauses, fit, sentences, tidy
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from speaking import rules
 
-from acc.compressors.rules.sentences import clauses
-from acc.compressors.rules.shortening import shortened, shortened_goal
+from acc.keyless.sentences import clauses
+from acc.keyless.standing import shortened, shortened_goal
 
 WHOLE = [
     "When a parent phones, put them through to Ileana",

@@ -11,11 +11,12 @@ from typing import Annotated
 import pytest
 from speaking import after, compress, proposed, rules, turn
 
-from acc.commit import commit
-from acc.items import Constraint
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Evidence, Observation, Trust, Turn
+from acc.commit.commit import commit
+from acc.state.items import Constraint
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Slot
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.turn import Turn
 
 STANDING = {
     "prohibition": [

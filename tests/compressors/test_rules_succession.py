@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from speaking import State, after, turn
 
-from acc.compressors.rules.reading import read
-from acc.compressors.rules.succession import gone
-from acc.items import Entity
+from acc.keyless.reading import read
+from acc.keyless.relations import gone
+from acc.state.items import Entity
 
 FLIGHT = Entity(id="f1", type="id", name="TP533")
 ORDER = Entity(id="f2", type="order", name="BB-4471")

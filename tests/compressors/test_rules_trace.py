@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from speaking import after, compress, proposed, turn
 
-from acc.incoming import user_observations
-from acc.turn import Channel, Evidence, Observation, Turn
+from acc.turn.observations import Channel, Evidence, Observation, user_observations
+from acc.turn.turn import Turn
 
 
 def test_the_turn_is_traced_in_a_line_for_each() -> None:

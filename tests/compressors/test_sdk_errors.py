@@ -7,8 +7,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from acc.compressors.endpoint import CallFailed
-from acc.compressors.sdk_errors import status_of, translated
+from acc.compress.endpoint import CallFailed
+from acc.compress.failures import status_of, translated
 from acc.errors import AuthenticationError, ConfigurationError
 
 

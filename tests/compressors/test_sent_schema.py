@@ -10,13 +10,13 @@ import jsonschema
 import pytest
 from asking import GOOD, InProcess
 
-from acc.compress import Mode
-from acc.compressors.model import ModelCompressor
-from acc.items import Item, Name
-from acc.policy import Policy
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Turn
+from acc.compress.model import ModelCompressor
+from acc.state.items import Item, Name
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode
+from acc.state.slots import Slot
+from acc.turn.turn import Turn
 
 TAKEN = {"type", "properties", "required", "additionalProperties", "items", "enum", "const"}
 

@@ -12,10 +12,10 @@ from asking import GOOD, InProcess, asking, fact, stepped, wire
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.compressors.answers import NoJson, json_in
-from acc.compressors.langchain import _reply
-from acc.compressors.model import ModelCompressor
-from acc.compressors.openai_calls import reply_of
+from acc.compress.answers import NoJson, json_in
+from acc.compress.langchain import _reply
+from acc.compress.model import ModelCompressor
+from acc.compress.openai_calls import reply_of
 from acc.testing import ModelServer
 
 NAMES = ("constraints", "semantic_gist", "retire")

@@ -10,9 +10,9 @@ from typing import Any
 
 import openai
 
-from acc.compressors.openai import OpenAIEndpoint
-from acc.compressors.retrying import Retries
-from acc.evaluation.asking import Patience
+from acc.compress.asking import Patience
+from acc.compress.endpoint import Retries
+from acc.compress.openai import OpenAIEndpoint
 from acc.evaluation.judge.by_rule import answer_by_rule
 from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
 from acc.evaluation.memories.specs import read_specs

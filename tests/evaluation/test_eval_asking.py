@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from live_runs import ONCE
 
-from acc.compressors.endpoint import Ask, Message, Reply
+from acc.compress.asking import TEXT_SCHEMA, asked, asked_text, endpoint_named, object_in, text_in
+from acc.compress.endpoint import Ask, Message, Reply
 from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.asking import TEXT_SCHEMA, asked, asked_text, endpoint_named, object_in, text_in
 from acc.testing import Capabilities, Fault, ModelServer
 
 ASK = Ask((Message("system", "be brief"), Message("user", "hello")), TEXT_SCHEMA, 50)

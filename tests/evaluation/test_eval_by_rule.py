@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.prompts import (
+from acc.evaluation.judge.judging import (
     AUDIT_SCHEMA,
     CANONICAL_SCHEMA,
     QUERY_SCHEMA,

@@ -11,8 +11,8 @@ from toy import scenario_file
 
 from acc.cli import run
 from acc.errors import ConfigurationError
-from acc.evaluation.metrics import NAMES, RATES
-from acc.evaluation.thresholds import read_threshold
+from acc.evaluation.probe import read_threshold
+from acc.evaluation.results import NAMES, RATES
 
 BOTH = ("--memory", "acc", "--memory", "transcript")
 

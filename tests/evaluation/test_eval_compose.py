@@ -14,8 +14,8 @@ from acc.errors import ConfigurationError
 from acc.evaluation.composing import compose
 from acc.evaluation.matching import Matcher
 from acc.evaluation.memories.transcript import TranscriptReplay
-from acc.evaluation.metrics import expected_at
 from acc.evaluation.probe import probe_scenario
+from acc.evaluation.results import expected_at
 from acc.evaluation.scenarios import Scenario, read_scenario
 
 OTHER_TURNS = [

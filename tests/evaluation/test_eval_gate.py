@@ -12,10 +12,16 @@ from toy import scenario_file, toy
 
 from acc.cli import run
 from acc.errors import InputError
-from acc.evaluation.gate_scoring import LabelledCase, of_user, score_gate
-from acc.evaluation.labelled_candidates import as_lines, cases_of, read_labelled
-from acc.gate import Context
-from acc.recall import Candidate
+from acc.evaluation.gate_scoring import (
+    LabelledCase,
+    as_lines,
+    cases_of,
+    of_user,
+    read_labelled,
+    score_gate,
+)
+from acc.gate.protocol import Context
+from acc.recall.candidates import Candidate
 
 
 def case(texts: Sequence[str], wanted: Sequence[bool | None]) -> LabelledCase:

@@ -13,11 +13,15 @@ import pytest
 from live_runs import ONCE, asks_for, live, played, role_of, runs_of, said
 from toy import toy
 
-from acc.evaluation.asking import endpoint_named
+from acc.compress.asking import endpoint_named
 from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.canonical import CanonicalMemory
-from acc.evaluation.judge.judging import Judge, JudgeSettings, presentation_order
-from acc.evaluation.judge.prompts import METRICS
+from acc.evaluation.judge.judging import (
+    METRICS,
+    CanonicalMemory,
+    Judge,
+    JudgeSettings,
+    presentation_order,
+)
 from acc.evaluation.scenarios import Scenario, ScriptedTurn
 from acc.testing import ModelServer, Request
 
@@ -268,7 +272,7 @@ def test_a_summary_is_made_by_the_compressors_model(scenario: Scenario, tmp_path
 def test_models_of_langchain_take_part(scenario: Scenario, tmp_path: Path) -> None:
     from langchain_openai import ChatOpenAI
 
-    from acc.compressors.langchain import LangChainEndpoint
+    from acc.compress.langchain import LangChainEndpoint
 
     with live(scenario, tmp_path / "direct.jsonl") as (wanted, _):
         direct = played(wanted)

@@ -12,10 +12,10 @@ from toy import scenario_file
 
 from acc.cli import run
 from acc.cli.eval_judge import read_price
+from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
 from acc.evaluation.judge.by_rule import NOTICE
 from acc.evaluation.judge.summary import NAMES
-from acc.price import Price
 
 pytestmark = pytest.mark.slow
 

@@ -11,13 +11,13 @@ import pytest
 from live_runs import MEMORIES, asks_for, live, played, role_of, runs_of
 from toy import toy
 
+from acc.compress.protocol import Price
 from acc.errors import ConfigurationError, EvaluationError
 from acc.evaluation.judge.by_rule import answer_by_rule
 from acc.evaluation.judge.calls import CallLog
 from acc.evaluation.judge.live import play
 from acc.evaluation.judge.spending import Budget, Spending
 from acc.evaluation.scenarios import Scenario
-from acc.price import Price
 from acc.testing import Fault, Request
 
 pytestmark = pytest.mark.slow

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
-from acc.evaluation.judge.judging import Audit
-from acc.evaluation.judge.outcomes import WITH_TOOLS, RunOutcome, TurnOutcome
-from acc.evaluation.judge.prompts import METRICS
+from acc.evaluation.judge.judging import METRICS, Audit
+from acc.evaluation.judge.measures import WITH_TOOLS, RunOutcome, TurnOutcome
 from acc.evaluation.judge.spending import Budget, BudgetReached, Spending
-from acc.evaluation.judge.statistics import bootstrap, permutation_test
-from acc.price import Price
+from acc.evaluation.judge.summary import bootstrap, permutation_test
 
 
 def audit(

@@ -9,21 +9,27 @@ from typing import Any
 import pytest
 from toy import HalfMemory, toy
 
-from acc.compress import Proposal
 from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.memories.controlled import ControlledMemory
+from acc.evaluation.memories.built_in import ControlledMemory
 from acc.evaluation.memories.protocol import EvaluatedMemory
 from acc.evaluation.memories.retrieval import Retrieval
 from acc.evaluation.memories.specs import read_spec, read_specs
-from acc.evaluation.memories.summary import RollingSummary, extractive
-from acc.evaluation.memories.transcript import RecentWindow, TranscriptReplay, tail
+from acc.evaluation.memories.transcript import (
+    RecentWindow,
+    RollingSummary,
+    TranscriptReplay,
+    extractive,
+    tail,
+)
 from acc.evaluation.probe import probe_memory, probe_scenario
 from acc.evaluation.scenarios import Scenario
-from acc.memory import Settings
-from acc.policy import Policy
+from acc.pipeline.session import Settings
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
 from acc.testing import FailingCompressor, ScriptedCompressor
-from acc.tokens import utf8_quarter
-from acc.turn import Channel, Observation, Turn
+from acc.text.tokens import utf8_quarter
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 WITH_CHROMA = ["retrieval,k=2,index=chroma", "semantic", "summary,tokens=60+semantic"]
 KEYLESS = [

@@ -9,7 +9,8 @@ from toy import PERFECT, FakeMemory, fact, goal, rule, toy, truth
 
 from acc.evaluation.matching import Matcher
 from acc.evaluation.memories.transcript import TranscriptReplay
-from acc.evaluation.metrics import (
+from acc.evaluation.probe import probe_memory, probe_scenario
+from acc.evaluation.results import (
     RATES,
     Count,
     expected_at,
@@ -20,7 +21,6 @@ from acc.evaluation.metrics import (
     score,
     turn_counts,
 )
-from acc.evaluation.probe import probe_memory, probe_scenario
 
 
 def test_what_is_expected_by_turn() -> None:

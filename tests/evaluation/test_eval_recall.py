@@ -10,8 +10,7 @@ import pytest
 
 from acc.cli import run
 from acc.errors import InputError
-from acc.evaluation.evidence_recall import Outcome, labelled_by_evidence, measure, summary
-from acc.evaluation.locomo import load_locomo
+from acc.evaluation.locomo import Outcome, labelled_by_evidence, load_locomo, measure, summary
 
 SAYS = ["I adopted a greyhound named Biscuit.", "Lovely!", "The marathon is in Oslo.", "Good luck."]
 

@@ -13,7 +13,7 @@ from toy import scenario_file
 from acc.cli import run
 from acc.evaluation.judge.by_rule import NOTICE
 from acc.evaluation.judge.summary import NAMES
-from acc.evaluation.metrics import RATES
+from acc.evaluation.results import RATES
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pytest
 from toy import TRUTH, TURNS, scenario_file, toy
 
 from acc.errors import InputError
-from acc.evaluation.checking import doubts
+from acc.evaluation.matching import doubts
 from acc.evaluation.scenarios import read_scenario, read_scenarios
-from acc.turn import Channel
+from acc.turn.observations import Channel
 
 KINDS = ("constraints", "goals", "facts", "poison", "not_constraints", "probes")
 INCIDENT = Path(__file__).parents[2] / "examples"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from acc.errors import InputError
-from acc.evaluation.checking import doubts
+from acc.evaluation.matching import doubts
 from acc.evaluation.scenarios import read_scenario, shipped_scenarios
-from acc.tokens import utf8_quarter
+from acc.text.tokens import utf8_quarter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 INCIDENT = f"{EXAMPLES / 'incident.jsonl'}:{EXAMPLES / 'incident.truth.json'}"

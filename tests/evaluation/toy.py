@@ -10,7 +10,7 @@ from typing import Any
 from acc.evaluation.ground_truth import GroundTruth
 from acc.evaluation.memories.protocol import HeldItem, Reading
 from acc.evaluation.scenarios import Scenario, read_scenario
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 TURNS = [
     {

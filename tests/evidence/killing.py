@@ -8,15 +8,15 @@ import subprocess
 import sys
 from pathlib import Path
 
-import acc.store
+import acc.stores.protocol
 
-ROOT = str(Path(acc.store.__file__).parents[1])
+ROOT = str(Path(acc.stores.protocol.__file__).parents[1])
 
 PRELUDE = """
 import os, signal, sys
 from pathlib import Path
 from acc import MemoryController, Turn, Thread
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.chroma.store import ChromaArtifactStore
 
 path, point = Path(sys.argv[1]), int(sys.argv[2])
 armed, passed = False, 0

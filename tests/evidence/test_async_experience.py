@@ -12,10 +12,9 @@ import pytest
 from acc import MemoryArtifactStore
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement
-from acc.evidence.async_experience import AsyncExperienceMemory
 from acc.evidence.deletion import History, Period
-from acc.evidence.experience import ExperienceMemory
-from acc.evidence.shelf import namespace
+from acc.evidence.experience import AsyncExperienceMemory, ExperienceMemory
+from acc.stores.shelf import namespace
 
 SPACE = namespace(user="ana")
 

@@ -14,8 +14,7 @@ from acc import MemoryController
 from acc.cli import run
 from acc.errors import StoreError
 from acc.evidence import marks
-from acc.evidence.checkpoints_due import CheckpointsDue
-from acc.evidence.database_urls import lasting_url
+from acc.evidence.checkpoints import CheckpointsDue, lasting_url
 from acc.evidence.upkeep import resume
 
 __all__ = ["postgres"]
@@ -57,7 +56,7 @@ def test_no_password_is_in_what_an_interrupted_erasure_leaves(
         return erase
 
     monkeypatch.setattr("acc.evidence.erasure.checkpointer_at", hook)
-    monkeypatch.setattr("acc.evidence.checkpoints_due.checkpointer_at", hook)
+    monkeypatch.setattr("acc.evidence.checkpoints.checkpointer_at", hook)
     journals = []
     begin = marks.begin
     monkeypatch.setattr(marks, "begin", lambda p, v: (journals.append(str(v)), begin(p, v)))

@@ -16,12 +16,12 @@ from killing import ROOT
 
 from acc.cli import run
 from acc.evidence.compaction import compact
-from acc.evidence.holds import hold_record, holds
 from acc.evidence.intents import begin, unfinished
-from acc.evidence.shelf import BASE, Shelf, namespace
-from acc.evidence.usage_events import Event, execution_ledger, told, usage_records
-from acc.store import Artifact
-from acc.stores.memory import MemoryArtifactStore
+from acc.evidence.retention_plan import hold_record, holds
+from acc.evidence.usage import Event, execution_ledger, told, usage_records
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact
+from acc.stores.shelf import BASE, Shelf, namespace
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 
@@ -157,9 +157,9 @@ def test_a_document_may_be_called_as_a_beginning_is() -> None:
 WORK = """
 import sys, os
 from acc.evidence.compaction import compact
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage_events import Event, told
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.shelf import Shelf, namespace
+from acc.evidence.usage import Event, told
+from acc.stores.chroma.store import ChromaArtifactStore
 port, name, times = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store, space = ChromaArtifactStore.server(port=port), namespace()
 usage = Shelf(store, space, "usage")

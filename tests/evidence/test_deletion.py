@@ -10,14 +10,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.errors import ConfigurationError
-from acc.evidence.addition import Addition
-from acc.evidence.deletion import Capacity, Deletion, History, Keep, Period, bounded, combined
-from acc.evidence.demonstrations import Retrieval
+from acc.evidence.addition import Addition, Retrieval
+from acc.evidence.deletion import (
+    PRESETS,
+    Capacity,
+    Deletion,
+    History,
+    Keep,
+    Period,
+    bounded,
+    combined,
+    preset,
+)
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.presets import PRESETS, preset
-from acc.evidence.shelf import namespace
 from acc.evidence.usage import Usage
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.shelf import namespace
 
 
 def usage(key: str, **given: Any) -> Usage:

@@ -13,16 +13,14 @@ from test_erasure import erased, raw, talk
 from acc import MemoryArtifactStore, MemoryController, Turn
 from acc.errors import StoreError
 from acc.evidence.deletion import Capacity
-from acc.evidence.dense import Dense
 from acc.evidence.erasure_plan import Target
-from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace
-from acc.evidence.upkeep import vacuum
-from acc.evidence.wide import WideScope
-from acc.evidence.wide_recall import WideRecall
-from acc.store import ArtifactStore
-from acc.stores.chroma import ChromaArtifactStore
+from acc.evidence.upkeep import documents, retention, vacuum
+from acc.recall.candidates import WideRecall, WideScope
+from acc.recall.dense import Dense
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import ArtifactStore
+from acc.stores.shelf import namespace
 
 SPACE = namespace()
 MEANINGS = (

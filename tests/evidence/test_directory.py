@@ -1,13 +1,13 @@
-"""`acc.evidence.directory`: entries found again, at a cost that does not grow with their number."""
+"""`acc.stores.directory`: entries found again, at a cost that does not grow with their number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.evidence.directory import Directory, enrolled
-from acc.evidence.shelf import Shelf, namespace
-from acc.store import Artifact, Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.directory import Directory, enrolled
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import Shelf, namespace
 
 SPACE = namespace()
 

@@ -10,14 +10,20 @@ import pytest
 from acc import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.addition import Addition
-from acc.evidence.checkup import check_shelves
-from acc.evidence.documents import PART_BYTES, Documents, files_below, split_passages
-from acc.evidence.ingests import partial, taken_back
+from acc.evidence.documents import (
+    PART_BYTES,
+    Documents,
+    files_below,
+    partial_ingests,
+    split_passages,
+    take_back_ingests,
+)
+from acc.evidence.health import check_shelves
 from acc.evidence.parsing import Section, sections
-from acc.evidence.shelf import namespace
 from acc.evidence.upkeep import resume
-from acc.store import Artifact
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact
+from acc.stores.shelf import namespace
 
 _OBJECTS = (
     b"<</Type/Catalog/Pages 2 0 R>>",
@@ -196,12 +202,12 @@ def begun(store: Failing) -> Documents:
 def test_a_document_that_was_begun_is_ended_by_the_next_ingest_of_it() -> None:
     store = Failing()
     shelf = begun(store)
-    ((_, ref, name, there, of),) = partial(store, namespace())
+    ((_, ref, name, there, of),) = partial_ingests(store, namespace())
     assert (name, there, of) == ("long.md", 100, 250)
     assert shelf.add("other.md", LONG[:3]).ended is False
     done = shelf.add("long.md", LONG)
     assert (done.ref, done.parts, done.ended) == (ref, 150, True)
-    assert partial(store, namespace()) == []
+    assert partial_ingests(store, namespace()) == []
     again = shelf.add("long.md", LONG)
     assert (again.parts, again.ended) == (0, False)
     assert [a.text for a in shelf.shelf.records() if a.name == "long.md"] == [s.text for s in LONG]
@@ -226,7 +232,7 @@ def test_one_that_was_taken_back_while_it_was_written_says_so() -> None:
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
             MemoryArtifactStore.add(self, tenant, artifacts)
             if len(artifacts) > 200:
-                taken_back(self, namespace(), lambda: "later")
+                take_back_ingests(self, namespace(), lambda: "later")
 
     shelf = documents(Slow())
     with pytest.raises(ConflictError, match="took back"):

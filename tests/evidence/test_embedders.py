@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from acc.errors import ConfigurationError, StoreError
-from acc.evidence.dense import Dense
-from acc.evidence.embedders import openai_embedder, sentence_transformer
+from acc.recall.dense import Dense, openai_embedder, sentence_transformer
 
 
 class _Embeddings(BaseHTTPRequestHandler):

@@ -15,14 +15,12 @@ from test_erasure import SECRET, standing, talk
 from acc import MemoryController
 from acc.cli import run
 from acc.errors import ConfigurationError, StoreError
-from acc.evidence.checkpoints import checkpointer_at
-from acc.evidence.checkpoints_due import CheckpointsDue
+from acc.evidence.checkpoints import CheckpointsDue, checkpointer_at
 from acc.evidence.erasure_plan import Target, refuse_unproved
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.keeping import erasure
-from acc.evidence.upkeep import left_half_done, resume
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.evidence.upkeep import erasure, left_half_done, resume
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
 
 sys.path.append(str(Path(__file__).parents[1] / "graphs"))
 

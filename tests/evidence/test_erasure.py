@@ -9,17 +9,16 @@ from pathlib import Path
 import pytest
 
 from acc import MemoryController, Turn
+from acc.audit.verify import verify
 from acc.errors import AuditError, InputError, PinnedOverflow, StateError
 from acc.evidence.erasure_plan import Receipt, Target, refuse_unproved
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.holds import hold
-from acc.evidence.keeping import erasure, folders
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.tombstones import Why, buried, managed
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState
-from acc.store import Artifact, Thread
-from acc.verify import verify
+from acc.evidence.retention_plan import hold
+from acc.evidence.upkeep import erasure, folders
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import Shelf, Why, buried, managed, namespace
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
 ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
@@ -121,9 +120,9 @@ def test_the_log_still_verifies_and_counts_what_was_redacted(tmp_path: Path) -> 
 def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
     tmp_path: Path, field: str, value: str
 ) -> None:
-    from acc.audit_record import digest_of
-    from acc.evidence.redaction import state_hash
-    from acc.state import canonical_json
+    from acc.audit.record import digest_of
+    from acc.audit.redaction import state_hash
+    from acc.text.lines import canonical_json
 
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
@@ -142,8 +141,8 @@ def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
 
 
 def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:
-    from acc.audit_record import digest_of
-    from acc.state import canonical_json
+    from acc.audit.record import digest_of
+    from acc.text.lines import canonical_json
 
     with MemoryController.open(tmp_path) as memory:
         talk(memory, "inc", *BEFORE)

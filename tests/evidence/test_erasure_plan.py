@@ -20,14 +20,14 @@ from acc.evidence.addition import Addition
 from acc.evidence.audits import cited_in
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.holds import hold
-from acc.evidence.keeping import documents, erasure
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, document_spaces, namespace, namespace_of
-from acc.evidence.wide_recall import WideRecall
-from acc.store import Artifact, Thread
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Channel, Observation
+from acc.evidence.retention_plan import hold
+from acc.evidence.upkeep import documents, erasure
+from acc.recall.candidates import WideRecall
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import Shelf, document_spaces, namespace, namespace_of
+from acc.turn.observations import Channel, Observation
 
 SAID = (
     SECRET,

@@ -9,6 +9,7 @@ import pytest
 from test_erasure import SECRET, erased, standing
 
 from acc import MemoryController, Turn
+from acc.audit.verify import verify
 from acc.errors import AuditError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.audits import cited_in
@@ -16,15 +17,14 @@ from acc.evidence.erasure_journal import Begun, ErasureJournal
 from acc.evidence.erasure_plan import Target
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.holds import hold
-from acc.evidence.keeping import documents, erasure
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace, namespace_of
-from acc.policy import Policy
-from acc.store import Artifact, Thread
-from acc.stores.memory import MemoryArtifactStore
-from acc.turn import Channel, Observation
-from acc.verify import verify
+from acc.evidence.retention_plan import hold
+from acc.evidence.upkeep import documents, erasure
+from acc.state.policy import Policy
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import Shelf, namespace, namespace_of
+from acc.turn.observations import Channel, Observation
 
 RESTORED = (
     "The ledger is restored from the backup on bkp-3, with the key KRL-55810-ZT of the vault."
@@ -35,7 +35,7 @@ ANA = Thread(thread="inc", user="ana")
 BOB = Thread(thread="inc", user="bob", agent="clerk")
 
 
-def taken_in(memory: MemoryController, user: str = "default", agent: str = "default") -> str:
+def normalize(memory: MemoryController, user: str = "default", agent: str = "default") -> str:
     space = namespace(user=user, agent=agent)
     return documents(memory, space).add("vault.md", [Section(RESTORED)]).ref
 
@@ -102,7 +102,7 @@ def test_a_shared_document_is_in_no_file_and_in_nobodys_state_once_it_is_erased(
     ):
         folder = tmp_path / user / agent
         with MemoryController.open(folder) as memory:
-            ref = taken_in(memory, user, agent)
+            ref = normalize(memory, user, agent)
             for thread in readers:
                 ask(memory, thread)
                 assert f"{ref}.1" in cited(memory, thread)
@@ -126,7 +126,7 @@ def test_what_the_agent_and_its_tools_said_of_it_goes_and_what_users_said_stays(
 ) -> None:
     said = f"I was told: {RESTORED}"
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         ask(memory, ANA)
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         hear(memory, ANA, Channel.TOOL, f"result: {RESTORED}")
@@ -146,7 +146,7 @@ def test_what_the_agent_and_its_tools_said_of_it_goes_and_what_users_said_stays(
 
 def test_echoes_of_others_stay_when_told_and_what_rests_on_it_alone_goes(tmp_path: Path) -> None:
     with MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit") as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         ask(memory, ANA)
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         left = Artifact(
@@ -165,8 +165,8 @@ def test_who_has_another_copy_keeps_it_and_all_that_cites_it(
 ) -> None:
     reader = Thread(thread="inc", user="ana", agent="planner")
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
-        assert taken_in(memory, user, agent) == ref
+        ref = normalize(memory)
+        assert normalize(memory, user, agent) == ref
         ask(memory, reader)
         ask(memory, BOB)
         before = memory.last_state(reader)
@@ -181,7 +181,7 @@ def test_who_has_another_copy_keeps_it_and_all_that_cites_it(
 
 def test_a_document_of_one_agent_leaves_the_others_alone(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory, "ana", "planner")
+        ref = normalize(memory, "ana", "planner")
         ask(memory, BOB, f"I was told: {RESTORED}")
         ask(memory, ANA, f"I was told: {RESTORED}")
         plan = erasure(memory).plan(Target(artifact=ref, user="ana", agent="planner"))
@@ -190,7 +190,7 @@ def test_a_document_of_one_agent_leaves_the_others_alone(tmp_path: Path) -> None
 
 def test_with_all_of_who_took_it_in_a_document_leaves_other_users_states(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         ask(memory, Thread(thread="own"), SECRET)
         ask(memory, ANA)
         ask(memory, BOB, "The lamp in room 9 is broken.")
@@ -204,7 +204,7 @@ def test_with_all_of_who_took_it_in_a_document_leaves_other_users_states(tmp_pat
 
 def test_a_hold_on_what_another_user_would_lose_stops_it(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         hear(memory, ANA, Channel.AGENT, RESTORED)
         usage = Shelf(memory.artifacts, namespace_of(ANA), "usage")
         hold(usage, ANA, "a1", "case 17", "2026-01-01Z")
@@ -215,7 +215,7 @@ def test_a_hold_on_what_another_user_would_lose_stops_it(tmp_path: Path) -> None
 
 def test_a_damaged_log_stops_it_only_where_it_speaks_of_the_document(tmp_path: Path) -> None:
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         ask(memory, ANA)
         ask(memory, BOB, "The lamp in room 9 is broken.")
         for thread, harm in ((BOB, False), (ANA, True)):
@@ -234,7 +234,7 @@ def test_a_damaged_log_stops_it_only_where_it_speaks_of_the_document(tmp_path: P
 def test_one_that_was_killed_is_ended_for_every_reader(tmp_path: Path, earlier: bool) -> None:
     """By its journal; one of an earlier version does not say whose the texts are."""
     with MemoryController.open(tmp_path) as memory:
-        ref = taken_in(memory)
+        ref = normalize(memory)
         ask(memory, ANA)
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         ask(memory, BOB)

@@ -12,12 +12,12 @@ from test_erasure import raw, speaks, standing, talk
 
 from acc import MemoryController, Turn
 from acc.evidence.audits import Audits
-from acc.evidence.keeping import documents
 from acc.evidence.parsing import Section
 from acc.evidence.portability import export
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage_events import events
-from acc.store import Thread
+from acc.evidence.upkeep import documents
+from acc.evidence.usage import events
+from acc.stores.protocol import Thread
+from acc.stores.shelf import Shelf, namespace
 
 pytestmark = pytest.mark.slow
 
@@ -61,7 +61,7 @@ def killed(
 ERASE = """
 from acc.evidence.erasure_plan import Target
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.keeping import erasure
+from acc.evidence.upkeep import erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
 act(lambda: erasure(memory).erase(plan))
 """
@@ -85,8 +85,8 @@ def test_an_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 
 PRUNE = """
 from acc.evidence.deletion import Deletion
-from acc.evidence.keeping import retention
-from acc.evidence.shelf import namespace
+from acc.evidence.upkeep import retention
+from acc.stores.shelf import namespace
 
 class Everything(Deletion):
     def __call__(self, usages, t):
@@ -159,10 +159,10 @@ def test_an_import_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 
 
 FEEDBACK = """
-from acc.evidence.feedback import tell
+from acc.evidence.feedback import give_feedback
 thread = Thread(thread="inc")
 log = memory.audit_of(thread)
-act(lambda: tell(memory.artifacts, log, thread, "u1", 0.5, "2026-01-01T00:00:00Z"))
+act(lambda: give_feedback(memory.artifacts, log, thread, "u1", 0.5, "2026-01-01T00:00:00Z"))
 """
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.evidence.exact import WordCounts
-from acc.ranking import LexicalIndex
-from acc.store import Artifact
+from acc.recall.candidates import WordCounts
+from acc.stores.protocol import Artifact
+from acc.text.ranking import LexicalIndex
 
 TEXTS = st.lists(
     st.sampled_from(["lamp", "lamps", "yard", "of", "ORA-00942", "went", "9"]), max_size=9

@@ -8,15 +8,14 @@ from typing import Any
 import pytest
 
 from acc.errors import ConfigurationError, InputError
-from acc.evidence.addition import Addition, Judgement, ModelJudge
+from acc.evidence.addition import Addition, Judgement, ModelJudge, Retrieval, told_as_demonstrations
 from acc.evidence.deletion import History, Period
-from acc.evidence.demonstrations import Retrieval, told_as_demonstrations
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.holds import hold, holds, release
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage_events import events
-from acc.store import RECORD_BYTES
-from acc.stores.memory import MemoryArtifactStore
+from acc.evidence.retention_plan import hold, holds, release
+from acc.evidence.usage import events
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import RECORD_BYTES
+from acc.stores.shelf import Shelf, namespace
 
 SPACE = namespace(user="ana")
 

@@ -16,10 +16,10 @@ from test_erasure import talk
 
 from acc import MemoryController
 from acc.evidence.health import examine
-from acc.store import Artifact
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_collections import wide
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.chroma.collections import wide
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 

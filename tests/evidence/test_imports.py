@@ -12,12 +12,12 @@ from test_erasure import SECRET, talk
 
 from acc import MemoryController
 from acc.errors import InputError, StoreError
-from acc.evidence.keeping import take_in
 from acc.evidence.portability import export, import_from
-from acc.evidence.shelf import namespace
-from acc.state import canonical_json
-from acc.store import Thread
-from acc.stores.memory import MemoryArtifactStore
+from acc.evidence.upkeep import take_in
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Thread
+from acc.stores.shelf import namespace
+from acc.text.lines import canonical_json
 
 SPACE = namespace()
 

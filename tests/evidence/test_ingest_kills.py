@@ -8,16 +8,16 @@ import pytest
 from test_evidence_kills import killed
 
 from acc import MemoryController
-from acc.evidence.keeping import documents
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace
+from acc.evidence.upkeep import documents
+from acc.stores.shelf import Shelf, namespace
 
 pytestmark = pytest.mark.slow
 
 INGEST = """
-from acc.evidence.keeping import documents
+from acc.evidence.upkeep import documents
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace
+from acc.stores.shelf import namespace
 shelf = documents(memory, namespace(user="ana"))
 act(lambda: shelf.add("long.md", [Section(f"Paragraph {n} of lamps.") for n in range(330)]))
 """

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 
 from acc import MemoryArtifactStore, MemoryController, Turn
-from acc.evidence.keeping import documents
-from acc.evidence.shelf import namespace
-from acc.evidence.wide_recall import WideRecall
-from acc.recall import Recall
-from acc.run import Step
-from acc.store import Thread
-from acc.turn import Trust
+from acc.evidence.upkeep import documents
+from acc.pipeline.turn_pipeline import Step
+from acc.recall.candidates import Recall, WideRecall
+from acc.stores.protocol import Thread
+from acc.stores.shelf import namespace
+from acc.turn.observations import Trust
 
 VENDORS = ("Harrow", "Brook", "Cedar", "Dunn", "Elm", "Frost", "Gale", "Hobbs", "Irwin", "Kerr")
 FILLER = (

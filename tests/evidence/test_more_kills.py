@@ -15,10 +15,10 @@ from acc import MemoryController
 from acc.evidence.addition import Addition
 from acc.evidence.compaction import compact
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.keeping import documents
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, namespace
-from acc.evidence.usage_events import Event, events, execution_ledger, told
+from acc.evidence.upkeep import documents
+from acc.evidence.usage import Event, events, execution_ledger, told
+from acc.stores.shelf import Shelf, namespace
 
 __all__ = ["filled"]
 
@@ -29,7 +29,7 @@ FEW = 10
 ERASE_USER = """
 from acc.evidence.erasure_plan import Target
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.keeping import erasure
+from acc.evidence.upkeep import erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(user="default"))
 act(lambda: erasure(memory).erase(plan))
 """
@@ -52,7 +52,7 @@ def test_a_users_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> No
 ERASE_CHECKPOINTS = """
 from acc.evidence.erasure_plan import Target
 from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.keeping import erasure
+from acc.evidence.upkeep import erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
 act(lambda: erasure(memory).erase(plan, [f"sqlite:{path}/checkpoints.db"]))
 """
@@ -85,8 +85,8 @@ def test_an_erasure_takes_the_checkpoints_or_nothing(filled: Path, tmp_path: Pat
 
 PRUNE = """
 from acc.evidence.deletion import Capacity
-from acc.evidence.keeping import retention
-from acc.evidence.shelf import namespace
+from acc.evidence.upkeep import retention
+from acc.stores.shelf import namespace
 keeper = retention(memory)
 plan = keeper.plan(namespace(user="ana", tenant="t"), Capacity(0))
 assert len(plan.ids) == 7, plan
@@ -113,9 +113,9 @@ def test_a_prune_of_a_user_without_a_thread_is_resumed_and_told(tmp_path: Path) 
 
 
 REPLACE = """
-from acc.evidence.keeping import documents
+from acc.evidence.upkeep import documents
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace
+from acc.stores.shelf import namespace
 shelf = documents(memory, namespace())
 act(lambda: shelf.add("handbook.md", [Section("The second edition.")], replace=True))
 """
@@ -135,7 +135,7 @@ def test_an_earlier_version_goes_whole_or_stays(filled: Path, tmp_path: Path) ->
 
 COMPACT = """
 from acc.evidence.compaction import compact
-from acc.evidence.shelf import namespace
+from acc.stores.shelf import namespace
 act(lambda: compact(memory.artifacts, namespace(), memory.now, worth=10))
 """
 
@@ -165,7 +165,7 @@ import itertools
 from acc.evidence.addition import Addition
 from acc.evidence.deletion import Capacity
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.shelf import namespace
+from acc.stores.shelf import namespace
 memory_of_tasks = ExperienceMemory(
     memory.artifacts, namespace(), memory.now, addition=Addition("all"), deletion=Capacity(4),
     shared=True,

@@ -16,11 +16,10 @@ from acc.cli import run
 from acc.errors import InputError, StoreError
 from acc.evidence import marks
 from acc.evidence.erasure_plan import Target
-from acc.evidence.keeping import retention
 from acc.evidence.portability import export, import_from
-from acc.evidence.shelf import namespace
-from acc.evidence.upkeep import vacuum
-from acc.stores.chroma import ChromaArtifactStore
+from acc.evidence.upkeep import retention, vacuum
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.shelf import namespace
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 

@@ -10,12 +10,11 @@ from test_retention import SAID, SPACE, Everything, memory_in, talk
 
 from acc import Turn
 from acc.errors import InputError, StoreError
-from acc.evidence.holds import hold
-from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf
-from acc.evidence.upkeep import left_half_done
-from acc.store import Thread
+from acc.evidence.retention_plan import hold
+from acc.evidence.upkeep import documents, left_half_done, retention
+from acc.stores.protocol import Thread
+from acc.stores.shelf import Shelf
 
 
 def test_a_hold_protects_a_ref_and_a_whole_thread(tmp_path: Path) -> None:

@@ -14,13 +14,12 @@ from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
 from acc.evidence.compaction import compact
 from acc.evidence.deletion import Deletion, History, Period
-from acc.evidence.keeping import documents, retention
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import namespace, namespace_of
-from acc.evidence.tombstones import managed
+from acc.evidence.upkeep import documents, retention
 from acc.evidence.usage import Ledger, Usage
-from acc.evidence.wide_recall import WideRecall
-from acc.store import Artifact, Thread
+from acc.recall.candidates import WideRecall
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import managed, namespace, namespace_of
 
 SPACE = namespace()
 SAID = (

@@ -9,26 +9,25 @@ import pytest
 
 from acc import MemoryArtifactStore, MemoryController, Turn
 from acc.errors import InputError
-from acc.evidence.addition import Addition
+from acc.evidence.addition import Addition, Retrieval
 from acc.evidence.compaction import compact
 from acc.evidence.deletion import Capacity, History, Period
-from acc.evidence.demonstrations import Retrieval
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.feedback import tell
-from acc.evidence.holds import hold, holds
-from acc.evidence.keeping import documents
+from acc.evidence.feedback import give_feedback
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import BASE, Shelf, namespace
-from acc.evidence.usage import Ledger
-from acc.evidence.usage_events import (
+from acc.evidence.retention_plan import hold, holds
+from acc.evidence.upkeep import documents
+from acc.evidence.usage import (
     Event,
+    Ledger,
     events,
     execution_ledger,
     told,
     turn_ledger,
     usage_records,
 )
-from acc.store import Thread
+from acc.stores.protocol import Thread
+from acc.stores.shelf import BASE, Shelf, namespace
 
 SPACE = namespace()
 
@@ -109,7 +108,7 @@ def test_a_compaction_that_was_not_ended_counts_nothing_twice() -> None:
     store = MemoryArtifactStore()
     lived(store, 30)
     before = ledger(store)
-    from acc.evidence.usage_events import SUMMARY, summary
+    from acc.evidence.usage import SUMMARY, summary
 
     Shelf(store, SPACE, "usage").append(usage_records(SUMMARY, summary(before), "t"))
     assert ledger(store).tallies == before.tallies
@@ -157,7 +156,7 @@ def test_feedback_is_on_what_there_is() -> None:
                 memory.feedback(strange, 1.0, thread="inc")
         with pytest.raises(InputError, match="no audit log"):
             memory.feedback(1, 1.0, thread="inc")
-        alone = tell(store, None, Thread(thread="inc"), "u1", 1.0, "t")
+        alone = give_feedback(store, None, Thread(thread="inc"), "u1", 1.0, "t")
         assert alone == (f"{Thread(thread='inc').key}:u1",)
         assert len(events(Shelf(store, SPACE, "usage").records())) == 4
 

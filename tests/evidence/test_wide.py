@@ -13,12 +13,11 @@ from acc import MemoryArtifactStore, MemoryController, Turn
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.keeping import documents
 from acc.evidence.parsing import Section
-from acc.evidence.shelf import Shelf, document_spaces, namespace
-from acc.evidence.wide_recall import WideRecall
-from acc.recall import Recall
-from acc.store import Artifact, ArtifactStore, Thread
+from acc.evidence.upkeep import documents
+from acc.recall.candidates import Recall, WideRecall
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import Shelf, document_spaces, namespace
 
 SALARY = "My salary is 91,000 EUR and my IBAN is DE02120300000000202052."
 ASKED = "What is the salary and the IBAN?"

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acc.evidence.presets import preset
+from acc.evidence.deletion import preset
 from acc.evidence.usage import Usage
 from benchmarks.experience.__main__ import main
 from benchmarks.experience.conditions import FAMILIES, Condition, deletion_of

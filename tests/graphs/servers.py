@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import tenacity
 
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.chroma.store import ChromaArtifactStore
 
 _PROGRAMS = ("initdb", "postgres")
 

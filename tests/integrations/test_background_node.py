@@ -16,12 +16,12 @@ from langgraph.graph import START, StateGraph
 
 from acc import AsyncMemoryController, MemoryArtifactStore, MemoryController
 from acc.background import AsyncBackgroundMemory, BackgroundMemory
-from acc.compress import Proposal
-from acc.compressors.rules import RuleCompressor
 from acc.errors import ConfigurationError, StateError
 from acc.integrations.background_node import BackgroundMemoryNode
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
+from acc.keyless.compressor import RuleCompressor
+from acc.state.proposal import Proposal
 from acc.testing import FailingCompressor, FixedClock
 from graphs import CONFIG, RULE
 

@@ -24,7 +24,7 @@ from langchain_core.tools import tool
 from acc.errors import ConfigurationError
 from acc.integrations.langchain import MemoryMiddleware
 from acc.testing.chat_model import ScriptedChatModel, call, check_prompt
-from acc.tokens import utf8_quarter
+from acc.text.tokens import utf8_quarter
 
 RULE = f"{RULES_HEAD}. Look at every shard."
 

@@ -13,10 +13,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
 from acc import Channel, MemoryArtifactStore, MemoryController, Proposal, ProposedItem, Turn
+from acc.audit.verify import verify
 from acc.integrations.evidence_tool import evidence_tool
 from acc.memory import whose
 from acc.testing.chat_model import ScriptedChatModel, call
-from acc.verify import verify
 from graphs import CONFIG, agent, evidence, looping, memory_of, read_logs
 
 ASKED = "Never restart the database. Look at every one of the 200 services."

@@ -21,12 +21,12 @@ from langgraph_supervisor import create_supervisor
 from typing_extensions import TypedDict
 
 from acc import MemoryController, Thread
-from acc.evidence.directory import threads_in
-from acc.evidence.shelf import Shelf, namespace
 from acc.integrations.graph_channels import MemoryState, OwnMark, OwnState
 from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
+from acc.stores.directory import threads_in
+from acc.stores.shelf import Shelf, namespace
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, agent, looping, memory_of
 

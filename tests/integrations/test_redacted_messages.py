@@ -10,7 +10,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from acc import MemoryArtifactStore, MemoryController
 from acc.integrations.langchain import MemoryMiddleware
-from acc.store import Thread
+from acc.stores.protocol import Thread
 from acc.testing.chat_model import ScriptedChatModel
 
 SECRET = "hunter2-Correct-Horse"

@@ -98,7 +98,7 @@ def test_a_run_whose_graph_kept_no_state_goes_on_by_the_ids() -> None:
 
 
 def said(*pairs: tuple[Channel, str]) -> list[str]:
-    from acc.turn import Observation
+    from acc.turn.observations import Observation
 
     return spoken([Observation(channel=channel, text=text) for channel, text in pairs])
 

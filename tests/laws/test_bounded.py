@@ -21,9 +21,10 @@ from strategies import (
 )
 
 from acc.errors import ConfigurationError, PinnedOverflow
-from acc.policy import Policy
-from acc.render import Style
-from acc.state import CompressedCognitiveState, canonical_json
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.render import Style
+from acc.text.lines import canonical_json
 
 CANONICAL = 200_000
 """Characters that the canonical JSON of the nine slots may take at the very most."""

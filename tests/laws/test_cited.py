@@ -24,11 +24,12 @@ from strategies import (
     user,
 )
 
-from acc.compress import Proposal, ProposedItem, wire_schema
+from acc.compress.protocol import wire_schema
 from acc.errors import CompressionError
-from acc.items import Item
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Trust
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem
+from acc.turn.observations import Channel, Trust
 
 BOOKKEEPING = set(Item.model_fields)
 

@@ -34,12 +34,13 @@ from strategies import (
     words,
 )
 
-from acc.compress import Proposal, ProposedItem
-from acc.controller import update_state
-from acc.items import Item, Name
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Trust, Turn
+from acc.pipeline.update import update_state
+from acc.state.items import Item, Name
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem
+from acc.state.slots import Slot
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 PRIVILEGED = ("constraints", "goal_orientation", "predictive_cue")
 

@@ -20,18 +20,19 @@ from strategies import (
     user,
 )
 
-from acc.commit import Commit
-from acc.compress import Proposal
-from acc.controller import AsyncMemoryController, MemoryController, update_state
+from acc.commit.commit import Commit
+from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import CompressionError
-from acc.run import Step
-from acc.state import CompressedCognitiveState
-from acc.stores.memory import MemoryArtifactStore
+from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.update import update_state
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing.scripted import FailingCompressor, FixedClock, Line, ScriptedCompressor
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 needs_rules = pytest.mark.skipif(
-    importlib.util.find_spec("acc.compressors.rules") is None, reason="no rule compressor yet"
+    importlib.util.find_spec("acc.keyless.compressor") is None, reason="no rule compressor yet"
 )
 
 

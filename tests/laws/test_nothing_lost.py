@@ -23,13 +23,13 @@ from strategies import (
     user,
 )
 
-from acc.commit import commit
-from acc.compress import Proposal
+from acc.commit.commit import commit
 from acc.controller import MemoryController
-from acc.laws.reasons import Reason
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.proposal import Proposal
+from acc.state.reasons import Reason
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
-from acc.turn import Turn
+from acc.turn.turn import Turn
 
 ABOUT_THE_TURN = {Reason.LAPSED, Reason.FOLDED, Reason.HELD, Reason.POLICY_CHANGED}
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from strategies import Conversation, conversations, event, fact, rule, tool, user
 
-from acc.commit import commit
-from acc.render import Style
-from acc.state import CompressedCognitiveState
+from acc.commit.commit import commit
+from acc.state.model import CompressedCognitiveState
+from acc.state.render import Style
 
 
 @pytest.mark.parametrize("style", ["toon", "predicates"])

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from pastes import CANARY, CLOSED, INJECTED, LED, OPEN, RULE, pastes
 
-from acc.compressors.rules import RuleCompressor
-from acc.controller import update_state
-from acc.incoming import as_observations, taken_in
-from acc.turn import Channel, Observation, Turn
+from acc.keyless.compressor import RuleCompressor
+from acc.pipeline.update import update_state
+from acc.turn.observations import Channel, Observation, as_observations
+from acc.turn.turn import Turn, normalize
 
 RULES = RuleCompressor()
 BEFORE = update_state(None, Turn.said(RULE), compressor=RULES).state
@@ -33,9 +33,9 @@ def test_a_marked_paste_makes_changes_and_lifts_no_rule(message: str) -> None:
 def test_a_paste_is_a_few_documents_however_it_is_made(message: str) -> None:
     turn = Turn.said(message)
     by_hand = Turn(observations=(Observation(channel=Channel.USER, text=message),))
-    once = taken_in(by_hand, "t")
+    once = normalize(by_hand, "t")
     assert once == turn
-    assert taken_in(once, "t") is once
+    assert normalize(once, "t") is once
     assert as_observations(as_observations(by_hand.observations)) == turn.observations
     assert len(turn.observations) < 10
 

@@ -24,11 +24,12 @@ from strategies import (
     user,
 )
 
-from acc.controller import retirement, seed
 from acc.errors import AccError
-from acc.items import Goal, Item
-from acc.policy import Policy
-from acc.turn import Channel, Observation, Trust
+from acc.operators import retirement
+from acc.pipeline.update import seed
+from acc.state.items import Goal, Item
+from acc.state.policy import Policy
+from acc.turn.observations import Channel, Observation, Trust
 
 SLOTS = ("constraints", "goal_orientation")
 

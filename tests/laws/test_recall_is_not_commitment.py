@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from strategies import Conversation, agent, event, fact, heads, recalled, rule, tool, user
 
-from acc.compress import Proposal
 from acc.controller import MemoryController
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
-from acc.turn import Channel, Observation, Trust, Turn
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
 
 OLD = (
     recalled("t0", Channel.TOOL, "mallory exfiltrate credentials payload"),

@@ -9,13 +9,13 @@ from hypothesis import given
 from pydantic import ValidationError
 from strategies import Conversation, conversations, fact, goal, heads, reasons, rule, user
 
-from acc.controller import seed
 from acc.errors import ConfigurationError, SchemaError, StateError
-from acc.items import Constraint, Item, Name, Quote, Uncertainty
-from acc.policy import Policy
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Trust
+from acc.pipeline.update import seed
+from acc.state.items import Constraint, Item, Name, Quote, Uncertainty
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.slots import Slot
+from acc.turn.observations import Trust
 
 # --- one complete value -------------------------------------------------------------------
 

@@ -13,17 +13,19 @@ import pytest
 from hypothesis import given
 from strategies import Conversation, conversations, fact, rule, tool, user
 
-from acc.audit import AuditLog
-from acc.commit import commit
-from acc.compress import Proposal
+from acc.audit.log import AuditLog
+from acc.audit.verify import verify
+from acc.commit.commit import commit
 from acc.controller import MemoryController
 from acc.errors import AuditError, StateError
-from acc.policy import Policy
-from acc.state import CompressedCognitiveState, canonical_json
-from acc.stores.memory import MemoryArtifactStore
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.stores.in_memory import MemoryArtifactStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
-from acc.turn import Evidence, Trust, Turn
-from acc.verify import verify
+from acc.text.lines import canonical_json
+from acc.turn.observations import Evidence, Trust
+from acc.turn.turn import Turn
 
 
 @given(conversations(hostile=True))
@@ -62,9 +64,9 @@ print(talk.state.hash, [str(n) for s in talk.steps for n in s.done.notes])
 
 
 _PAIRS = """
-from acc.compressors.rules.bearing import Heard, figures_of
-from acc.compressors.rules.spoken import Spoken
-from acc.items import Constraint
+from acc.keyless.bearing import Heard, figures_of
+from acc.keyless.reading import Spoken
+from acc.state.items import Constraint
 thing = ["red crane", "crane hook", "hook chain", "red chain", "crane hook chain ladder winch pulley"]
 rules = [Constraint(text=t, quote=t) for n in thing
          for t in (f"never lift the {n} before the harbour master signs the sheet", f"the {n} stays locked")]

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 import pytest
 
-from acc.commit import commit
-from acc.compress import Proposal
+from acc.commit.commit import commit
 from acc.errors import InputError, StateError
-from acc.items import Item, Line, Name, OptionalName
-from acc.schema.differences import differences, document_named, open_questions
-from acc.schema.documents import as_text, state_document
-from acc.slots import Slot
-from acc.state import CompressedCognitiveState
-from acc.turn import Turn
+from acc.schema.catalog import as_text, state_document
+from acc.schema.pages import differences, document_named, open_questions
+from acc.state.items import Item, Line, Name, OptionalName
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal
+from acc.state.slots import Slot
+from acc.turn.turn import Turn
 
 State = type[CompressedCognitiveState]
 Stage = Literal["open", "closed"]

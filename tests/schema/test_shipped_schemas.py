@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from acc.commit import Commit
-from acc.compress import wire_schema
-from acc.compressors.prompt import instruction
-from acc.migrations import own_version
-from acc.schema.catalog import Schema, published, schema_named
-from acc.schema.checking import advice
-from acc.schema.documents import as_text, state_document
+from acc.commit.commit import Commit
+from acc.compress.prompt import instruction
+from acc.compress.protocol import wire_schema
+from acc.schema.catalog import Schema, as_text, published, schema_named, state_document
 from acc.schema.pages import own_slots, page
-from acc.state import CompressedCognitiveState
+from acc.schema.starting import advice
+from acc.state.migrations import own_version
+from acc.state.model import CompressedCognitiveState
 from acc_schemas.examples.telling import commits, filled, keyless, tell, tell_keyless
 
 ROOT = Path(__file__).parents[2]

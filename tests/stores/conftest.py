@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from store_processes import ROOT, Record, Spawn
 
-from acc.store import Artifact
+from acc.stores.protocol import Artifact
 
 
 @pytest.fixture

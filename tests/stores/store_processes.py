@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import acc.store
-from acc.store import Artifact
-from acc.stores.chroma import ChromaArtifactStore
+import acc.stores.protocol
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import Artifact
 
-ROOT = str(Path(acc.store.__file__).parents[1])
+ROOT = str(Path(acc.stores.protocol.__file__).parents[1])
 
 Spawn = Callable[..., subprocess.Popen[str]]
 Record = Callable[..., Artifact]
@@ -19,8 +19,8 @@ Record = Callable[..., Artifact]
 PRELUDE = """
 import os, sys
 from acc.errors import StoreError
-from acc.store import Artifact
-from acc.stores.chroma import ChromaArtifactStore
+from acc.stores.protocol import Artifact
+from acc.stores.chroma.store import ChromaArtifactStore
 
 def record(seq, text=""):
     id_ = f"thread.main:{seq}"

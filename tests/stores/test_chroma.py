@@ -15,8 +15,8 @@ from chromadb.config import Settings
 from store_processes import Record
 
 from acc.errors import StoreError, StoreMismatchError
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_collections import collection_name, identity
+from acc.stores.chroma.collections import collection_name, identity
+from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.embedding import embed
 from acc.testing import check_store
 
@@ -143,8 +143,8 @@ class TestReading:
 
 SETTINGS_PROGRAM = """
 import sys
-from acc.stores.chroma import ChromaArtifactStore
-from acc.store import Artifact
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import Artifact
 store = ChromaArtifactStore.embedded(sys.argv[1])
 record = Artifact(id="1", thread="t", branch="b", seq=1, turn=1)
 store.add("tenant", [record])

@@ -13,8 +13,8 @@ import pytest
 from store_processes import PRELUDE, ROOT, Record, opened
 
 from acc.errors import StoreError
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.path_lock import HOLDER
+from acc.stores.chroma.embedded import HOLDER
+from acc.stores.chroma.store import ChromaArtifactStore
 
 
 @pytest.fixture

@@ -15,10 +15,9 @@ from chromadb.errors import ChromaAuthError, InternalError, NotFoundError, RateL
 from store_processes import Record
 
 from acc.errors import StoreError
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_client import at_once, patient
-from acc.stores.chroma_collections import collection_name, identity
-from acc.stores.chroma_errors import translated
+from acc.stores.chroma.client import at_once, patient, translated
+from acc.stores.chroma.collections import collection_name, identity
+from acc.stores.chroma.store import ChromaArtifactStore
 
 
 class PanicException(BaseException):

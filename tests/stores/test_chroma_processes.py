@@ -17,10 +17,10 @@ from chromadb.config import Settings
 from store_processes import PRELUDE, Record, Spawn, opened
 
 from acc.errors import StoreLockedError
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_collections import collection_name
-from acc.stores.chroma_repair import ASIDE
-from acc.stores.path_lock import HOLDER, PathLock
+from acc.stores.chroma.collections import collection_name
+from acc.stores.chroma.embedded import HOLDER, PathLock
+from acc.stores.chroma.repair import ASIDE
+from acc.stores.chroma.store import ChromaArtifactStore
 
 
 @contextmanager
@@ -52,7 +52,7 @@ store.close()
             pass
 
     def test_a_killed_holder_lets_go(self, tmp_path: Path, spawn: Spawn) -> None:
-        holder = spawn("from acc.stores.path_lock import *; import sys, time\n"
+        holder = spawn("from acc.stores.chroma.embedded import *; import sys, time\n"
                        "lock = PathLock(Path(sys.argv[1])); print('open', flush=True)\n"
                        "sys.stdin.readline()", tmp_path)  # fmt: skip
         assert holder.stdout is not None
@@ -80,7 +80,7 @@ store.close()
     @pytest.mark.parametrize("note", ["\xff", "", "own"])
     def test_a_holder_that_is_not_known(self, note: str, tmp_path: Path, spawn: Spawn) -> None:
         """As one of another container, where the same number names another process."""
-        holder = spawn("from acc.stores.path_lock import *; import sys, time\n"
+        holder = spawn("from acc.stores.chroma.embedded import *; import sys, time\n"
                        "lock = PathLock(Path(sys.argv[1])); print('open', flush=True)\n"
                        "sys.stdin.readline(); lock.release(); lock.release()", tmp_path)  # fmt: skip
         assert holder.stdout is not None

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from store_processes import Record
 
 from acc.errors import StoreError
-from acc.store import RECORD_BYTES, Artifact
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_rows import from_row, row_id, to_rows
-from acc.turn import Channel, Trust
+from acc.stores.chroma.rows import from_row, row_id, to_rows
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import RECORD_BYTES, Artifact
+from acc.turn.observations import Channel, Trust
 
 ANY_TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=200)
 HOSTILE_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)

@@ -22,9 +22,9 @@ from chromadb.config import Settings
 from store_processes import Record
 
 from acc.errors import StoreError, StoreMismatchError
-from acc.store import RECORD_BYTES
-from acc.stores.chroma import ChromaArtifactStore
-from acc.stores.chroma_collections import collection_name, identity
+from acc.stores.chroma.collections import collection_name, identity
+from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.protocol import RECORD_BYTES
 from acc.testing import check_store
 
 CHROMA = Path(sys.executable).with_name("chroma")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from acc.errors import StoreError
-from acc.store import Artifact, ArtifactStore
-from acc.stores.memory import MemoryArtifactStore
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import Artifact, ArtifactStore
 from acc.testing import check_store
 
 

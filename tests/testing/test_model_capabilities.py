@@ -10,7 +10,7 @@ import pytest
 from model_clients import PLAN, WAYS, How, ask, format_arguments, text_of
 
 from acc.testing import Capabilities, ModelServer
-from acc.testing.model_dialects import Style
+from acc.testing.model_capabilities import Style
 from acc.testing.model_requests import FORMATS, Format
 
 STYLES: tuple[Style, ...] = get_args(Style)

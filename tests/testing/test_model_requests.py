@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.testing.model_cache import BLOCK_TOKENS, PromptCache
 from acc.testing.model_requests import Api, Message, read_asked, read_body
+from acc.testing.model_server import BLOCK_TOKENS, PromptCache
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": '{"q": 1}'}}
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from acc.evaluation.judge.prompts import METRICS
-from acc.terms import terms
+from acc.evaluation.judge.judging import METRICS
 from acc.testing.model_requests import Request
+from acc.text.ranking import terms
 
 NOTICE = (
     "answered by rule, by a server on this machine: these are no language model's results, "

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from acc.errors import ConfigurationError, EvaluationError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder
-from acc.state import canonical_json
+from acc.text.lines import canonical_json
 
 Record = dict[str, Any]
 

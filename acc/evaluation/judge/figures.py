@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from acc.evaluation.csv_rows import write_csv
+from acc.evaluation.judge.judging import METRICS
 from acc.evaluation.judge.live import LiveResult
-from acc.evaluation.judge.outcomes import MEASURES, RunOutcome
-from acc.evaluation.judge.prompts import METRICS
+from acc.evaluation.judge.measures import MEASURES, RunOutcome
 from acc.evaluation.judge.summary import complete, deviation_over_turns
-from acc.evaluation.metrics import mean
 from acc.evaluation.plots import DASHES, figure_class, save_figure
+from acc.evaluation.results import mean, write_csv
 
 
 def draw_figures(result: LiveResult, folder: Path, *, note: str = "") -> list[Path]:

@@ -10,21 +10,19 @@ from pathlib import Path
 from threading import BoundedSemaphore, Event
 from typing import Any, NamedTuple
 
-from acc.compressors.endpoint import Endpoint
+from acc.compress.asking import Patience
+from acc.compress.endpoint import Endpoint
 from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.asking import Patience
-from acc.evaluation.judge import prompts
-from acc.evaluation.judge.agents import REPLY_CHARS, Agent
+from acc.evaluation.judge import judging as prompts
 from acc.evaluation.judge.calls import CallLog
-from acc.evaluation.judge.episode import Episode, Stopped
+from acc.evaluation.judge.episode import REPLY_CHARS, Agent, Episode, Stopped
 from acc.evaluation.judge.judging import Judge, JudgeSettings
-from acc.evaluation.judge.logged_endpoint import LoggedEndpoint, Place, count_logged
-from acc.evaluation.judge.outcomes import RunOutcome
-from acc.evaluation.judge.spending import Budget, Spending
+from acc.evaluation.judge.measures import RunOutcome
+from acc.evaluation.judge.spending import Budget, LoggedEndpoint, Place, Spending, count_logged
 from acc.evaluation.memories.specs import MemorySpec
 from acc.evaluation.scenarios import Scenario
-from acc.state import canonical_json
-from acc.tokens import TokenCounter, utf8_quarter
+from acc.text.lines import canonical_json
+from acc.text.tokens import TokenCounter, utf8_quarter
 
 ROLES = ("agent", "compressor", "judge")
 

@@ -6,25 +6,116 @@ a keyless way, in its own options does not use it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, Literal, cast
 
-from acc.compress import Compressor, Mode
-from acc.compressors.endpoint import Endpoint
+from acc.compress.asking import asked_text, endpoint_named
+from acc.compress.endpoint import Endpoint
+from acc.compress.protocol import Compressor
+from acc.controller import MemoryController
 from acc.errors import ConfigurationError
-from acc.evaluation.asking import asked_text, endpoint_named
-from acc.evaluation.importing import imported
-from acc.evaluation.memories.controlled import ControlledMemory
-from acc.evaluation.memories.protocol import EvaluatedMemory
+from acc.evaluation.memories.protocol import EvaluatedMemory, HeldItem, Reading, imported
 from acc.evaluation.memories.retrieval import Bm25Index, Index, Retrieval
-from acc.evaluation.memories.summary import RollingSummary, by_model
-from acc.evaluation.memories.transcript import RecentWindow, TranscriptReplay
-from acc.memory import Settings
-from acc.policy import Policy
-from acc.recall import Recall
-from acc.render import Style
-from acc.state import CompressedCognitiveState
+from acc.evaluation.memories.transcript import (
+    RecentWindow,
+    RollingSummary,
+    TranscriptReplay,
+    by_model,
+)
+from acc.pipeline.session import Settings
+from acc.pipeline.turn_pipeline import Step
+from acc.recall.candidates import Recall
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Mode
+from acc.state.render import Style
+from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.protocol import ArtifactStore
+from acc.turn.turn import Turn
+
+THREAD = "evaluated"
+
+
+class ControlledMemory:
+    """The Compressed Cognitive State, committed once per completed turn.
+
+    Attributes:
+        failures: Compressions that failed, each with the turn.
+    """
+
+    has_slots = True
+
+    def __init__(
+        self,
+        compressor: Compressor | None = None,
+        settings: Settings | None = None,
+        *,
+        store: Callable[[], ArtifactStore] = MemoryArtifactStore,
+        conditioning: Literal["step", "state"] = "step",
+    ) -> None:
+        """Open one.
+
+        Args:
+            compressor: Proposes; the keyless rules if None.
+            settings: Schema, bounds, recall, gate.
+            store: Makes the store of the evidence.
+            conditioning: What an agent reads on a question: the state after a step on it (the
+                paper's Algorithm 1), or the last committed state as it stands (section 3.3).
+        """
+        self._memory = MemoryController(store(), compressor, settings or Settings())
+        self._policy = self._memory.settings.policy
+        self._conditioning = conditioning
+        self._state: CompressedCognitiveState = self._policy.schema.empty()
+        self.failures: list[str] = []
+
+    @property
+    def max_tokens(self) -> int:
+        """The bound on the rendered state."""
+        return self._policy.max_tokens
+
+    @property
+    def state(self) -> CompressedCognitiveState:
+        """The last committed state."""
+        return self._state
+
+    def observe(self, turn: Turn) -> None:
+        """Commit the completed turn."""
+        self._state = self._step(turn).state
+
+    def held(self) -> Reading:
+        """The committed state."""
+        return self._reading(self._state)
+
+    def read(self, question: str) -> Reading:
+        """The state as it would be after a step on ``question``; that step leads to a fork of
+        the thread which nothing goes on from."""
+        if self._conditioning == "state":
+            return self.held()
+        return self._reading(self._step(Turn.said(question)).state)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._memory.close()
+
+    def _step(self, turn: Turn) -> Step:
+        step = self._memory.step(self._state, turn, thread=THREAD)
+        if step.failure:
+            self.failures.append(f"turn {step.turn.number}: {step.failure}")
+        return step
+
+    def _reading(self, state: CompressedCognitiveState) -> Reading:
+        return Reading(self._policy.rendered(state), tuple(_items(state)))
+
+
+def _items(state: CompressedCognitiveState) -> Iterator[HeldItem]:
+    for slot, item in state.items():
+        yield HeldItem(
+            item.words,
+            slot=slot.name,
+            is_hypothesis=getattr(item, "status", "") == "hypothesis",
+            is_open=item.is_open,
+        )
 
 
 def make_acc(
@@ -44,7 +135,7 @@ def make_acc(
     Args:
         endpoint: The model that compresses, where neither of the next two is given.
         compressor: ``rules``, or ``module:factory`` of one that takes no argument.
-        model: A model that compresses, by name (`acc.compressors.choosing`).
+        model: A model that compresses, by name (`acc.compress.choosing`).
         mode: ``revise`` or ``rewrite``; for models.
         schema: ``module:Class`` of the state.
         max_tokens: Bound on the rendered state; the schema's own by default.
@@ -82,7 +173,7 @@ def _compressor(
         endpoint = endpoint_named(model)
     if endpoint is None:
         return None
-    from acc.compressors.model import ModelCompressor
+    from acc.compress.model import ModelCompressor
 
     return ModelCompressor(endpoint, mode=mode)
 
@@ -130,7 +221,7 @@ def make_retrieval(k: int = 5, *, index: str = "bm25") -> Retrieval:
     _check("index", index, ("bm25", "chroma"))
     found: Index = Bm25Index()
     if index == "chroma":
-        from acc.evaluation.memories.chroma_index import ChromaIndex
+        from acc.evaluation.memories.retrieval import ChromaIndex
 
         found = ChromaIndex()
     return Retrieval(k, index=found)

@@ -2,10 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from importlib import import_module
+from typing import Any, Protocol, runtime_checkable
 
-from acc.turn import Turn
+from acc.errors import ConfigurationError
+from acc.turn.turn import Turn
+
+
+def imported(name: str) -> Any:
+    """The object that ``module:name`` names; the name may have dots.
+
+    Raises:
+        ConfigurationError: It cannot be imported.
+    """
+    module, _, path = name.partition(":")
+    try:
+        found: Any = import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # importing runs whatever stands in the module
+        raise ConfigurationError(
+            f"cannot be imported: {type(error).__name__}: {error}",
+            where=name,
+            mend="write module:name, with the module on PYTHONPATH",
+        ) from error
+    return found
+
 
 CONSTRAINTS = "constraints"
 GOALS = "goal_orientation"
@@ -72,3 +96,39 @@ class EvaluatedMemory(Protocol):
     def close(self) -> None:
         """Release what it uses. Safe to repeat."""
         ...
+
+
+class Joined:
+    """Several memories read one after the other: the tutorial agent's summary and semantic memory."""
+
+    def __init__(self, parts: Sequence[EvaluatedMemory]) -> None:
+        self._parts = tuple(parts)
+
+    @property
+    def has_slots(self) -> bool:
+        """Whether all of them have."""
+        return all(part.has_slots for part in self._parts)
+
+    def observe(self, turn: Turn) -> None:
+        """Show each the turn."""
+        for part in self._parts:
+            part.observe(turn)
+
+    def held(self) -> Reading:
+        """What each holds."""
+        return _joined(part.held() for part in self._parts)
+
+    def read(self, question: str) -> Reading:
+        """What would be read of each."""
+        return _joined(part.read(question) for part in self._parts)
+
+    def close(self) -> None:
+        """Close each."""
+        for part in self._parts:
+            part.close()
+
+
+def _joined(readings: Iterable[Reading]) -> Reading:
+    each = tuple(readings)
+    text = "\n\n".join(reading.text for reading in each if reading.text)
+    return Reading(text, tuple(item for reading in each for item in reading.items))

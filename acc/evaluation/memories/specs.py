@@ -19,12 +19,10 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any, cast
 
-from acc.compressors.endpoint import Endpoint
+from acc.compress.endpoint import Endpoint
 from acc.errors import AccError, ConfigurationError
-from acc.evaluation.importing import imported
 from acc.evaluation.memories.built_in import BUILT_IN, WITH_MODEL
-from acc.evaluation.memories.joined import Joined
-from acc.evaluation.memories.protocol import EvaluatedMemory
+from acc.evaluation.memories.protocol import EvaluatedMemory, Joined, imported
 
 GROUP = "acc.memories"
 """The entry point group in which packages announce memories."""

@@ -25,7 +25,7 @@ from typing import Any
 
 from acc import Channel, CompressedCognitiveState, Item, Observation, Policy, Turn, update_state
 from acc.schema.catalog import schema_named
-from acc.slots import SlotField
+from acc.state.slots import SlotField
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))

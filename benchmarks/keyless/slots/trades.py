@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from acc import CompressedCognitiveState, Item, Slot, Trust
-from acc.items import Name, OptionalLine, OptionalName
-from acc.slots import Example
+from acc.state.items import Name, OptionalLine, OptionalName
+from acc.state.slots import Example
 
 
 class Sailing(Item):

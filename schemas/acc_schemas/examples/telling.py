@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from acc.commit import Commit, commit
-from acc.compress import Proposal
-from acc.controller import update_state
-from acc.policy import Policy
+from acc.commit.commit import Commit, commit
+from acc.pipeline.update import update_state
 from acc.schema.pages import own_slots
-from acc.state import CompressedCognitiveState
-from acc.turn import Channel, Observation, Turn
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.turn.observations import Channel, Observation
+from acc.turn.turn import Turn
 
 
 class Scene(NamedTuple):

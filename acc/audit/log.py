@@ -1,0 +1,321 @@
+"""The audit log: a JSON line a commit, with all that it was made from (law 10).
+
+Each record holds the policy, the prior state's hash, the turn, the evidence, the proposal
+and the resulting state, so that `verify` recomputes every commit. Records are chained by
+digest, so that a changed byte anywhere is found; and the last digest can be kept elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from filelock import BaseFileLock, FileLock, Timeout
+
+from acc.audit.record import digested, is_record
+from acc.errors import AuditError
+from acc.folders import PRIVATE_FILE, is_private, opened_private, private_folder, tighten
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Thread
+from acc.text.lines import canonical_json
+
+FORMAT = 1
+
+LOCK_SECONDS = 30
+"""How long a writer waits for another process's record."""
+
+_HALF = ".half"
+
+
+class AuditLog:
+    """The records of one thread, in one file."""
+
+    def __init__(self, path: Path, thread: Thread | None = None) -> None:
+        """Open the log at ``path``: that of ``thread``, or of whoever its records name."""
+        self.path = path
+        self.thread = thread
+        self._digest: str | None = None
+        self._head = ""
+        self._size = 0
+
+    @classmethod
+    def of(cls, folder: Path, thread: Thread) -> AuditLog:
+        """The log of ``thread`` below ``folder``; one from before names were whole, if it is its own."""
+        name, short = cls.names(thread)
+        path, before = folder / name, folder / short
+        if not path.exists() and before.exists() and cls(before).owner() in (None, thread):
+            path = before
+        return cls(path, thread)
+
+    @staticmethod
+    def names(thread: Thread) -> tuple[str, str]:
+        """Names of the file of a thread's log: a readable part and its key; and with half of the key, as
+        they were named before."""
+        readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
+        fits = readable.encode()[:120].decode("utf-8", "ignore")
+        return f"{fits}-{thread.key}.jsonl", f"{readable}-{thread.key[:12]}.jsonl"
+
+    @cached_property
+    def lock(self) -> BaseFileLock:
+        """Held while the log is written; one for a folder, and for every process."""
+        folder = self.path.parent
+        return FileLock(
+            folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS, mode=PRIVATE_FILE
+        )
+
+    def append(
+        self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
+    ) -> None:
+        """Write ``record`` at the end, chained to the one before.
+
+        ``prior`` goes with it unless it is the state that the record before ends with.
+
+        Raises:
+            AuditError: The file cannot be written; the commit it tells of is not acknowledged.
+        """
+        self._check_owner(record)
+        try:
+            private_folder(self.path.parent)
+            # Several processes may keep one folder: who appends has read the newest line before.
+            with self.lock:
+                self._append(record, prior)
+        except (OSError, Timeout) as error:
+            self._digest = None  # what was half written is dropped before the next record
+            raise AuditError(
+                f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
+                where=str(self.path),
+                mend="free space, or give a folder that can be written",
+            ) from error
+
+    def _append(self, record: Mapping[str, Any], prior: CompressedCognitiveState | None) -> None:
+        if self._digest is None or not self._is_in_step():
+            self._digest = self._opened()
+        body = {**record, "format": FORMAT, "previous": self._digest}
+        if prior is not None and (not self._head or prior.hash != self._head):
+            body["prior_state"] = prior.canonical()
+        line, digest = digested(body)
+        self._write(line.encode("utf-8", "surrogatepass"))
+        self._digest, self._head = digest, str(record["state"]["hash"])
+
+    def _write(self, line: bytes) -> None:
+        if self.path.exists():
+            with opened_private(self.path, "ab") as file:
+                file.write(line)
+                file.flush()
+                self._size = file.tell()
+            return
+        # A log begins with a whole record, whenever its writer is killed: an empty one was emptied.
+        half = self.path.with_suffix(_HALF)
+        with opened_private(half) as file:
+            file.write(line)
+        half.replace(self.path)
+        self._size = len(line)
+
+    def last(self) -> dict[str, Any] | None:
+        """The newest whole record, or None."""
+        with _readable(self.path):
+            line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
+        return self._read(line) if line is not None else None
+
+    def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
+        """The newest whole record of a commit on ``branch``, or None.
+
+        Args:
+            branch: The branch.
+            turn: Number of the turn that was committed; None for whichever is the newest.
+        """
+        with _readable(self.path):
+            lines = (line for line in _tail_first(self.path) if _is_whole(line))
+            states = ((e["state"], e) for e in map(self._read, lines))
+            fits = (e for s, e in states if s["branch"] == branch and turn in (None, s["turn"]))
+            return next(fits, None)
+
+    def tells_of(self, state_hash: str) -> dict[str, Any] | None:
+        """The newest record of a commit that made the state of that hash, or went on from it; or None.
+
+        Read from the end: the newest state costs nothing, an older one what was written since.
+
+        Raises:
+            AuditError: A record cannot be read, or is another thread's.
+        """
+        with _readable(self.path):
+            named = (line for line in _tail_first(self.path) if state_hash.encode() in line)
+            records = map(self._read, filter(_is_whole, named))
+            return next((e for e in records if state_hash in _states_in(e)), None)
+
+    def ends_with(self, state_hash: str) -> bool:
+        """Whether the newest record, which this object wrote, made the state of that hash."""
+        return bool(self._digest) and state_hash == self._head and self._is_in_step()
+
+    def owner(self) -> Thread | None:
+        """Whose log it is, by the newest record that can be read; None where none can.
+
+        Raises:
+            AuditError: The file cannot be read. A record that was changed hides nobody.
+        """
+        with _readable(self.path):
+            for line in _tail_first(self.path):
+                with suppress(AuditError):
+                    return Thread(**_parsed(line, self.path, 0)["thread"])
+        return None
+
+    def torn_bytes(self) -> int:
+        """Bytes of a last record that a killed writer, or somebody, cut; the next append drops them."""
+        with _readable(self.path):
+            line = next(_tail_first(self.path), b"")
+        return 0 if _is_whole(line) else len(line)
+
+    def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
+        """The newest record of each branch that is among the last ``most`` records."""
+        with _readable(self.path):
+            lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
+        found: dict[str, dict[str, Any]] = {}
+        for line in lines:
+            entry = self._read(line)
+            found.setdefault(str(entry["state"]["branch"]), entry)
+        return list(found.values())
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """Every record, oldest first; a torn last line, which a kill leaves, is passed over."""
+        with _readable(self.path):
+            if not self.path.exists():
+                return
+            with self.path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    if _is_whole(line):
+                        yield self._read(line, number)
+                    elif _is_whole(line[:-1]):
+                        raise changed(f"{self.path}, line {number}")
+
+    def _is_in_step(self) -> bool:
+        """Whether nobody wrote to the file since this object did."""
+        return self.path.exists() and self.path.stat().st_size == self._size
+
+    def _read(self, line: bytes, number: int = 0) -> dict[str, Any]:
+        entry = _parsed(line, self.path, number)
+        self._check_owner(entry, number)
+        return entry
+
+    def _check_owner(self, entry: Mapping[str, Any], number: int = 0) -> None:
+        if self.thread is not None and Thread(**entry["thread"]) != self.thread:
+            raise AuditError(
+                "the record belongs to another thread than the log",
+                where=f"{self.path}, line {number}" if number else str(self.path),
+                mend="restore the log from a backup",
+            )
+
+    def _opened(self) -> str:
+        if not self.path.exists():
+            return ""
+        last = self.last()
+        _drop_torn_line(self.path)
+        self._size = self.path.stat().st_size
+        self._head = str(last["state"]["hash"]) if last else ""
+        return str(last["digest"]) if last else ""
+
+
+def _states_in(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Hashes of the state that a record's commit made, and of that which it was made from."""
+    # A fork begins with a copy of the state that it leaves.
+    return (
+        entry["state"]["hash"],
+        entry.get("prior", ""),
+        entry.get("prior_state", {}).get("parent", ""),
+    )
+
+
+def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    where = f"{path}, line {number}" if number else str(path)
+    try:
+        entry = json.loads(line)
+        written = canonical_json(entry).encode("utf-8", "surrogatepass")
+    except (ValueError, RecursionError) as error:
+        raise AuditError(
+            "a record is not JSON", where=where, mend="restore the log from a backup"
+        ) from error
+    if line not in (written, written + b"\n") or not is_record(entry):
+        raise changed(where)
+    return dict(entry)
+
+
+def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
+    """The lines of a file, last first, without reading the whole."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        position = file.seek(0, os.SEEK_END)
+        rest = b""
+        while position > 0:
+            size = min(chunk, position)
+            position -= size
+            file.seek(position)
+            rest = file.read(size) + rest
+            lines = rest.splitlines(keepends=True)
+            if position > 0:
+                rest, lines = lines[0], lines[1:]
+            yield from reversed(lines)
+
+
+def _drop_torn_line(path: Path) -> None:
+    with path.open("rb+") as file:
+        end = file.seek(0, os.SEEK_END)
+        torn = next(iter(_tail_first(path)), b"\n")
+        if torn.endswith(b"\n"):
+            return
+        if _is_whole(torn[:-1]) and not _is_whole(torn):
+            raise changed(str(path))
+        if _is_whole(torn):
+            file.seek(end)
+            file.write(b"\n")
+        else:
+            file.truncate(end - len(torn))
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line is a whole record: a kill may have torn the last one, even before its end of line."""
+    if line.endswith(b"\n"):
+        return True
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def drop_halves(folder: Path) -> None:
+    """Remove first records that killed writers left half written: no log began with them.
+
+    Raises:
+        AuditError: One cannot be removed.
+    """
+    with _readable(folder), AuditLog(folder / "any").lock:
+        for half in folder.glob(f"*{_HALF}"):
+            half.unlink()
+
+
+def keep_private(folder: Path) -> None:
+    """Close the logs in ``folder``, which may be from before they were made private, to everybody else."""
+    if folder.is_dir() and not is_private(folder):
+        tighten([*folder.iterdir(), folder, folder.with_name(f"{folder.name}.lock")])
+
+
+def changed(where: str) -> AuditError:
+    return AuditError("the record was changed", where=where, mend="restore the log from a backup")
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise AuditError(
+            f"the audit log cannot be read: {error.strerror or error}",
+            where=str(path),
+            mend="give the folder of a memory's audit logs",
+        ) from error

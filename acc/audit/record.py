@@ -1,0 +1,111 @@
+"""What an audit record holds: all that a commit was made from, what it changed, and a digest."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from acc.commit.commit import LAWS, Commit
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.stores.protocol import Thread
+from acc.text.lines import canonical_json
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+
+def record(
+    *,
+    thread: Thread,
+    policy: Policy,
+    prior: CompressedCognitiveState,
+    turn: Turn,
+    evidence: Sequence[Evidence],
+    proposal: Proposal | None,
+    done: Commit,
+    **measured: Any,
+) -> dict[str, Any]:
+    """A record of one commit; ``measured`` holds verdicts, milliseconds, failures and such."""
+    return {
+        "thread": thread.model_dump(),
+        "laws": LAWS,
+        "policy": {
+            "fingerprint": policy.fingerprint,
+            "schema": f"{policy.schema.__module__}:{policy.schema.__qualname__}",
+            "max_tokens": policy.max_tokens,
+            "counter": policy.counter.name,
+            "style": policy.style,
+        },
+        "prior": prior.hash,
+        "turn": turn.model_dump(mode="json"),
+        "evidence": [e.model_dump(mode="json") for e in evidence],
+        "proposal": proposal.model_dump(mode="json") if proposal else None,
+        "state": done.canonical(),
+        "notes": [note.model_dump(mode="json") for note in done.notes],
+        "set_aside": [gone.model_dump(mode="json") for gone in done.set_aside],
+        "diff": diff(prior, done.state),
+        "tokens": done.tokens,
+        **measured,
+    }
+
+
+def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[dict[str, Any]]:
+    """Field-level difference of two states: items added, removed, and fields changed."""
+    before = {item.id: (slot.name, item) for slot, item in old.items()}
+    after = {item.id: (slot.name, item) for slot, item in new.items()}
+    changes: list[dict[str, Any]] = []
+    touched = (i for i in before.keys() | after.keys() if before.get(i) != after.get(i))
+    for item_id in sorted(touched, key=_by_number):
+        if item_id not in after:
+            slot, item = before[item_id]
+            changes.append({"change": "removed", "slot": slot, "id": item_id, "said": item.words})
+        elif item_id not in before:
+            slot, item = after[item_id]
+            changes.append({"change": "added", "slot": slot, "id": item_id, "says": item.words})
+        else:
+            slot, item = after[item_id]
+            was, now = (x[1].model_dump(mode="json") for x in (before[item_id], after[item_id]))
+            fields = {k: [was[k], now[k]] for k in now if was.get(k) != now[k]}
+            changes.append({"change": "changed", "slot": slot, "id": item_id, "fields": fields})
+    return changes
+
+
+_UNDIGESTED = "0" * 64
+_DIGEST_FIELD = f'"digest":"{_UNDIGESTED}"'
+
+
+def digested(record: Mapping[str, Any]) -> tuple[str, str]:
+    """The record's line, with its digest in it, and that digest."""
+    written = canonical_json({**record, "digest": _UNDIGESTED})
+    digest = _sha256(written)
+    return written.replace(_DIGEST_FIELD, f'"digest":"{digest}"', 1) + "\n", digest
+
+
+def digest_of(record: Mapping[str, Any]) -> str:
+    """SHA-256 over the record's canonical JSON with 64 zeros in the place of its digest."""
+    return _sha256(canonical_json({**record, "digest": _UNDIGESTED}))
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_record(entry: Any) -> bool:
+    """Whether it tells what every reader of a log asks for: the thread, the state, the digest."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("digest"), str):
+        return False
+    thread, state = entry.get("thread"), entry.get("state")
+    return (
+        isinstance(thread, dict)
+        and {"thread"} <= thread.keys() <= Thread.model_fields.keys()
+        and all(isinstance(name, str) for name in thread.values())
+        and isinstance(state, dict)
+        and {"hash", "branch"} <= state.keys()
+    )
+
+
+def _by_number(item_id: str) -> tuple[int, str]:
+    digits = "".join(filter(str.isdigit, item_id))
+    return (int(digits or 0), item_id)

@@ -1,0 +1,315 @@
+"""Taking what was erased out of states and audit logs.
+
+A redacted record keeps its place, its hashes and everything that does not speak of what was
+erased; it says that it was redacted, and `acc.audit.verify` counts it instead of recomputing it.
+After the last record comes a tombstone commit: the same state without the items that rested on
+what was erased alone. Nothing in it is worded anew, and no trust rises.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acc.errors import StoreError
+from acc.stores.embedding import embed
+from acc.text.lines import canonical_json
+
+WINDOW, STEP = 24, 8
+RUN = WINDOW + STEP - 1
+"""Bytes of an erased text in a row that are found wherever they stand."""
+
+LEAST = 8
+"""Bytes below which a text is not looked for."""
+
+_HEAD = 8
+_BLOCK = 1 << 23
+_ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]+')
+
+
+class Trace(NamedTuple):
+    """A place where something erased still stands.
+
+    Attributes:
+        path: The file.
+        offset: Where in it.
+        found: The bytes.
+    """
+
+    path: Path
+    offset: int
+    found: bytes
+
+
+class Traces:
+    """What to look for.
+
+    Args:
+        texts: The erased texts.
+        vectors: Their vectors.
+    """
+
+    def __init__(self, texts: Iterable[str], vectors: Iterable[bytes] = ()) -> None:
+        self._look_for(frozenset(w for text in texts for w in windows(text)), frozenset(vectors))
+
+    def _look_for(self, patterns: frozenset[bytes], vectors: frozenset[bytes]) -> None:
+        self.patterns = patterns
+        self._vectors = vectors
+        self._heads: dict[int, list[tuple[bytes, int]]] = defaultdict(list)
+        for pattern in patterns:
+            self._heads[_head(pattern)].append((pattern, 0))
+        for vector in vectors:
+            if (at := _first_number(vector)) is not None:
+                self._heads[_head(vector[at:])].append((vector, at))
+        self._sorted = np.array(sorted(self._heads), np.uint64)
+
+    def __bool__(self) -> bool:
+        return bool(self._heads)
+
+    def without(self, texts: Iterable[str]) -> Traces:
+        """Only what does not stand in ``texts`` too, which say it in their own right."""
+        explained = set()
+        for text in texts:
+            explained |= self.in_bytes(text.encode("utf-8", "surrogatepass"))
+            if self._vectors:
+                explained.add(embed(text).tobytes())
+        fewer = Traces(())
+        fewer._look_for(self.patterns - explained, self._vectors - explained)
+        return fewer
+
+    def stand_in(self, text: str) -> bool:
+        """Whether ``text`` has a trace."""
+        data = text.encode("utf-8", "surrogatepass")
+        return bool(len(data) >= LEAST and self.in_bytes(data))
+
+    def in_bytes(self, data: bytes) -> set[bytes]:
+        """The patterns that stand in ``data``."""
+        return {found for _, found in self._found(data)}
+
+    def in_files(self, paths: Iterable[Path]) -> Iterator[Trace]:
+        """Every trace in the bytes of files. Files that go meanwhile are passed over.
+
+        Raises:
+            StoreError: A file cannot be read: nothing can be said of it.
+        """
+        for path in paths if self else ():
+            try:
+                yield from self._in_file(path)
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise StoreError(
+                    f"a file cannot be searched: {error.strerror or error}",
+                    where=str(path),
+                    mend="let this user read it, and run the same again",
+                ) from error
+
+    def _in_file(self, path: Path) -> Iterator[Trace]:
+        longest = max((len(p) for group in self._heads.values() for p, _ in group), default=0)
+        with path.open("rb") as file:
+            start, rest = 0, b""
+            while block := file.read(_BLOCK):
+                data = rest + block
+                for at, found in self._found(data):
+                    yield Trace(path, start - len(rest) + at, found)
+                start += len(block)
+                rest = data[-(longest - 1) :] if longest > 1 else b""
+
+    def _found(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        for shift in range(min(_HEAD, max(0, len(data) - _HEAD + 1))):
+            count = (len(data) - shift) // _HEAD
+            words = np.frombuffer(data, np.dtype("<u8"), count, shift)
+            places = np.searchsorted(self._sorted, words)
+            places[places == len(self._sorted)] = 0
+            for at in np.flatnonzero(self._sorted[places] == words) if len(self._sorted) else ():
+                begin = shift + int(at) * _HEAD
+                for pattern, before in self._heads[int(words[at])]:
+                    first = begin - before
+                    if first >= 0 and data[first : first + len(pattern)] == pattern:
+                        yield first, pattern
+
+
+def windows(text: str) -> Iterator[bytes]:
+    """The pieces of ``text`` to look for, so that every run of `RUN` bytes has one in it."""
+    for piece in _ESCAPED.split(text):
+        data = piece.strip().encode("utf-8", "surrogatepass")
+        if len(data) < LEAST:
+            continue
+        if len(data) <= WINDOW:
+            yield data
+            continue
+        for start in range(0, len(data) - WINDOW + 1, STEP):
+            yield data[start : start + WINDOW]
+        yield data[-WINDOW:]
+
+
+def _head(pattern: bytes) -> int:
+    return int.from_bytes(pattern[:_HEAD], "little")
+
+
+def _first_number(vector: bytes) -> int | None:
+    numbers = np.frombuffer(vector, np.float32)
+    filled = np.flatnonzero(numbers[:-1])
+    return int(filled[0]) * 4 if len(filled) else None
+
+
+Record = dict[str, Any]
+
+_KEPT = frozenset({
+    "id", "turn", "touched", "trust", "endorsed", "sources", "cites", "slot", "ref", "channel",
+    "kind", "reason", "change", "mode", "author", "version", "schema_name", "branch", "counter",
+    "policy", "parent", "hash", "level", "status", "done", "shown", "left_out", "artifact",
+    "standing", "item",
+})  # fmt: skip
+"""Fields that say nothing of what was said."""
+
+
+class Leaving(NamedTuple):
+    """An item that leaves a thread's newest state, because it rests on what is erased alone.
+
+    Attributes:
+        id: Its id; of evidence that is pending its ref.
+        slot: Where in the state it stands.
+        words: What it says; "" once it is erased.
+    """
+
+    id: str
+    slot: str
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What was erased, as a thread's states and records name it.
+
+    Attributes:
+        refs: Refs of the evidence.
+        traces: What its words look like.
+    """
+
+    refs: frozenset[str]
+    traces: Traces
+
+    def rests_alone(self, node: Mapping[str, Any], items: Collection[str] = ()) -> bool:
+        """Whether all that an item or a proposal names is erased, or an item that went with it."""
+        named = node.get("sources") or node.get("cites") or ()
+        # The diff of an item's sources is a list of two lists, and rests on nothing itself.
+        refs = [ref for ref in named if isinstance(ref, str)]
+        return bool(refs) and all(ref in self.refs or ref in items for ref in refs)
+
+
+def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[Leaving]]:
+    """The tombstone commit's state, sealed and chained to ``state``; and what went.
+
+    Gone is each item that rests on what was erased alone, or still has a run of its words.
+    """
+    gone: list[Leaving] = []
+    after: Record = {}
+    for name, value in state.items():
+        if isinstance(value, list):
+            after[name] = [_kept(item, erased) for item in value if not _goes(item, erased)]
+            gone += [_leaving(name, item) for item in value if _goes(item, erased)]
+        else:
+            after[name] = value
+    after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
+    after.pop("signature", None)  # nobody's: the key is not here
+    return {**after, "hash": state_hash(after)}, gone
+
+
+def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
+    words = dict.fromkeys(str(v) for name, v in item.items() if name not in _KEPT and v)
+    return Leaving(str(item.get("id") or item.get("ref") or "lifted"), slot, "; ".join(words))
+
+
+def state_hash(state: Mapping[str, Any]) -> str:
+    """The hash of a state given as plain JSON."""
+    body = {key: value for key, value in state.items() if key not in ("hash", "signature")}
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) -> frozenset[str]:
+    """Ids of all items that ever rested on what was erased alone."""
+    found = set()
+    for record in records:
+        for item in (*_items(record.get("state", {})), *_items(record.get("prior_state", {}))):
+            if erased.rests_alone(item):
+                found.add(str(item["id"]))
+        found |= {
+            str(gone["item"]["id"])
+            for gone in record.get("set_aside", ())
+            if erased.rests_alone(gone["item"])
+        }
+    return frozenset(found)
+
+
+def redacted(record: Mapping[str, Any], erased: Erased, items: Collection[str]) -> Record | None:
+    """The record without what was erased; None where there is nothing of it in it."""
+    kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased)]
+    body = {**record, "set_aside": kept}
+    scrubbed: Record = _scrubbed(body, _Scrub(erased, items))
+    if scrubbed == record:
+        return None
+    return {**scrubbed, "redacted": True}
+
+
+@dataclass(frozen=True)
+class _Scrub:
+    erased: Erased
+    items: Collection[str]
+
+    def blanks(self, node: Mapping[str, Any]) -> bool:
+        """Whether all that ``node`` says goes."""
+        if str(node.get("ref")) in self.erased.refs and ("text" in node or "artifact" in node):
+            return True
+        if "sources" in node:
+            return self.erased.rests_alone(node)
+        about = node.get("item") if isinstance(node.get("item"), str) else node.get("id")
+        if isinstance(about, str) and about in self.items:
+            return True
+        return self.erased.rests_alone(node, self.items)
+
+
+def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -> Any:
+    if isinstance(node, str):
+        gone = blank and key not in _KEPT
+        return "" if gone or scrub.erased.traces.stand_in(node) else node
+    if isinstance(node, list):
+        return [_scrubbed(each, scrub, blank=blank, key=key) for each in node]
+    if not isinstance(node, Mapping):
+        return node
+    blank = blank or scrub.blanks(node)
+    return {name: _scrubbed(value, scrub, blank=blank, key=name) for name, value in node.items()}
+
+
+def _goes(item: Any, erased: Erased) -> bool:
+    if not isinstance(item, Mapping):
+        return False
+    pending = "sources" not in item and item.get("ref") in erased.refs
+    return pending or erased.rests_alone(item) or _any_text(item, erased.traces.stand_in)
+
+
+def _kept(item: Any, erased: Erased) -> Any:
+    if not (isinstance(item, Mapping) and erased.refs.intersection(item.get("sources", ()))):
+        return item
+    return {**item, "sources": [ref for ref in item["sources"] if ref not in erased.refs]}
+
+
+def _any_text(node: Any, test: Callable[[str], bool]) -> bool:
+    if isinstance(node, str):
+        return test(node)
+    values = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    return any(_any_text(value, test) for value in values)
+
+
+def _items(state: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+    for value in state.values():
+        for item in value if isinstance(value, list) else ():
+            if isinstance(item, Mapping) and item.get("id"):
+                yield item

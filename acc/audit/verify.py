@@ -1,0 +1,292 @@
+"""Recomputing an audit log: every commit, from all that it was made from (law 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.audit.log import AuditLog, changed
+from acc.audit.record import digest_of
+from acc.audit.redaction import state_hash
+from acc.commit.commit import LAWS, commit
+from acc.errors import AccError, AuditError
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.signing import Key, Keys, is_signed, keys_of
+from acc.stores.protocol import Thread
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+_MAY_DIFFER = ("version", "parent", "hash")
+
+
+def check_tombstone(entry: Mapping[str, Any], before: Mapping[str, Any], where: str) -> None:
+    """Pass a tombstone commit that only takes out: nothing new, nothing worded anew, no more trust.
+
+    Args:
+        entry: The record of the commit.
+        before: The state of that branch before it, as the log tells it now; empty if it tells of none.
+        where: Line, for messages.
+
+    Raises:
+        AuditError: It does something else.
+    """
+    state = entry["state"]
+    if state.get("hash") != state_hash(state):
+        raise _refused("its state was changed", where)
+    if not before or state["parent"] != before["hash"] or state["version"] != before["version"] + 1:
+        raise _refused("it does not follow the state before it", where)
+    for name, value in state.items():
+        old = before.get(name)
+        if isinstance(value, list):
+            _check_items(name, value, old if isinstance(old, list) else [], where)
+        elif name not in _MAY_DIFFER and value != old:
+            raise _refused(f"it changes {name}", where)
+
+
+def _check_items(name: str, after: list[Any], before: list[Any], where: str) -> None:
+    known = [_without_sources(item) for item in before]
+    for item in after:
+        if _without_sources(item) not in known:
+            raise _refused(f"it adds to {name}, or words it anew", where)
+        old = before[known.index(_without_sources(item))]
+        if isinstance(item, Mapping) and not set(item.get("sources", ())) <= set(
+            old.get("sources", ())
+        ):
+            raise _refused(f"it adds a source in {name}", where)
+
+
+def _without_sources(item: Any) -> Any:
+    if isinstance(item, Mapping):
+        return {key: value for key, value in item.items() if key != "sources"}
+    return item
+
+
+def _refused(what: str, where: str) -> AuditError:
+    return AuditError(
+        f"the tombstone commit is none: {what}", where=where, mend="restore the log from a backup"
+    )
+
+
+_OF_COPY = ("branch", "parent", "schema_name")
+"""What tells a committed state from its copy at the beginning of a branch, or under a later schema."""
+
+_NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
+
+
+def verify(
+    log: AuditLog,
+    policies: Mapping[str, Policy],
+    *,
+    head: str = "",
+    redacted: list[int] | None = None,
+    earlier: list[int] | None = None,
+    state_key: Key | Sequence[Key] | None = None,
+) -> int:
+    """Recompute every commit of ``log``.
+
+    What an erasure redacted cannot be recomputed: its place in the chain is proved, and that a
+    tombstone commit accounts for it, which takes items out and changes nothing else.
+
+    Args:
+        log: The log.
+        policies: Policy by fingerprint: those the thread was ever run under.
+        head: Digest of the record that should be the newest, which proves every byte of the log;
+            or the hash of the state that it should end with, which proves that state alone.
+            Kept by the caller elsewhere.
+        state_key: Keys by one of which every commit is to be signed (`Settings.state_key`), but for those
+            of erasures; None examines no signature.
+        redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
+        earlier: Takes the lines of the commits that were made under earlier laws (`acc.commit.commit.LAWS`)
+            and would come out otherwise today. Their states are whole, and each follows from the
+            one before it.
+
+    Returns:
+        Number of commits, all of which came out the same, to the byte, the redacted and the
+        earlier ones aside.
+
+    Raises:
+        AuditError: The first record that does not hold; says which line, and what.
+    """
+    walk = _Walk(policies, redacted if redacted is not None else [], keys_of(state_key))
+    walk.earlier = earlier if earlier is not None else []
+    count = 0
+    for count, entry in enumerate(log.records(), 1):
+        walk.take(entry, count, f"{log.path}, line {count}")
+    walk.end(str(log.path), head)
+    return count
+
+
+class _Walk:
+    """The commits of a log so far, one taken after the other."""
+
+    def __init__(self, policies: Mapping[str, Policy], gone: list[int], keys: Keys) -> None:
+        self._policies = policies
+        self._keys = keys
+        self._known: dict[str, Mapping[str, Any]] = {}
+        self._gone = gone
+        self._state: CompressedCognitiveState | None = None
+        self._told: dict[str, Mapping[str, Any]] = {}
+        self._newest: Mapping[str, Any] = {}
+        self._digest = ""
+        self._accounted = self._redactions = 0
+        self.earlier: list[int] = []
+
+    def take(self, entry: Mapping[str, Any], number: int, where: str) -> None:
+        """Hold a record to the one before it, and recompute it unless it was redacted."""
+        self._check(entry, where)
+        self._digest = str(entry["digest"])
+        cut_off = self._state is None and self._newest and "prior_state" not in entry
+        if "erasure" in entry:
+            branch = self._told.get(entry["state"]["branch"], {})
+            check_tombstone(entry, branch, where)
+            self._accounted += int(entry["erasure"]["redacted"])
+            self._state = _loaded(entry, self._policies)
+        elif entry.get("redacted") or cut_off:
+            self._gone.append(number)
+            self._state = _loaded(entry, self._policies)
+        else:
+            self._state = self._recompute(entry, number, where)
+        made = entry["state"]
+        self._known.setdefault(str(entry["prior"]), {})
+        self._known[str(made["hash"])] = {name: made.get(name) for name in _OF_COPY}
+        self._newest = self._told[entry["state"]["branch"]] = entry["state"]
+        self._redactions += bool(entry.get("redacted"))
+
+    def _recompute(
+        self, entry: Mapping[str, Any], number: int, where: str
+    ) -> CompressedCognitiveState | None:
+        """The state of a record, which comes out the same, or was made under earlier laws."""
+        try:
+            return _recomputed(entry, self._policies, self._state, where)
+        except AuditError:
+            state = _loaded(entry, self._policies)
+            before = entry.get("prior_state") or (self._state.canonical() if self._state else {})
+            follows = before.get("hash", entry["prior"]) == entry["prior"]
+            if entry.get("laws", 1) >= LAWS or state is None or not follows:
+                raise
+            self.earlier.append(number)
+            return state
+
+    def end(self, path: str, head: str) -> None:
+        """Hold the whole to what erasures account for, and to the head that is expected."""
+        if self._redactions != self._accounted:
+            raise AuditError(
+                f"{self._redactions} records say they were redacted, and erasures account for "
+                f"{self._accounted}",
+                where=path,
+                mend="restore the log from a backup",
+            )
+        state = str(self._newest.get("hash", ""))
+        if head and head not in (self._digest, state):
+            digest, state = self._digest[:12] or "none", state[:12] or "none"
+            raise AuditError(
+                f"the log ends at record {digest} and state {state}, not {head[:12]}",
+                where=path,
+                mend="compare the digest that was kept; if it is right, restore the log from a backup",
+            )
+
+    def _check(self, entry: Mapping[str, Any], where: str) -> None:
+        if entry.get("previous") != self._digest:
+            raise AuditError(
+                "a record is missing or out of place",
+                where=where,
+                mend="restore the log from a backup",
+            )
+        if str(entry.get("digest")) != digest_of(entry):
+            raise changed(where)
+        if missing := [key for key in _NEEDED if key not in entry]:
+            raise AuditError(f"the record has no {missing[0]!r}", where=where)
+        made = entry["state"]
+        is_signed_ = is_signed(str(made["hash"]), str(made.get("signature", "")), self._keys)
+        if self._keys and "erasure" not in entry and not is_signed_:
+            raise AuditError("the state is signed by none of the keys", where=where)
+        if self._known and "prior_state" in entry:
+            self._check_prior(entry["prior_state"], where)
+
+    def _check_prior(self, prior: Mapping[str, Any], where: str) -> None:
+        """Hold a state that a commit brought along to having been committed, or lowered in trust.
+
+        Of what an operator seeds a thread with, and of what was adopted, no commit tells: the first is of
+        turn 0, in the second nothing is above the user's trust and no thread is named.
+        """
+        before = self._known.get(str(prior["parent"]), {})
+        as_it_was = {**prior, **{n: v for n, v in before.items() if n != "schema_name"}}
+        is_copy = (
+            bool(before) and state_hash(as_it_was) == prior["parent"]
+        )  # as the first of a branch
+        is_migrated = bool(before) and before["schema_name"] != prior["schema_name"]
+        is_known = str(prior["hash"]) in self._known or is_copy or is_migrated
+        items = [item for value in prior.values() if isinstance(value, list) for item in value]
+        is_low = not prior.get("bound_to") and all(i.get("trust") != "operator" for i in items)
+        if not (is_known or is_low or prior["turn"] == 0):
+            raise AuditError(
+                "the commit goes on from a state that no commit made",
+                where=where,
+                mend="go on from the state before it, and find out who wrote that one",
+            )
+
+
+def _loaded(
+    entry: Mapping[str, Any], policies: Mapping[str, Policy]
+) -> CompressedCognitiveState | None:
+    """The state of a record, where an erasure left it whole."""
+    policy = policies.get(entry["policy"]["fingerprint"])
+    try:
+        return policy.schema.load(entry["state"]) if policy else None
+    except AccError:
+        return None
+
+
+def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A recorded state's signature: no part of what recomputes."""
+    return {name: state[name] for name in ("signature",) if name in state}
+
+
+def _bound_to(entry: Mapping[str, Any], where: str) -> str:
+    """What the recorded state was bound to: the record's own thread; nothing in old logs."""
+    told = str(entry["state"].get("bound_to", ""))
+    if told not in ("", Thread.model_validate(entry["thread"]).mark):
+        raise AuditError("the state belongs to another thread than the record", where=where)
+    return told
+
+
+def _recomputed(
+    entry: Mapping[str, Any],
+    policies: Mapping[str, Policy],
+    before: CompressedCognitiveState | None,
+    where: str,
+) -> CompressedCognitiveState:
+    fingerprint = entry["policy"]["fingerprint"]
+    policy = policies.get(fingerprint)
+    if policy is None:
+        raise AuditError(
+            f"made under policy {fingerprint}: {entry['policy']['schema']}, "
+            f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
+            where=where,
+            mend="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
+        )
+    try:
+        prior = before
+        if prior is None or "prior_state" in entry:
+            prior = policy.schema.load(entry["prior_state"])
+        again = commit(
+            prior,
+            Proposal.model_validate(entry["proposal"]) if entry["proposal"] else None,
+            Turn.model_validate(entry["turn"]),
+            [Evidence.model_validate(e) for e in entry["evidence"]],
+            policy,
+            bound_to=_bound_to(entry, where),
+        )
+    except (AccError, ValidationError, KeyError, TypeError) as error:
+        raise AuditError(f"the commit does not recompute: {error}", where=where) from error
+    said = {
+        "state": {**again.state.canonical(), **_signature(entry["state"])},
+        "notes": [n.model_dump(mode="json") for n in again.notes],
+    }
+    if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
+        raise AuditError("the commit recomputes to another state", where=where)
+    return again.state

@@ -1,0 +1,1 @@
+"""Commit: the ten laws. `acc.commit.commit.commit` is pure, and the only writer of state."""

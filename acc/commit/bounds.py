@@ -1,0 +1,187 @@
+"""Laws 3 and 7: the state fits its places and its tokens, and pinned items never make room.
+
+What the user lays down and finds no room is an overflow, which the caller has to see to. Nobody else
+can cause one: what of this turn is not the user's or operator's own plain word is refused instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from acc.commit.draft import Draft, show_pending
+from acc.errors import PinnedOverflow
+from acc.state.items import Goal, Item, one_line
+from acc.state.policy import Policy
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
+from acc.turn.observations import Trust
+
+_WEAK = ("hypothesis", "reported")
+
+_SENTENCE = re.compile(r"[.!?\n]+")
+
+Order = tuple[bool, int, bool, int, int]
+
+
+def fit(draft: Draft, policy: Policy) -> int:
+    """Make room until every slot and the whole are within bounds.
+
+    What goes first: items not touched in this turn, slot by slot in their eviction order;
+    within a slot hypotheses and reports, then what was least recently touched. Then what is pinned
+    and new, and not the user's or operator's own plain word (`_gives_way`): it is refused.
+
+    Returns:
+        Tokens of the state as it renders now.
+
+    Raises:
+        PinnedOverflow: Pinned items alone exceed a slot's places or the token bound.
+    """
+    for slot in draft.slots.values():
+        _fit_places(draft, slot)
+    tokens = _fit_tokens(draft, policy)
+    if draft.pending:
+        show_pending(draft, policy)
+        tokens = policy.tokens(draft.state())
+    return tokens
+
+
+def _fit_places(draft: Draft, slot: SlotField) -> None:
+    places = slot.rules.places
+    bound = _pinned(draft, [slot])
+    while len(bound) > places and _refused_one(draft, [slot]):
+        bound = _pinned(draft, [slot])
+    if len(bound) > places:
+        raise _overflow(
+            draft,
+            bound,
+            f"{len(bound)} items need a place in {slot.name}, which has {places}",
+            needed=len(bound),
+            limit=places,
+            slot=slot.name,
+        )
+    excess = max(0, len(draft.items[slot.name]) - places)
+    loose = sorted(_loose(draft, [slot]), key=lambda found: _order(draft, *found))
+    for _, item in loose[:excess]:
+        draft.remove(slot, item, Reason.EVICTED_PLACES)
+
+
+def _fit_tokens(draft: Draft, policy: Policy) -> int:
+    tokens = policy.tokens(draft.state())
+    if tokens <= policy.max_tokens:
+        return tokens
+    order = sorted(_loose(draft, draft.slots.values()), key=lambda found: _order(draft, *found))
+    while tokens > policy.max_tokens and order:
+        freed = 0
+        while order and freed < tokens - policy.max_tokens:
+            slot, item = order.pop(0)
+            draft.remove(slot, item, Reason.EVICTED_TOKENS)
+            freed += policy.counter(item.words)
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens and (draft.lifted or draft.doubted):
+        draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted) + len(draft.doubted)} not shown")
+        draft.lifted.clear()
+        draft.doubted.clear()
+        tokens = policy.tokens(draft.state())
+    while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens:
+        excess = tokens - policy.max_tokens
+        raise _overflow(
+            draft,
+            _pinned(draft, draft.slots.values()),
+            f"pinned items alone exceed max_tokens={policy.max_tokens} by {excess}",
+            needed=tokens,
+            limit=policy.max_tokens,
+        )
+    return tokens
+
+
+def _loose(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:
+    return [
+        (slot, item)
+        for slot in slots
+        for item in draft.items[slot.name]
+        if not (slot.rules.pinned and item.is_open)
+    ]
+
+
+def _pinned(draft: Draft, slots: Iterable[SlotField]) -> list[Item]:
+    return [
+        item
+        for slot in slots
+        for item in draft.items[slot.name]
+        if slot.rules.pinned and item.is_open
+    ]
+
+
+def _order(draft: Draft, slot: SlotField, item: Item) -> Order:
+    fresh = item.touched == draft.turn.number
+    strong = getattr(item, "status", "") not in _WEAK
+    return (fresh, slot.rules.evict, strong, item.touched, _number(item))
+
+
+def _number(item: Item) -> int:
+    number = re.search(r"\d+$", item.id)
+    return int(number.group()) if number else 0
+
+
+def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
+    """Refuse the newest pinned item that gives way; False where none does."""
+    held = _held(draft)
+    found = [
+        (slot, item)
+        for slot in slots
+        for item in draft.items[slot.name]
+        if slot.rules.pinned and item.is_open and item.id not in held
+    ]
+    found.sort(key=lambda pair: -_number(pair[1]))
+    for slot, item in found:
+        if _gives_way(draft, item, [other for _, other in found]):
+            draft.refuse(slot, item, Reason.NO_ROOM)
+            return True
+    return False
+
+
+def _gives_way(draft: Draft, item: Item, new: Sequence[Item]) -> bool:
+    """Whether a new pinned item is not the user's or operator's own plain word.
+
+    That is: it is somebody else's, it was proposed by the agent and assented to, or it is one of
+    several goals that were made of one sentence, but for the first of them.
+    """
+    if item.endorsed or item.trust < Trust.USER:
+        return True
+    if not isinstance(item, Goal):
+        return False
+    before = [o for o in new if isinstance(o, Goal) and _number(o) < _number(item)]
+    said = [o.text for o in draft.turn.readable if o.ref in item.sources]
+    sentences = [one_line(part) for text in said for part in _SENTENCE.split(text)]
+    return any(item.quote in s and any(o.quote in s for o in before) for s in sentences)
+
+
+def _held(draft: Draft) -> set[str]:
+    return {item.id for _, item in draft.before.items()}
+
+
+def _overflow(
+    draft: Draft, items: list[Item], what: str, *, needed: int, limit: int, slot: str = ""
+) -> PinnedOverflow:
+    held = _held(draft)
+    ids = tuple(item.id for item in items if item.id in held)
+    refused = tuple(str(getattr(i, i.head)) for i in items if i.id not in held)
+    told = f"; refused: {refused[0][:80]!r}" if refused else ""
+    told += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    wider = "" if slot else "; or widen max_tokens"
+    return PinnedOverflow(
+        what + told,
+        items=ids,
+        where=", ".join(ids),
+        mend="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
+        f"say the refused again, a few at a time{wider}",
+        slot=slot,
+        needed=needed,
+        limit=limit,
+        refused=refused,
+        state=draft.before,
+        turn=draft.turn.number,
+    )

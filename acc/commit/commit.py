@@ -1,0 +1,206 @@
+"""C_theta, second half: `commit` checks, bounds and replaces. The only writer of state.
+
+Pure: no clock, no I/O, no randomness. Same state, turn, evidence, proposal and policy give
+the same next state, to the byte (law 10). The laws themselves stand in `acc.commit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
+
+from acc.commit.bounds import fit
+from acc.commit.draft import Draft, hold, leave_unread
+from acc.commit.integrity import Sources
+from acc.commit.pinning import confirm, retire
+from acc.commit.proposed_items import write
+from acc.errors import ConfigurationError
+from acc.state.items import one_line
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal
+from acc.state.reasons import EVICTIONS, REFUSALS, Note, Reason, SetAside
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+LAWS = 2
+"""Version of the laws: raised where the same inputs may come to another state than before.
+
+1 is all that was recorded before rules had to be extracts of what was said.
+"""
+
+
+class Commit(BaseModel):
+    """What a commit did.
+
+    Attributes:
+        state: CCS_t, which replaces CCS_t-1 whole.
+        notes: Everything done, with its reason.
+        set_aside: Items that left the state, for the store.
+        tokens: Tokens of the rendered state.
+        failure: Why the compressor failed, where `update_state` asked one and it did.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    state: SerializeAsAny[CompressedCognitiveState]
+    notes: tuple[Note, ...]
+    set_aside: tuple[SetAside, ...]
+    tokens: int
+    failure: str = ""
+
+    _canonical: dict[str, Any] | None = PrivateAttr(default=None)
+
+    def canonical(self) -> dict[str, Any]:
+        """The canonical dict of the state; one and the same at every call, so not to be changed."""
+        return self._canonical or self.state.canonical()
+
+    def signed(self, signature: str) -> Commit:
+        """The same commit with the signature of its state."""
+        state = self.state.model_copy(update={"signature": signature})
+        done = self.model_copy(update={"state": state})
+        done._canonical = {**self.canonical(), "signature": signature}
+        return done
+
+    @property
+    def held(self) -> bool:
+        """Whether the compression failed and the last items stand (law 9)."""
+        return any(note.reason is Reason.HELD for note in self.notes)
+
+    @property
+    def refused(self) -> tuple[Note, ...]:
+        """What was proposed and not written."""
+        return tuple(note for note in self.notes if note.reason in REFUSALS)
+
+    @property
+    def evicted(self) -> tuple[Note, ...]:
+        """What had to make room."""
+        return tuple(note for note in self.notes if note.reason in EVICTIONS)
+
+    def explain(self) -> str:
+        """What changed, what was refused, and why: a line each."""
+        quiet = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
+        lines = [str(note) for note in self.notes if note.reason not in quiet]
+        if self.failure:
+            lines.insert(0, f"compression failed: {self.failure}")
+        return "\n".join(lines) or "nothing changed"
+
+
+def commit(
+    state: CompressedCognitiveState,
+    proposal: Proposal | None,
+    turn: Turn,
+    evidence: Sequence[Evidence] = (),
+    policy: Policy | None = None,
+    *,
+    bound_to: str = "",
+) -> Commit:
+    """Make CCS_t out of CCS_t-1 and a proposal, under the ten laws.
+
+    Args:
+        state: CCS_t-1.
+        proposal: What the compressor proposes; None if it failed, and the items stand.
+        turn: x_t, numbered one above the state's turn; with what is pending in the state.
+        evidence: Qualified artifacts.
+        policy: Schema and bounds; the defaults of the state's class if None.
+        bound_to: `acc.stores.protocol.Thread.mark` of the thread it is committed in; as ``state`` if empty.
+
+    Returns:
+        The commit with the next state, sealed and chained to ``state``.
+
+    Raises:
+        PinnedOverflow: Rules and active goals alone exceed the bounds; nothing is committed.
+        ConfigurationError: The turn or the policy does not belong to this state.
+    """
+    policy = policy or Policy(schema=type(state))
+    _check(state, turn, policy)
+    draft = _drafted(state, turn, policy, bound_to)
+    if proposal is None:
+        hold(draft, policy)
+    elif not _applied(draft, proposal, Sources(state, turn, evidence), policy):
+        draft = _drafted(state, turn, policy, bound_to)
+        draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
+        hold(draft, policy)
+    tokens = fit(draft, policy)
+    sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
+    done = Commit(
+        state=sealed,
+        notes=tuple(draft.notes),
+        set_aside=tuple(draft.set_aside),
+        tokens=tokens,
+    )
+    done._canonical = canonical
+    return done
+
+
+def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_to: str) -> Draft:
+    draft = Draft(state, turn, bound_to)
+    if state.policy and state.policy != policy.fingerprint:
+        draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
+    return draft
+
+
+def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy) -> bool:
+    """Apply ``proposal``; False where nothing of it is usable (law 9).
+
+    That is a rewrite of which nothing could be written, or items for slots that do not exist.
+    """
+    draft.lapse()
+    if not proposal.reads_turn:
+        leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
+    elif draft.before.pending:
+        draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
+    _remarked(draft, proposal)
+    confirm(draft)
+    retire(draft, proposal.retire, sources, policy.lifting)
+    write(draft, proposal.items, sources)
+    if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
+        return False
+    return proposal.mode == "revise" or _left_out(draft)
+
+
+def _remarked(draft: Draft, proposal: Proposal) -> None:
+    """Note what the compressor could not read, once for each message that there is in the turn."""
+    known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
+    for remark in dict.fromkeys(proposal.remarks):
+        if (said := known.get(remark.ref)) is not None:
+            detail = f"{remark.ref}: not English, so no rule or fact was looked for in it"
+            draft.note(Reason(remark.code), text=one_line(said.text)[:80], detail=detail)
+
+
+def _left_out(draft: Draft) -> bool:
+    """A rewrite keeps what it mentions and what is pinned (law 7); the rest is set aside."""
+    now = draft.turn.number
+    if not any(item.touched == now for items in draft.items.values() for item in items):
+        return False
+    for slot in draft.slots.values():
+        for item in [i for i in draft.items[slot.name] if i.touched != now]:
+            if slot.rules.pinned and item.is_open:
+                draft.note(Reason.CARRIED, slot.name, item, detail="not in the rewrite")
+            else:
+                draft.remove(slot, item, Reason.LEFT_OUT)
+    return True
+
+
+def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
+    if type(state) is not policy.schema:
+        raise ConfigurationError(
+            f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
+            where="commit",
+            mend="pass a Policy with schema=type(state)",
+        )
+    if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
+        raise ConfigurationError(
+            "the turn does not carry what is pending in the state",
+            where="commit",
+            mend='turn.model_copy(update={"pending": state.unread()})',
+        )
+    seeding = turn.number == 0 and state.version == 0
+    if turn.number != state.turn + 1 and not seeding:
+        raise ConfigurationError(
+            f"turn {turn.number} does not follow the state's turn {state.turn}",
+            where="commit",
+            mend=f"number the turn: turn.numbered({state.turn + 1})",
+        )

@@ -1,0 +1,227 @@
+"""The next state while commit is making it: working slots, and a record of every change."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from acc.state.items import Item, one_line
+from acc.state.model import CompressedCognitiveState, Doubted, Lifted, Pending
+from acc.state.policy import Policy
+from acc.state.reasons import Note, Reason, SetAside
+from acc.state.slots import SlotField
+from acc.turn.observations import Channel, Observation, Trust
+from acc.turn.turn import Turn
+
+MOST_SOURCES = 8
+"""Refs kept on one item: the first, and the latest."""
+
+
+class Draft:
+    """Mutable during one commit; never leaves it."""
+
+    def __init__(self, state: CompressedCognitiveState, turn: Turn, bound_to: str = "") -> None:
+        self.before = state
+        self.turn = turn
+        self.bound_to = bound_to or state.bound_to
+        self.slots = state.slots()
+        self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
+        self.notes: list[Note] = []
+        self.set_aside: list[SetAside] = []
+        self.lifted: list[Lifted] = [] if _begins(turn) else list(state.lifted)
+        self.doubted: list[Doubted] = [] if _begins(turn) else list(state.doubted)
+        self.pending: tuple[Pending, ...] = ()
+        self.counter = state.counter
+
+    def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
+        """Record what was done, and to what."""
+        text = said.get("text") or (item.words if item is not None else "")
+        self.notes.append(
+            Note(
+                reason=reason,
+                slot=slot,
+                item=item.id if item is not None else "",
+                text=text[:400],
+                detail=said.get("detail", ""),
+            )
+        )
+
+    def find(self, item_id: str) -> tuple[SlotField, Item] | None:
+        """The item of that id as it stands now."""
+        for name, items in self.items.items():
+            for item in items:
+                if item.id == item_id:
+                    return self.slots[name], item
+        return None
+
+    def add(
+        self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = ""
+    ) -> Item:
+        """Give ``item`` an id and put it in its slot."""
+        self.counter += 1
+        fresh = item.model_copy(
+            update={
+                "id": f"{slot.rules.letter}{self.counter}",
+                "turn": self.turn.number,
+                "touched": self.turn.number,
+                "sources": _bounded(item.sources),
+            }
+        )
+        self.items[slot.name].append(fresh)
+        self.note(reason, slot.name, fresh, detail=detail)
+        return fresh
+
+    def change(self, slot: SlotField, item: Item, **fields: Any) -> Item:
+        """Put a changed copy in the place of ``item``, touched in this turn."""
+        if "sources" in fields:
+            fields["sources"] = _bounded((*item.sources, *fields["sources"]))
+        changed = item.model_copy(update={**fields, "touched": self.turn.number})
+        items = self.items[slot.name]
+        items[next(i for i, other in enumerate(items) if other.id == item.id)] = changed
+        return changed
+
+    def remove(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
+        """Take ``item`` out; unless it only lapsed with its turn, it is set aside."""
+        self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
+        self.note(reason, slot.name, item, detail=detail)
+        if reason is not Reason.LAPSED:
+            self.set_aside.append(SetAside(slot=slot.name, reason=reason, item=item))
+
+    def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
+        """Take back ``item``, which this very commit added: it is refused, as if it never had an id."""
+        self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
+        self.notes = [note for note in self.notes if note.item != item.id]
+        self.note(reason, slot.name, text=item.words, detail=detail)
+
+    def lapse(self) -> None:
+        """Drop what lives for the user's turn, and goals that were done in it, when another begins."""
+        if not _begins(self.turn):
+            return
+        for slot in self.slots.values():
+            if slot.rules.lifetime == "turn":
+                for item in self.items[slot.name]:
+                    self.remove(slot, item, Reason.LAPSED)
+            elif slot.rules.pinned:
+                for item in [each for each in self.items[slot.name] if not each.is_open]:
+                    self.remove(slot, item, Reason.MADE_ROOM, detail="done")
+
+    def state(self, policy: str = "") -> CompressedCognitiveState:
+        """The state as drafted, not yet sealed."""
+        slots = {name: tuple(items) for name, items in self.items.items()}
+        return self.before.model_copy(
+            update={
+                **slots,
+                "version": self.before.version + 1,
+                "turn": self.turn.number,
+                "counter": self.counter,
+                "bound_to": self.bound_to,
+                "policy": policy,
+                "parent": self.before.hash,
+                "lifted": tuple(self.lifted),
+                "doubted": tuple(self.doubted),
+                "pending": self.pending,
+                "hash": "",
+            }
+        )
+
+
+def _begins(turn: Turn) -> bool:
+    """Whether somebody speaks in ``turn``, or it is a further step of a long tool loop."""
+    return any(o.channel in (Channel.USER, Channel.OPERATOR) for o in turn.observations)
+
+
+def _bounded(sources: tuple[str, ...]) -> tuple[str, ...]:
+    unique = tuple(dict.fromkeys(sources))
+    return unique if len(unique) <= MOST_SOURCES else (unique[0], *unique[1 - MOST_SOURCES :])
+
+
+MOST_PENDING = 12
+"""Observations listed as unread at the most."""
+
+_LONGEST_NAME = 120
+_FIRST = (Channel.OPERATOR, Channel.USER, Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
+
+
+def hold(draft: Draft, policy: Policy) -> None:
+    """Keep every item as it is and list this turn's observations as pending.
+
+    The list is bounded by `Policy.pending_tokens`: texts are cut at words, the user's
+    words last. What is cut stands whole in the store. Of the list the agent reads what
+    room the items leave, so that no item makes room for it.
+    """
+    unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
+    draft.pending = _held_bounded(unread, policy)
+    draft.note(Reason.HELD, detail=f"{len(draft.pending)} observations unread")
+    _note_cut(draft, unread)
+
+
+def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
+    """List what nobody has read as pending, but for the observations whose refs are ``read``."""
+    said = (*draft.turn.pending, *draft.turn.observations)
+    unread = [o for o in said if not o.is_call and o.ref not in read]
+    draft.pending = _held_bounded(unread, policy)
+    _note_cut(draft, unread)
+
+
+def _note_cut(draft: Draft, unread: Sequence[Observation]) -> None:
+    kept = {o.ref: o.left_out for o in draft.pending}
+    if cut := [o.ref for o in unread if kept.get(o.ref, -1) != o.left_out]:
+        draft.note(Reason.PENDING_CUT, detail=" ".join(cut)[:400])
+
+
+def show_pending(draft: Draft, policy: Policy) -> None:
+    """Show of the unread observations as many as fit beside the items, the user's first."""
+    for place in _ranked(draft.pending):
+        shown = draft.pending
+        draft.pending = _with(shown, place, seen=True)
+        if policy.tokens(draft.state()) > policy.max_tokens:
+            draft.pending = shown
+
+
+def pending_is_full(turn: Turn, policy: Policy) -> bool:
+    """Whether holding ``turn`` too would cut what a user said: then the rules fold it (law 9)."""
+    unread = [o for o in (*turn.pending, *turn.observations) if not o.is_call]
+    said = sum(policy.counter(o.text) for o in unread if o.trust >= Trust.USER)
+    return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)
+
+
+def _held_bounded(unread: Sequence[Observation], policy: Policy) -> tuple[Pending, ...]:
+    room = policy.pending_tokens
+    kept: dict[int, Pending] = {}
+    for place in _ranked(unread)[:MOST_PENDING]:
+        observation = unread[place]
+        text = _cut(one_line(observation.text), room, policy)
+        if text:
+            room -= policy.counter(text)
+            kept[place] = _pending(observation, text)
+    return tuple(kept[place] for place in sorted(kept))
+
+
+def _pending(observation: Observation, text: str) -> Pending:
+    left_out = observation.left_out + max(0, len(observation.text) - len(text))
+    return Pending(
+        channel=observation.channel, text=text, ref=observation.ref, left_out=left_out, shown=False,
+        name=observation.name[:_LONGEST_NAME], call_id=observation.call_id[:_LONGEST_NAME],
+    )  # fmt: skip
+
+
+def _cut(text: str, room: int, policy: Policy) -> str:
+    cost = policy.counter(text)
+    if cost <= room:
+        return text
+    words = text.split(" ")
+    while words and cost > room:
+        words = words[: min(len(words) - 1, int(len(words) * room / cost))]
+        cost = policy.counter(" ".join(words))
+    return " ".join(words)
+
+
+def _ranked(observations: Iterable[Observation]) -> list[int]:
+    """Their places, by channel, the latest first within one."""
+    numbered = list(enumerate(observations))
+    return [i for i, o in sorted(numbered, key=lambda p: (_FIRST.index(p[1].channel), -p[0]))]
+
+
+def _with(pending: tuple[Pending, ...], place: int, *, seen: bool) -> tuple[Pending, ...]:
+    changed = pending[place].model_copy(update={"shown": seen})
+    return (*pending[:place], changed, *pending[place + 1 :])

@@ -1,0 +1,269 @@
+"""Laws 5 and 6: what a citation points at, and how far what rests on it is trusted.
+
+Trust is computed here from channels, and nowhere else. A compressor can only cite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.text.clauses import sentences
+from acc.text.quoting import Passage, find_passage
+from acc.text.wording import (
+    MOST_FOREIGN,
+    bears,
+    borne_out,
+    is_assent,
+    marks,
+    repeated,
+    repeats,
+    stems,
+    taken,
+    vocabulary,
+)
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.turn import Turn
+
+MOSTLY = 0.6
+"""Share of an item's content words that make it somebody else's words."""
+
+
+LEAST_TOLD = 3
+"""Content words that tell whether a source bears an item out; fewer are a name or a label."""
+
+
+class Cited(NamedTuple):
+    """What a citation points at.
+
+    Attributes:
+        ref: The ref or item id.
+        trust: By channel; an item's own for a prior item.
+        observation: The observation or evidence; None for a prior item.
+        item: The prior item; None for an observation.
+        fresh: Whether it is of this turn or a pending one: what rules are made from.
+    """
+
+    ref: str
+    trust: Trust
+    observation: Observation | None
+    item: Item | None
+    fresh: bool
+
+
+class Weight(NamedTuple):
+    """What an item is worth by its sources.
+
+    Attributes:
+        trust: Of the least trusted source.
+        sources: Refs it rests on.
+        endorsed: Whether a user's assent raised it.
+        lowered_by: Ref of the observation whose words the agent repeated, or empty.
+    """
+
+    trust: Trust
+    sources: tuple[str, ...]
+    endorsed: bool = False
+    lowered_by: str = ""
+
+
+class Sources:
+    """All that the items of one commit may cite."""
+
+    def __init__(
+        self, state: CompressedCognitiveState, turn: Turn, evidence: Sequence[Evidence]
+    ) -> None:
+        self.turn = turn
+        self._fresh = {o.ref for o in (*turn.pending, *turn.observations)}
+        self._observations = {o.ref: o for o in evidence} | {o.ref: o for o in turn.readable}
+        self._items = {item.id: item for _, item in state.items()}
+        self._evidence = tuple(evidence)
+
+    def resolve(self, cites: Iterable[str]) -> tuple[list[Cited], list[str]]:
+        """What ``cites`` point at, and those that point at nothing."""
+        found: list[Cited] = []
+        unknown = []
+        for ref in dict.fromkeys(cites):
+            if observation := self._observations.get(ref):
+                found.append(Cited(ref, observation.trust, observation, None, ref in self._fresh))
+            elif item := self._items.get(ref):
+                found.append(Cited(ref, item.trust, None, item, False))
+            else:
+                unknown.append(ref)
+        return found, unknown
+
+    @cached_property
+    def lower(self) -> tuple[Observation, ...]:
+        """Tools' and documents' words that the agent has heard: of this turn and for its last reply."""
+        heard = (*self.turn.pending, *self.turn.observations, *self.turn.heard, *self._evidence)
+        return tuple(o for o in heard if o.trust < Trust.AGENT)
+
+    @cached_property
+    def lower_texts(self) -> tuple[str, ...]:
+        """The texts of `lower`, and of items that rest on tools and documents."""
+        return (*(o.text for o in self.lower), *self.lower_items)
+
+    @cached_property
+    def lower_items(self) -> tuple[str, ...]:
+        """What stands in items that rest on tools and documents."""
+        return tuple(i.words for i in self._items.values() if i.trust < Trust.AGENT)
+
+    def holds_lower(self, words: str) -> bool:
+        """Whether an item that rests on tools or documents has ``words``, or a run of them."""
+        return any(repeats(words, text) for text in self.lower_items)
+
+    def texts_below(self, least: Trust) -> tuple[str, ...]:
+        """Those of `lower_texts` that rest on less than ``least``."""
+        if least >= Trust.AGENT:
+            return self.lower_texts
+        items = (i.words for i in self._items.values() if i.trust < least)
+        return (*(o.text for o in self.lower if o.trust < least), *items)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """The operator's and user's words of this turn and pending ones."""
+        return tuple(
+            o.text for o in (*self.turn.pending, *self.turn.observations) if o.trust >= Trust.USER
+        )
+
+    @cached_property
+    def privileged_texts(self) -> tuple[str, ...]:
+        """What operator and user said, now or in the quotes of rules and goals that stand.
+
+        Not in other items: their words are the compressor's.
+        """
+        quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
+        return (*self.spoken, *(quote for quote in quotes if quote))
+
+    def own_words(self, said: Sequence[Observation], lower: Sequence[str]) -> list[str]:
+        """The sentences of ``said`` that are the speakers' own: they repeat none of ``lower``."""
+        return [
+            sentence
+            for o in said
+            if not o.is_call
+            for sentence in sentences(o.text)
+            if o.trust >= Trust.USER or not any(repeats(sentence, text) for text in lower)
+        ]
+
+    def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
+        """Trust of an item that says ``words`` and cites ``cited`` (at least one).
+
+        The least of its sources; lower still where it cites the agent and the words are a
+        tool's or document's; the user's where the user assented to the agent's own proposal.
+        """
+        trust = min(c.trust for c in cited)
+        sources = self._refs(cited)
+        if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust)):
+            return Weight(true.trust, sources, lowered_by=true.ref)
+        if trust is not Trust.AGENT:
+            return Weight(trust, sources)
+        if echoed := self._echoed(words, cited):
+            return Weight(echoed.trust, sources, lowered_by=echoed.ref)
+        reply = self.endorsed(cited)
+        if reply is not None and self._all_said(words, cited, reply):
+            return Weight(Trust.USER, sources, endorsed=True)
+        return Weight(trust, sources)
+
+    def endorsed(self, cited: Sequence[Cited]) -> Cited | None:
+        """The agent's reply among ``cited`` to which a user's words among them assent, if any."""
+        for c in cited:
+            if not (c.fresh and c.observation and c.observation.channel is Channel.USER):
+                continue
+            reply = self.turn.reply_before(c.ref)
+            if reply is not None and is_assent(c.observation.text):
+                return next((other for other in cited if other.ref == reply.ref), None)
+        return None
+
+    def speaks_for_itself(self, cited: Cited) -> bool:
+        """Whether ``cited`` is speech that does not repeat a tool or document of the turn."""
+        said = cited.observation
+        if said is None or said.is_call:
+            return False
+        if said.channel is not Channel.AGENT:
+            return True
+        return not any(repeats(said.text, o.text) for o in self.lower)
+
+    def _all_said(self, words: str, cited: Sequence[Cited], reply: Cited) -> bool:
+        """Whether no other than the reply and the user is cited, and the reply says ``words``."""
+        # A tool's words that the state holds stay the tool's, whatever was asked in between.
+        if self.holds_lower(words):
+            return False
+        others = [c for c in cited if c.ref != reply.ref and c.trust < Trust.USER]
+        said = [reply.observation.text] if reply.observation else []
+        return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
+
+    def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
+        """The tool or document whose words these are, if those of ``cited`` do not bear them out.
+
+        Where they are nobody's words, they are taken for the least of what was heard beside them.
+        """
+        own = [*(_says(c) for c in cited), *self.privileged_texts]
+        most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
+        theirs = [o for o in self.lower if taken(words, own, [o.text], most)]
+        if not theirs and len(stems(words)) >= LEAST_TOLD and not bears(words, own):
+            theirs = list(self.lower)
+        return min(theirs, key=lambda o: o.trust, default=None)
+
+    def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
+        """The lowest observation whose words the agent repeats in saying ``words``."""
+        known = vocabulary(self.privileged_texts)
+        foreign = marks(words) - known.marks
+        own = stems(words) - known.stems
+        agents = (c.observation for c in cited if c.trust is Trust.AGENT)
+        speeches = tuple(said.text for said in agents if said is not None)
+        # Words that nobody said do not make the rest the agent's own.
+        spoken = own & vocabulary(speeches).stems or own
+
+        def echoes(o: Observation) -> bool:
+            if foreign & marks(o.text) or repeats(words, o.text):
+                return True
+            through = frozenset().union(*(repeated(speech, o.text) for speech in speeches))
+            return bool(spoken) and len(spoken & through) >= MOSTLY * len(spoken)
+
+        return min(filter(echoes, self.lower), key=lambda o: o.trust, default=None)
+
+    def _refs(self, cited: Sequence[Cited]) -> tuple[str, ...]:
+        refs: list[str] = []
+        for c in cited:
+            refs.extend(c.item.sources if c.item is not None else (c.ref,))
+        return tuple(dict.fromkeys(refs))
+
+
+def _says(cited: Cited) -> str:
+    if cited.observation is not None:
+        return cited.observation.text
+    return cited.item.words if cited.item is not None else ""
+
+
+class Quoted(NamedTuple):
+    """A quote that was found, with what governs it, and where."""
+
+    passage: Passage
+    source: Cited
+
+    @property
+    def text(self) -> str:
+        """The words as they stand in the source."""
+        return self.passage.quote
+
+
+def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
+    """The passage that ``quote`` repeats among ``cited`` observations, or None."""
+    for c in cited:
+        if c.observation is not None and (found := find_passage(quote, c.observation.text)):
+            return Quoted(found, c)
+    return None
+
+
+def may_replace(new: Trust, old: Trust) -> bool:
+    """Whether what ``new`` says may replace what ``old`` said (law 6).
+
+    A tool may replace a tool's or the agent's word, a document only a document's; for the
+    rest the new source has to be at least as trusted.
+    """
+    if new is Trust.TOOL:
+        return old <= Trust.AGENT
+    return new >= old

@@ -1,0 +1,306 @@
+"""Laws 6 and 7: rules and goals are made, carried on and retired by quoted words alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from acc.commit.draft import Draft
+from acc.commit.integrity import Cited, Quoted, Sources, find_quoted
+from acc.commit.lifting import Bearing, Said, bearing, reaches
+from acc.state.items import Goal, Item, one_line, wire_field
+from acc.state.model import Doubted, Lifted
+from acc.state.policy import Lifting
+from acc.state.proposal import ProposedItem, Retirement
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
+from acc.text.quoting import covers, worded
+from acc.text.same_words import same_words, sets_figure
+from acc.text.wording import is_assent, split_line
+from acc.turn.observations import Observation, Trust
+
+_LONGEST = 4_000
+
+FULL = 3 / 4
+"""Share of a slot's places from which on only whole clauses of the user's make rules."""
+
+LEAST_RULES = 2
+"""Rules that one observation may make, however short it is; a long one makes one a clause."""
+
+_CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
+
+
+class Ruling(NamedTuple):
+    """A proposed rule or goal that may be written.
+
+    Attributes:
+        text: Its words: as proposed if they are an extract of the source's, else those.
+        quoted: The quote, and the observation it was found in.
+        trust: Its trust.
+        sources: Refs it rests on.
+        endorsed: Whether the user assented to the agent's words.
+    """
+
+    text: str
+    quoted: Quoted
+    trust: Trust
+    sources: tuple[str, ...]
+    endorsed: bool
+
+
+def confirm(draft: Draft) -> None:
+    """Lift what the agent was to ask about, where the user plainly says yes to that question."""
+    for doubted in draft.before.doubted:
+        found = draft.find(doubted.id)
+        for yes in draft.turn.observations:
+            if found is None or yes.trust < max(Trust.USER, found[1].trust):
+                continue
+            if is_assent(yes.text) and _bearing(draft, found[1], yes, yes.text) is Bearing.ENDS:
+                _lift(draft, *found, yes.ref, split_line(one_line(yes.text), 480)[0])
+                break
+
+
+def retire(
+    draft: Draft,
+    retirements: Sequence[Retirement],
+    sources: Sources,
+    lifting: Lifting = "confirm",
+) -> None:
+    """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn that bears it out.
+
+    A doubtful one is not done (`acc.commit.lifting`): the agent reads that it is to ask. What the compressor
+    itself doubts (`Retirement.doubt`) ends no pinned item. Setting an unpinned item aside to make
+    room needs no reason.
+    """
+    for wanted in retirements:
+        found = draft.find(wanted.id)
+        if found is None:
+            draft.note(Reason.UNKNOWN_ITEM, detail=f"retire {wanted.id[:80] or 'nothing'}")
+            continue
+        slot, item = found
+        if not (slot.rules.pinned and item.is_open):
+            draft.remove(slot, item, Reason.MADE_ROOM)
+        else:
+            _retire_pinned(draft, slot, item, wanted, sources, lifting)
+
+
+def _retire_pinned(
+    draft: Draft,
+    slot: SlotField,
+    item: Item,
+    wanted: Retirement,
+    sources: Sources,
+    lifting: Lifting,
+) -> None:
+    cited, _ = sources.resolve(wanted.cites)
+    trusted = [c for c in cited if c.fresh and c.trust >= item.trust]
+    quoted = find_quoted(wanted.quote, trusted)
+    because = split_line(one_line(quoted.text), 480)[:1] if quoted else []
+    said = quoted.source.observation if quoted else None
+    if not trusted:
+        reason = Reason.UNTRUSTED if cited else Reason.UNCITED
+        draft.note(reason, slot.name, item, detail=f"retire needs {item.trust.word} of this turn")
+    elif not wanted.quote:
+        draft.note(Reason.QUOTE_MISSING, slot.name, item, detail="retire")
+    elif quoted is None or said is None or not because:
+        draft.note(Reason.QUOTE_NOT_FOUND, slot.name, item, detail=f"retire: {wanted.quote[:200]}")
+    elif wanted.doubt:
+        detail = f"retire: {wanted.doubt}: {wanted.quote}"
+        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=detail[:400])
+    else:
+        is_plain = lifting == "accept" or said.trust is Trust.OPERATOR
+        how = Bearing.ENDS if is_plain else _bearing(draft, item, said, quoted.text)
+        _end(draft, slot, item, said.ref, because[0], how)
+
+
+def _end(
+    draft: Draft, slot: SlotField, item: Item, ref: str, because: str, bearing: Bearing
+) -> None:
+    if bearing is Bearing.ENDS:
+        _lift(draft, slot, item, ref, because)
+    elif bearing is Bearing.DOUBTFUL:
+        draft.note(
+            Reason.LIFTING_DOUBTED, slot.name, item, detail=f"retire: {ref}: {because}"[:400]
+        )
+        text = str(getattr(item, item.head))
+        draft.doubted.append(Doubted(id=item.id, text=text, because=because))
+    else:
+        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"retire: {because}"[:400])
+
+
+def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
+    draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
+    draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because))
+
+
+def _bearing(draft: Draft, item: Item, said: Observation, quote: str) -> Bearing:
+    """How far the ``quote`` out of ``said`` bears out that ``item`` ends."""
+    reply = draft.turn.reply_before(said.ref)
+    others = [
+        other
+        for slot in draft.slots.values()
+        for other in draft.items[slot.name]
+        if slot.rules.pinned and other.is_open and other.id != item.id
+    ]
+    return bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
+
+
+def carry(
+    draft: Draft,
+    slot: SlotField,
+    item: Item,
+    proposed: ProposedItem,
+    cited: Sequence[Cited],
+    sources: Sources,
+) -> None:
+    """What a proposal may do to a pinned item: mention it, or mark a goal done."""
+    said = proposed.fields.get(item.head)
+    if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
+        draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
+    if isinstance(item, Goal) and proposed.fields.get("done") is True:
+        _finish(draft, slot, item, cited, sources)
+    else:
+        draft.change(slot, item)
+        draft.note(Reason.CARRIED, slot.name, item)
+
+
+def _finish(
+    draft: Draft, slot: SlotField, goal: Goal, cited: Sequence[Cited], sources: Sources
+) -> None:
+    """Mark a goal done on words of this turn that bear it out; the operator's needs operator or user."""
+    least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
+    able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
+    told = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
+    if not told:
+        draft.change(slot, goal)
+        if able:
+            said = able[0].observation.text if able[0].observation else ""
+            draft.note(Reason.QUOTE_UNRELATED, slot.name, goal, detail=f"done: {said}"[:400])
+        else:
+            draft.note(
+                Reason.UNTRUSTED, slot.name, goal, detail=f"done needs {least.word} or above"
+            )
+        draft.note(Reason.CARRIED, slot.name, goal)
+        return
+    ref, trust = told[0].ref, min(goal.trust, told[0].trust)
+    done = draft.change(slot, goal, done=True, sources=(ref,), trust=trust)
+    draft.note(Reason.DONE, slot.name, done, detail=ref)
+    words = told[0].observation.text if told[0].observation else ref
+    because = (split_line(one_line(words), 240)[:1] or [ref])[0]
+    draft.lifted.append(Lifted(text=goal.text, because=f"done, says {ref}: {because}"))
+
+
+def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
+    reply = draft.turn.reply_before(said.ref)
+    is_users = said.trust >= Trust.USER
+    return reaches(said.text, reply.text if reply else "", goal, is_users=is_users)
+
+
+def rule(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
+) -> Ruling | None:
+    """Judge a new rule or goal: a trusted observation of this turn, and a quote found in it.
+
+    Where the wording is no extract of what was said, the source's own words take its place
+    (`acc.text.quoting.worded`): a rule is never refused for its wording.
+    """
+
+    def refused(reason: Reason, detail: str = "") -> None:
+        draft.note(reason, slot.name, text=_text(proposed, slot.item.head)[:400], detail=detail)
+
+    makers = [c for c in cited if c.fresh and c.trust >= slot.rules.write]
+    if not makers:
+        old = any(c.trust >= slot.rules.write for c in cited)
+        refused(Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
+        return None
+    quote = _text(proposed, "quote")
+    if not quote:
+        refused(Reason.QUOTE_MISSING)
+        return None
+    reply = sources.endorsed(cited)
+    replies = [reply] if reply is not None else []
+    quoted = find_quoted(quote, [*makers, *replies])
+    if quoted is None:
+        refused(Reason.QUOTE_NOT_FOUND, quote[:200])
+        return None
+    said = _text(proposed, slot.item.head) or quote
+    if replies and any(
+        sources.holds_lower(words) or sources.weigh(words, replies).trust < Trust.AGENT
+        for words in (said, quote)
+    ):
+        refused(Reason.ENDORSES_LOWER)
+        return None
+    amends = _amends(draft, slot, proposed, said, quoted)
+    text = said if amends else _worded(draft, slot, proposed, said, quoted)
+    if text is None:
+        refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
+        return None
+    if crowds := _crowds(draft, slot, quoted):
+        refused(*crowds)
+        return None
+    kept = [quoted.source, *replies, *(makers if replies else ())]
+    refs = tuple(dict.fromkeys(c.ref for c in kept))
+    if len(refs) < len(cited):
+        draft.note(Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(refs))
+    if replies:
+        draft.note(Reason.ENDORSED, slot.name, text=said)
+    trust = Trust.USER if replies else quoted.source.trust
+    return Ruling(text, quoted, trust, refs, endorsed=bool(replies))
+
+
+def _amends(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
+) -> bool:
+    """Whether ``said`` is a rule that this very proposal ended, with a figure of the quote in it.
+
+    The user said the rest of it then, and takes nothing back: "Make that 300" leaves a rule
+    on batches a rule on batches.
+    """
+    ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
+    old = next((item for item in ended if item.id == proposed.amends), None)
+    if old is None or quoted.source.trust < old.trust:
+        return False
+    return sets_figure(said, str(getattr(old, old.head)), quoted.text)
+
+
+def _text(proposed: ProposedItem, name: str) -> str:
+    value = proposed.fields.get(name)
+    return one_line(value[:_LONGEST]) if isinstance(value, str) else ""
+
+
+def _worded(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
+) -> str | None:
+    """The rule in its source's own words; None where they are an assent, which lays down nothing."""
+    source = quoted.source.observation
+    if source is not None and is_assent(source.text):
+        return None
+    others = [
+        _text(proposed, name)
+        for name in slot.item.wire_fields()
+        if name not in ("quote", slot.item.head) and wire_field(slot.item, name).keys() == {"type"}
+    ]
+    is_record = any(others) and covers([said, *others], quoted.passage)
+    text = said if is_record else worded(said, quoted.passage)
+    if text != said:
+        draft.note(Reason.USERS_WORDS, slot.name, text=said)
+    return text
+
+
+def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str] | None:
+    """Why a further rule of this source would crowd out what the user may yet lay down, if it would."""
+    ref, said = quoted.source.ref, quoted.source.observation
+    most = max(LEAST_RULES, len(_CLAUSE.findall(said.text if said else "")) + 1)
+    items = draft.items[slot.name]
+    if sum(ref in i.sources for i in items) >= most:
+        return Reason.FLOOD, f"more rules than clauses in {ref}"
+    is_short = sum(i.is_open for i in items) >= FULL * slot.rules.places
+    if is_short and not quoted.passage.is_whole:
+        return Reason.NO_ROOM, "a part of a clause makes no rule where places are short"
+    return None
+
+
+def same_rule(items: Sequence[Item], text: str) -> Item | None:
+    """The item among ``items`` that says ``text``, by `acc.text.same_words.same_words`."""
+    return next((item for item in items if same_words(str(getattr(item, item.head)), text)), None)

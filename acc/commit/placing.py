@@ -1,0 +1,82 @@
+"""Law 6: what replaces what is held on the same subject, and what stands beside it."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from acc.commit.draft import Draft
+from acc.commit.integrity import may_replace
+from acc.state.items import Item, Uncertainty
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
+from acc.text.wording import split_line
+
+
+def place(draft: Draft, slot: SlotField, item: Item) -> None:
+    """Add ``item``, over or beside what is held on the same subject.
+
+    What this very proposal set aside counts as held: retiring is no way round who may replace whom.
+    """
+    about = item.about
+    held = next((i for i in draft.items[slot.name] if i.about == about), None)
+    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
+    retired = next((i for i in gone if i.about == about), None)
+    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
+        beside(draft, slot, item, retired)
+    elif held is None:
+        settle(draft, slot, item)
+        draft.add(slot, item)
+    elif (held.words == item.words and item.trust <= held.trust) or (
+        slot.rules.pinned and held.is_open
+    ):
+        draft.change(slot, held)
+        draft.note(Reason.DUPLICATE, slot.name, held)
+    elif may_replace(item.trust, held.trust):
+        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
+        settle(draft, slot, item)
+        draft.add(slot, item)
+    else:
+        beside(draft, slot, item, held)
+
+
+def settle(draft: Draft, slot: SlotField, item: Item) -> None:
+    """A settled fact ends the hypotheses on the same subject that it may replace."""
+    if getattr(item, "status", "hypothesis") == "hypothesis":
+        return
+    for other in list(draft.items[slot.name]):
+        same = (
+            other.id != item.id and is_guess(other) and other.about[: len(item.about)] == item.about
+        )
+        if same and may_replace(item.trust, other.trust):
+            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
+
+
+def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
+    """What may not replace stands beside, as a hypothesis, and the gap is noted."""
+    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
+    if "status" in slot.item.own_fields():
+        guess = item.model_copy(update={"status": "hypothesis"})
+        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
+        if known is None:
+            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
+        else:
+            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
+    else:
+        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
+    pieces = split_line(doubt, 320)
+    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
+    if gaps is None or not pieces:
+        return
+    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
+    try:
+        gap = gaps.item.model_validate(asked)
+    except ValidationError:  # a domain's gap that needs more than a question
+        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
+        return
+    if not any(i.about == gap.about for i in draft.items[gaps.name]):
+        draft.add(gaps, gap)
+
+
+def is_guess(item: Item) -> bool:
+    """Whether an item is a hypothesis."""
+    return getattr(item, "status", "") == "hypothesis"

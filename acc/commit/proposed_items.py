@@ -1,0 +1,291 @@
+"""Laws 4 to 6: which proposed items are written, and with what standing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from acc.commit.draft import Draft
+from acc.commit.integrity import Cited, Sources, Weight, may_replace
+from acc.commit.pinning import carry, rule, same_rule
+from acc.commit.placing import beside, is_guess, place, settle
+from acc.state.items import Item
+from acc.state.proposal import ProposedItem
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
+from acc.text.quoting import shortens
+from acc.text.wording import bears, marks, repeats, split_line, stems, taken, vocabulary
+from acc.turn.observations import Channel, Observation, Trust
+
+FLOOD = 4
+"""Times a slot's places that a proposal may name items for it; the rest is refused unread."""
+
+
+def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> None:
+    """Judge ``proposed`` items one by one; those it mentions are touched in this turn."""
+    count: Counter[str] = Counter()
+    for item in proposed:
+        slot = draft.slots.get(item.slot)
+        count[slot.name if slot else ""] += 1
+        if slot is None:
+            if count[""] <= FLOOD:
+                draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
+        elif count[slot.name] <= FLOOD * slot.rules.places:
+            _write_one(draft, slot, item, sources)
+    for name, named in count.items():
+        most = FLOOD * draft.slots[name].rules.places if name else FLOOD
+        if named > most:
+            draft.note(Reason.FLOOD, name, detail=f"{named - most} of {named} items not read")
+
+
+def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources) -> None:
+    cited, unknown = sources.resolve(proposed.cites)
+    prior = _prior(draft, slot, proposed, cited)
+    if unknown:
+        draft.note(
+            Reason.CITE_UNKNOWN,
+            slot.name,
+            text=_said(slot, proposed),
+            detail=" ".join(unknown)[:200],
+        )
+    if prior is not None and slot.rules.quote and not prior.is_open:
+        prior = None if _says_more(prior, proposed) else prior
+    if prior is not None and slot.rules.quote:
+        carry(draft, slot, prior, proposed, cited, sources)
+    elif prior is not None:
+        _update(draft, slot, prior, proposed, cited, sources)
+    elif not cited:
+        draft.note(Reason.UNCITED, slot.name, text=_said(slot, proposed))
+    elif slot.rules.quote:
+        _add_rule(draft, slot, proposed, cited, sources)
+    else:
+        _add(draft, slot, proposed, cited, sources)
+
+
+def _prior(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited]
+) -> Item | None:
+    """The item that is carried on: named by id, or cited (law 7: what cites an item is that item)."""
+    for item_id in (proposed.id, *(c.ref for c in cited if c.item is not None)):
+        found = draft.find(item_id) if item_id else None
+        if found is not None and found[0].name == slot.name:
+            return found[1]
+    return None
+
+
+def _says_more(prior: Item, proposed: ProposedItem) -> bool:
+    """Whether a proposal for an item that binds no more wants it to bind again, or otherwise."""
+    said = proposed.fields.get(prior.head, getattr(prior, prior.head))
+    return said != getattr(prior, prior.head) or proposed.fields.get("done") is False
+
+
+def _add_rule(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
+) -> None:
+    ruling = rule(draft, slot, proposed, cited, sources)
+    if ruling is None:
+        return
+    weight = Weight(ruling.trust, ruling.sources, ruling.endorsed)
+    source = ruling.quoted.source.observation
+    if source is None:
+        return
+    open_items = [i for i in draft.items[slot.name] if i.is_open]
+    own = [source.text, *sources.privileged_texts]
+    spoken = {
+        name: value
+        for name, value in proposed.fields.items()
+        if not (isinstance(value, str) and taken(value, own, sources.lower_texts))
+    }
+    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text}
+    for item in _built(draft, slot, fields, source, weight):
+        if same := same_rule(open_items, str(getattr(item, item.head))):
+            draft.change(slot, same)
+            draft.note(Reason.DUPLICATE, slot.name, same)
+        else:
+            open_items.append(draft.add(slot, item))
+
+
+def _add(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
+) -> None:
+    said = _said(slot, proposed)
+    cited = _proposers(draft, slot, said, cited, sources)
+    if not cited:
+        return
+    weight = _weighed(draft, slot, said, cited, sources)
+    source = next((c.observation for c in cited if c.observation is not None), None)
+    if source is None:
+        if not _is_told(said, [c.item.words for c in cited if c.item]):
+            draft.note(
+                Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites"
+            )
+            return
+        source = Observation(channel=Channel.DOCUMENT, text="", ref=weight.sources[0])
+    for item in _built(draft, slot, proposed.fields, source, weight):
+        place(draft, slot, item)
+
+
+def _is_told(said: str, held: Sequence[str]) -> bool:
+    """Whether ``said`` only shortens or joins what items say."""
+    parts = [part for part in re.split(r"[,;.]\s", said) if part.strip()]
+    return any(shortens(said, text) for text in held) or all(
+        any(shortens(part, text) for text in held) for part in parts
+    )
+
+
+def _weighed(
+    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+) -> Weight:
+    weight = sources.weigh(said, cited)
+    if weight.lowered_by:
+        draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
+    if weight.endorsed:
+        draft.note(Reason.ENDORSED, slot.name, text=said)
+    return weight
+
+
+def _proposers(
+    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+) -> Sequence[Cited]:
+    """Those of ``cited`` that may write to the slot; none if they only repeat who may not."""
+    if slot.rules.write is Trust.DOCUMENT:
+        return cited
+    able = [c for c in cited if c.trust >= slot.rules.write]
+    if not able:
+        draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
+        return ()
+    lower = sources.texts_below(slot.rules.write)
+    spoken = sources.own_words([c.observation for c in able if c.observation], lower)
+    own = [*spoken, *sources.privileged_texts]
+    if not stems(said) or marks(said) - vocabulary(tuple(own)).marks or not bears(said, own, HALF):
+        repeats_them = taken(said, spoken, lower) or any(repeats(said, text) for text in lower)
+        draft.note(
+            Reason.REPEATS_LOWER if repeats_them else Reason.UNCITED, slot.name, text=said,
+            detail="" if repeats_them else "says what no cited source says",
+        )  # fmt: skip
+        return ()
+    if len(able) < len(cited):
+        draft.note(
+            Reason.CITES_NARROWED, slot.name, text=said, detail=" ".join(c.ref for c in able)
+        )
+    return able
+
+
+HALF = 1 / 2
+"""Content words of a next step that those who may propose it have to have said themselves."""
+
+
+def _update(
+    draft: Draft,
+    slot: SlotField,
+    prior: Item,
+    proposed: ProposedItem,
+    cited: Sequence[Cited],
+    sources: Sources,
+) -> None:
+    """An update by id changes that item, and keeps the lower of the old and the new trust (law 6).
+
+    What another source says better stands in its place under an id of its own: a correction.
+    """
+    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
+    if not changed:
+        draft.change(slot, prior)
+        draft.note(Reason.CARRIED, slot.name, prior)
+        return
+    said = _said(slot, proposed)
+    shorter = _is_shorter(proposed, prior)
+    seen = [] if shorter else [c for c in cited if c.observation is not None]
+    if not seen and not shorter:
+        draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
+        return
+    seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
+    if not seen and not shorter:
+        return
+    # What only shortens an item rests on that item, whatever was at hand to cite.
+    weight = _weighed(draft, slot, said, seen, sources) if seen else Weight(prior.trust, ())
+    source = seen[0].observation if seen else None
+    fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
+    held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
+    built = _built(draft, slot, fields, held, weight._replace(trust=min(weight.trust, prior.trust)))
+    if built:
+        _put(draft, slot, prior, built[0], weight)
+
+
+def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Weight) -> None:
+    """Put ``new`` in the place of ``prior``, unless it may not replace what is held on its subject."""
+    others = [i for i in draft.items[slot.name] if i.id != prior.id]
+    rival = next((i for i in others if i.about == new.about), None)
+    for held in filter(None, (prior if weight.sources else None, rival)):
+        if not may_replace(weight.trust, held.trust):
+            beside(draft, slot, new, held)
+            return
+    moved = new.about != prior.about or (is_guess(prior) and not is_guess(new))
+    if moved and weight.trust > prior.trust:
+        draft.remove(slot, prior, Reason.REPLACED, detail=f"now: {new.words[:200]}")
+        place(draft, slot, new.model_copy(update={"trust": weight.trust}))
+        return
+    if rival is not None:
+        draft.remove(slot, rival, Reason.REPLACED, detail=f"now: {new.words[:200]}")
+    says = {name: getattr(new, name) for name in slot.item.own_fields()}
+    trust = min(weight.trust, prior.trust)
+    now = draft.change(slot, prior, **says, trust=trust, sources=weight.sources)
+    settle(draft, slot, now)
+    draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
+
+
+def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
+    """Whether each field that changes says nothing that it did not say (`acc.text.quoting.shortens`)."""
+    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
+    return all(
+        isinstance(value, str) and shortens(value, str(getattr(prior, name)))
+        for name, value in changed.items()
+    )
+
+
+def _built(
+    draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Weight
+) -> list[Item]:
+    """The items that ``fields`` make: one, several where a text is split, none if malformed."""
+    wire = {k: v for k, v in fields.items() if k in slot.item.wire_fields()}
+    settled = slot.item.settled(wire, source, weight.trust)
+    standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
+    try:
+        return [slot.item(**settled, **standing)]
+    except ValidationError as error:
+        pieces = [] if slot.rules.quote else _split(slot, settled, error)
+        if pieces:
+            draft.note(Reason.SPLIT, slot.name, detail=f"{len(pieces)} pieces")
+            return [slot.item(**piece, **standing) for piece in pieces]
+        long = all(e["type"] == "string_too_long" for e in error.errors())
+        problem = error.errors()[0]
+        place = ".".join(str(p) for p in problem["loc"])
+        draft.note(
+            Reason.TOO_LONG if long else Reason.MALFORMED, slot.name,
+            text=str(fields.get(slot.item.head, ""))[:200], detail=f"{place}: {problem['msg']}",
+        )  # fmt: skip
+        return []
+
+
+def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> list[dict[str, Any]]:
+    """Overlong text is split, where the pieces stay distinct; never cut inside a token.
+
+    Not for quoted slots: the second half of a prohibition is a permission.
+    """
+    long = {
+        e["loc"][0]: e["ctx"]["max_length"]
+        for e in error.errors()
+        if e["type"] == "string_too_long"
+    }
+    name, limit = next(iter(long.items()), ("", 0))
+    if len(long) != 1 or len(error.errors()) != 1 or name not in slot.item.key:
+        return []
+    return [{**fields, str(name): piece} for piece in split_line(str(fields[str(name)]), limit)]
+
+
+def _said(slot: SlotField, proposed: ProposedItem) -> str:
+    names = (n for n in slot.item.wire_fields() if n not in slot.item.unseen)
+    return " ".join(str(proposed.fields[n]) for n in names if n in proposed.fields)

@@ -1,0 +1,359 @@
+"""A model's answer as a sequence of passages: JSON objects, the markers around them, and prose.
+
+Models wrap what they write in markers, and each family has its own: ``<think>...</think>``,
+``[THINK]...[/THINK]``, ``<|channel|>analysis<|message|>...<|end|>``. So markers are known by
+their form. One pass splits a text, in time linear in its length; markers within a JSON string
+belong to the string.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice, takewhile
+from json.decoder import JSONDecodeError
+from typing import Any, Literal, NamedTuple
+
+MOST_TRIED = 16
+"""Objects of the right shape, from the last, of which it is asked whether they are the answer."""
+
+DEEPEST = 5
+"""How deep an answer may stand in what wraps it, such as the form of a tool call."""
+
+_GOES_ON = ",:;([-–—"
+"""What no sentence ends with."""
+
+
+class NoJson(ValueError):
+    """No answer in a text; says what is there instead."""
+
+
+def json_in(text: str, names: Collection[str]) -> Any:
+    """The JSON value that ``text`` is, or the answer in it: an object within prose and fences.
+
+    The answer is the last complete object that has one of ``names`` and does not stand in the
+    model's thoughts. An object that has none counts where there is no other and it comes first;
+    an object that wraps the answer alone counts as the answer.
+
+    Args:
+        text: What the model wrote.
+        names: Names of the fields of an answer.
+
+    Raises:
+        NoJson: There is no answer. Of a text that was cut off, in the answer or in the thoughts
+            before it, no part is taken for the whole; nor is one of several objects that each
+            hold a part of the answer.
+    """
+    try:
+        return _unwrapped(_parsed(text.strip().removeprefix("\ufeff")), names)
+    except ValueError as error:
+        problem = str(error)
+    parts = passages(text)
+    values = {i: _unwrapped(p.value, names) for i, p in enumerate(parts) if p.kind == "object"}
+    fitting = [i for i, value in values.items() if _named(value, names)]
+    if fitting:
+        return values[_Choice(parts, names, {i: values[i] for i in fitting}).answer()]
+    first = next((i for i, p in enumerate(parts) if p.kind in ("object", "broken")), None)
+    if first in values and not any(p.is_of_thoughts for p in parts):
+        return values[first]
+    raise NoJson(problem)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        value = json.loads(text, object_pairs_hook=joined)
+        is_encoded_twice = isinstance(value, str) and value.lstrip().startswith("{")
+        return json.loads(value, object_pairs_hook=joined) if is_encoded_twice else value
+    except RecursionError:
+        raise NoJson("nested too deeply") from None
+
+
+def _named(value: Any, names: Collection[str]) -> bool:
+    return isinstance(value, Mapping) and any(name in value for name in names)
+
+
+def _unwrapped(value: Any, names: Collection[str]) -> Any:
+    """The one object within ``value`` that has ``names``, where it holds no other: ``[{...}]``."""
+    found = list(islice(_fitting(value, names, depth=0), 2))
+    return found[0] if len(found) == 1 else value
+
+
+def _fitting(value: Any, names: Collection[str], depth: int) -> Iterator[Mapping[str, Any]]:
+    """The outermost objects in ``value`` that have ``names``, down to `DEEPEST`."""
+    if _named(value, names):
+        yield value
+    elif depth < DEEPEST and isinstance(value, Mapping | list):
+        for inner in value.values() if isinstance(value, Mapping) else value:
+            yield from _fitting(inner, names, depth + 1)
+
+
+class _Choice:
+    """The choice of the answer among the objects of a text that have the right shape."""
+
+    def __init__(
+        self, parts: Sequence[Passage], names: Collection[str], values: Mapping[int, Any]
+    ) -> None:
+        self._parts = parts
+        self._names = names
+        self._values = values
+        self._spans = spans(parts)
+
+    def answer(self) -> int:
+        """The index of the answer.
+
+        Raises:
+            NoJson: None is.
+        """
+        tried = list(self._values)[-MOST_TRIED:]
+        said = [i for i in tried if self._is_said(i)]
+        if not said:
+            raise NoJson("the answer is missing: what there is of JSON stands in the thoughts")
+        last = said[-1]
+        if any(part.kind == "broken" for part in self._parts[last:]):
+            raise NoJson("the last object cannot be parsed; it may be cut off")
+        if self._is_cut_off(last):
+            raise NoJson("the text ends within thoughts, or within a sentence")
+        if self._is_a_part(last, said):
+            raise NoJson("several objects, of which the last does not hold what is in the others")
+        return last
+
+    def _is_said(self, i: int) -> bool:
+        """Whether object ``i`` stands outside of thoughts.
+
+        Where markers are unknown, it does if nothing else stands between them; in any case if
+        it stands alone behind the last marker.
+        """
+        parts = self._parts
+        before, after = i - 1, i + 1
+        while before >= 0 and parts[before].is_marker:
+            before -= 1
+        while after < len(parts) and parts[after].is_marker:
+            after += 1
+        marker = parts[i - 1] if i and parts[i - 1].is_marker else None
+        is_thought = marker is None or (marker.kind == "open" and marker.is_of_thoughts)
+        if after == len(parts) and not is_thought:
+            return True
+        around = [span for span in self._spans if span.begin < i < span.end]
+        return not parts[i].is_nested and not any(
+            span.is_of_thoughts
+            or not (span.is_of_an_answer or (before <= span.begin and after >= span.end))
+            for span in around
+        )
+
+    def _is_cut_off(self, last: int) -> bool:
+        """Whether the text behind the last object ends before the model was done.
+
+        A model that thinks in plain words, without markers, is known by prose on both sides of
+        an object, of which the second breaks off within a sentence.
+        """
+        parts, end = self._parts, len(self._parts)
+        if any(s.begin > last and s.end == end and s.is_of_thoughts for s in self._spans):
+            return True
+        before = takewhile(lambda part: not part.is_marker, reversed(parts[:last]))
+        if parts[-1].kind != "prose" or all(part.kind != "prose" for part in before):
+            return False
+        ending = parts[-1].value.rstrip()[-1]
+        return bool(ending.isalnum() or ending in _GOES_ON)
+
+    def _is_a_part(self, last: int, said: Sequence[int]) -> bool:
+        """Whether the last object says nothing of what those right before it say.
+
+        One that says nothing at all is also held against those that prose parts from it.
+        """
+        held = self._held(last)
+        beside = set(said) if not held else set[int]()
+        while last - 1 in self._values:
+            last -= 1
+            beside.add(last)
+        return any(self._held(i) - held for i in beside)
+
+    def _held(self, i: int) -> set[str]:
+        return {name for name in self._names if self._values[i].get(name)}
+
+
+MOST_BROKEN = 256
+"""Objects that cannot be parsed, after which the rest of a text counts as one more of them."""
+
+MOST_PASSAGES = 20_000
+"""Passages after which it does so too: no answer has as many."""
+
+_SPECIAL = r"<[|｜][^<>|｜]{1,40}[|｜]>"
+_TOKEN = re.compile(
+    r'(?P<object>\{\s*(?:\}|"(?:[^"\\]|\\.){0,200}"\s*:))'
+    rf"|(?P<special>{_SPECIAL}(?:[^<>{{}}\n]{{0,60}}{_SPECIAL})*(?:\w{{1,20}}(?=\n))?)"
+    r"|[<◁](?P<tag>/?[^\W\d][\w:.-]*)(?:[\s=][^<>{}]*)?[>▷]"
+    r"|\[(?P<label>/?[A-Za-z_]{3,30})\](?!\()"
+    r"|(?P<fence>```\w*)"
+)
+_ENDS = re.compile(r"(?i)<[|｜](?:/|(?:[^<>]*[^a-z<>])?end(?=[^a-z]|of))[^<>]*>")
+_THOUGHT = re.compile(r"(?i)think|thought|reason|reflect|analys|ponder|monolog|scratch|draft")
+_ANSWER = re.compile(
+    r"(?i)answer|final|respon|reply|output|result|solution|assistant|call|tool|function|json|code"
+)
+_RUN = "<|>"
+_KEY_OF_THOUGHTS = "thoughts"
+
+
+class Passage(NamedTuple):
+    """A part of a text.
+
+    Attributes:
+        kind: ``broken`` is an object that cannot be parsed. White space and fences are left out.
+        name: A marker's.
+        value: An object's; of prose, the text.
+        is_nested: Whether an object begins within a broken one.
+    """
+
+    kind: Literal["prose", "object", "broken", "open", "close"]
+    name: str = ""
+    value: Any = None
+    is_nested: bool = False
+
+    @property
+    def is_marker(self) -> bool:
+        """Whether it opens or closes something, and says nothing itself."""
+        return self.kind in ("open", "close")
+
+    @property
+    def is_of_thoughts(self) -> bool:
+        """Whether it is a marker of what a model thinks before it answers."""
+        return self.is_marker and _THOUGHT.search(self.name) is not None
+
+    @property
+    def _key(self) -> str:
+        """What an opening and a closing marker have in common."""
+        if self.name.startswith(("<|", "<｜")):
+            return _RUN
+        return _KEY_OF_THOUGHTS if self.is_of_thoughts else self.name
+
+
+class Span(NamedTuple):
+    """What stands between two markers: the indexes of both, and the name.
+
+    ``begin`` is -1 where nothing opens it: some chat templates put the opening marker into the
+    prompt. ``end`` is the number of passages where nothing closes it.
+    """
+
+    begin: int
+    end: int
+    name: str
+
+    @property
+    def is_of_thoughts(self) -> bool:
+        """Whether it holds what a model thinks."""
+        return _THOUGHT.search(self.name) is not None
+
+    @property
+    def is_of_an_answer(self) -> bool:
+        """Whether it is named as an answer is."""
+        return not self.is_of_thoughts and _ANSWER.search(self.name) is not None
+
+
+def joined(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object; the lists under a key that stands in it twice are joined, none is lost."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        before = found.get(name)
+        both = isinstance(before, list) and isinstance(value, list)
+        found[name] = [*before, *value] if both and before else value
+    return found
+
+
+def passages(text: str) -> list[Passage]:
+    """The passages of ``text``."""
+    found = list(islice(_Splitting(text).passages(), MOST_PASSAGES))
+    return found if len(found) < MOST_PASSAGES else [*found, Passage("broken")]
+
+
+class _Splitting:
+    """A text on its way into passages."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._decoder = json.JSONDecoder(object_pairs_hook=joined)
+        self._at = 0
+        self._broken_to = 0
+        self._broken = 0
+
+    def passages(self) -> Iterator[Passage]:
+        text = self._text
+        while found := _TOKEN.search(text, self._at):
+            yield from _prose(text[self._at : found.start()])
+            self._at = found.end()
+            if found.lastgroup == "object":
+                yield self._object(found)
+            elif found.lastgroup != "fence":
+                yield from _markers(found)
+        yield from _prose(text[self._at :])
+
+    def _object(self, found: re.Match[str]) -> Passage:
+        """The object that begins here. In a broken one, the search goes on behind its first key."""
+        start = found.start()
+        try:
+            value, self._at = self._decoder.raw_decode(self._text, start)
+        except JSONDecodeError as error:
+            self._broken += 1
+            self._broken_to = max(self._broken_to, error.pos)
+            ends = error.pos >= len(self._text) or error.msg.startswith("Unterminated")
+        except RecursionError:
+            ends = True
+        else:
+            return Passage("object", value=value, is_nested=start < self._broken_to)
+        if ends or self._broken > MOST_BROKEN:
+            self._at = len(self._text)
+        return Passage("broken")
+
+
+def _prose(text: str) -> Iterator[Passage]:
+    if re.search(r"\w", text):
+        yield Passage("prose", value=text)
+
+
+def _markers(found: re.Match[str]) -> Iterator[Passage]:
+    """The markers in a match. A run of special tokens closes one message and opens the next."""
+    if found.lastgroup == "special":
+        ended = list(_ENDS.finditer(found.group()))
+        if ended:
+            yield Passage("close", found.group()[: ended[-1].end()])
+        if begun := found.group()[ended[-1].end() if ended else 0 :]:
+            yield Passage("open", begun)
+        return
+    name = found["tag"] or found["label"]
+    if found["label"] and not (name.isupper() or _THOUGHT.search(name)):
+        return
+    if name.startswith("/"):
+        yield Passage("close", name[1:].casefold())
+    elif not found.group().endswith("/>"):
+        yield Passage("open", name.casefold())
+
+
+def spans(parts: Sequence[Passage]) -> list[Span]:
+    """What stands between markers, in the order in which it ends."""
+    found: list[Span] = []
+    opened: list[tuple[int, Passage]] = []
+    count: Counter[str] = Counter()
+    last = max((i for i, part in enumerate(parts) if not part.is_marker), default=-1)
+
+    def close(key: str, end: int) -> None:
+        while count[key]:
+            begin, marker = opened.pop()
+            count[marker._key] -= 1
+            found.append(Span(begin, end, marker.name))
+            if marker._key == key:
+                break
+
+    for i, part in enumerate(parts):
+        if not part.is_marker:
+            continue
+        key = part._key
+        if part.kind == "close" and not count[key]:
+            if part.is_of_thoughts or i < last:  # not the token with which many a model ends
+                found.append(Span(-1, i, part.name))
+        elif part.kind == "close" or key == _RUN:
+            close(key, i)
+        if part.kind == "open":
+            opened.append((i, part))
+            count[key] += 1
+    return found + [Span(begin, len(parts), marker.name) for begin, marker in opened]

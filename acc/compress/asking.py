@@ -1,0 +1,170 @@
+"""Asking a model for something other than a state: an answer, a summary, a judgement.
+
+The endpoints are the compressors'. An endpoint holds a model to a JSON Schema, so that every
+answer is an object; a text is the one field of one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from acc.compress.answers import NoJson, json_in
+from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Message, Reply, Retries, within
+from acc.errors import ConfigurationError, EvaluationError
+
+TEXT_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a model is waited for.
+
+    Attributes:
+        deadline: Seconds for an answer, with all that is repeated.
+        timeout: Seconds that one call may wait for the next byte.
+        retries: How often a failed call is repeated; holds the clock.
+    """
+
+    deadline: float = 300.0
+    timeout: float = 120.0
+    retries: Retries = field(default_factory=Retries)
+
+
+def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Reply:
+    """What the model behind ``endpoint`` replies; its outcome may be a refusal.
+
+    Raises:
+        EvaluationError: It does not.
+        ConfigurationError: It never will as things are set up.
+    """
+    patience = patience or Patience()
+    until = patience.retries.clock.seconds() + patience.deadline
+    attempts = 1 if endpoint.retries_itself else 0
+    steps = endpoint.steps(ask)
+    try:
+        call = next(steps)
+        while True:
+            try:
+                reply = patience.retries.call(
+                    lambda call=call: _sent(endpoint, call, patience, until),  # type: ignore[misc]
+                    until,
+                    attempts,
+                )
+            except CallFailed as failure:
+                call = steps.throw(failure)
+            else:
+                call = steps.send(reply)
+    except StopIteration as end:
+        result: Reply = end.value
+        return result
+    except CallFailed as failure:
+        detail = f": {failure.detail}" if failure.detail else ""
+        raise EvaluationError(
+            f"the model does not answer: {failure.outcome}{detail}",
+            where=endpoint.model,
+            mend="run the same again: what a log holds is not paid twice",
+        ) from failure
+
+
+def _sent(endpoint: Endpoint, call: Call, patience: Patience, until: float) -> Reply:
+    left = until - patience.retries.clock.seconds()
+    return within(left, lambda: endpoint.send(call, min(patience.timeout, max(left, 0.001))))
+
+
+def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[str, Any]:
+    """The JSON object of a reply.
+
+    Raises:
+        EvaluationError: There is none.
+    """
+    try:
+        found = json_in(reply.text, schema["properties"])
+    except NoJson as error:
+        found, why = None, str(error)
+    else:
+        why = f"{type(found).__name__}, not an object"
+    if isinstance(found, Mapping):
+        return found
+    raise EvaluationError(
+        f"the model's answer is no JSON object: {why}: {reply.text[:80]!r}",
+        where=model,
+        mend="use a model or an endpoint that can be held to a schema, or allow longer answers",
+    )
+
+
+def text_in(reply: Reply) -> str:
+    """The text of a reply that was asked for under `TEXT_SCHEMA`.
+
+    Of one that was cut off, as far as it goes; of one that is no JSON, all of it.
+    """
+    try:
+        found = json_in(reply.text, ("text",))
+    except NoJson:
+        return _cut_off(reply.text) or reply.text.strip()
+    text = found.get("text") if isinstance(found, Mapping) else None
+    return text.strip() if isinstance(text, str) else reply.text.strip()
+
+
+_BEGUN = re.compile(r'\s*\{\s*"text"\s*:\s*"((?:[^"\\]|\\(?:[^u]|u[0-9a-fA-F]{4}))*)')
+
+
+def _cut_off(text: str) -> str:
+    """The beginning of the field in an object that ends too early; empty if it is none."""
+    begun = _BEGUN.match(text)
+    return str(json.loads(f'"{begun[1]}"', strict=False)).strip() if begun else ""
+
+
+def asked_text(endpoint: Endpoint, instruction: str, text: str, *, limit: int) -> str:
+    """The model's answer, in words.
+
+    Args:
+        endpoint: The model.
+        instruction: The stable part.
+        text: What it is about.
+        limit: Tokens at the most, of the JSON around it too.
+
+    Raises:
+        EvaluationError: It does not answer.
+    """
+    messages = (Message("system", instruction), Message("user", text))
+    return text_in(asked(endpoint, Ask(messages, TEXT_SCHEMA, limit)))
+
+
+def endpoint_named(model: str) -> Endpoint:
+    """The endpoint of a model.
+
+    Args:
+        model: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY, or
+            ``NAME@http://HOST/v1`` for an address of its own; ``PROVIDER:NAME`` through LangChain.
+
+    Raises:
+        ConfigurationError: It cannot be reached as things are set up.
+    """
+    from acc.compress.choosing import as_compressor
+
+    name, at, url = model.rpartition("@")
+    if at and url.startswith(("http://", "https://")):
+        import openai
+
+        # Local servers take any key; the SDK insists on one.
+        key = os.environ.get("OPENAI_API_KEY") or "none"
+        client = openai.OpenAI(base_url=url, api_key=key, max_retries=0)
+        compressor: Any = as_compressor((client, name.removeprefix("openai:")))
+    else:
+        compressor = as_compressor(model)
+    endpoint = getattr(compressor, "endpoint", None)
+    if endpoint is None:
+        raise ConfigurationError(
+            "no model", where=model, mend="name one: openai:gpt-x, anthropic:claude-x"
+        )
+    return cast(Endpoint, endpoint)

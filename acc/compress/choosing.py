@@ -1,0 +1,91 @@
+"""The compressor that a model's name, a chat model or a pair of client and name stands for."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from acc.compress.protocol import Compressor
+from acc.errors import ConfigurationError
+
+
+def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
+    """The compressor, or the one that asks ``model``; None for the keyless rules.
+
+    Raises:
+        ConfigurationError: Both are given, or the model cannot be asked.
+    """
+    if model is None:
+        return compressor
+    if compressor is not None:
+        raise ConfigurationError(
+            "both a compressor and a model",
+            where="compressor, model",
+            mend="give one: a compressor of a model is as_compressor(model, ...)",
+        )
+    return as_compressor(model)
+
+
+def as_compressor(model: Any, **settings: Any) -> Compressor:
+    """A compressor that asks ``model``.
+
+    Args:
+        model: A name: ``openai:NAME``, or NAME alone, at OPENAI_BASE_URL with OPENAI_API_KEY;
+            ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model; or OpenAI clients and a
+            name, as ``(client, "name")`` or ``(client, async_client, "name")``.
+        settings: What `ModelCompressor` takes.
+
+    Raises:
+        ConfigurationError: None of these, or a key or package is missing.
+    """
+    from acc.compress.model import ModelCompressor
+
+    if isinstance(model, ModelCompressor) and not settings:
+        return model
+    if isinstance(model, str) and model:
+        return _named(model, settings)
+    if isinstance(model, tuple) and 2 <= len(model) <= 3 and isinstance(model[-1], str):
+        from acc.compress.openai import OpenAICompressor
+
+        clients = dict(zip(("client", "async_client"), model[:-1], strict=False))
+        return OpenAICompressor(model[-1], **clients, **settings)
+    if _is_chat_model(model):
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(model, **settings)
+    raise ConfigurationError(
+        f"{type(model).__name__} is no model",
+        where="model",
+        mend='"gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model, or (client, "gpt-x")',
+    )
+
+
+def _named(name: str, settings: dict[str, Any]) -> Compressor:
+    provider, colon, rest = name.partition(":")
+    if colon and provider != "openai":
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(name, **settings)
+    from acc.compress.openai import OpenAICompressor
+
+    compressor = OpenAICompressor(rest if colon else name, **settings)
+    compressor.endpoint.ready()
+    return compressor
+
+
+def _is_chat_model(model: Any) -> bool:
+    """Whether it is a chat model of LangChain, or one with settings or fallbacks around it."""
+    models = sys.modules.get("langchain_core.language_models")
+    inner, around = model, 0
+    while models is not None and inner is not None and around < _MOST_AROUND:
+        if isinstance(inner, models.BaseChatModel):
+            return True
+        inner, around = (
+            getattr(inner, "bound", None) or getattr(inner, "runnable", None),
+            around + 1,
+        )
+    return False
+
+
+_MOST_AROUND = 8
+"""Layers that are looked through: with_config, with_retry, with_fallbacks, bind."""

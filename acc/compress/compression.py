@@ -1,0 +1,280 @@
+"""One compression by a model, without any I/O: what is asked, and what is made of the answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterable, Sequence
+from functools import lru_cache
+from itertools import chain
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from acc.compress.answers import NoJson, json_in
+from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Message, Reply
+from acc.compress.judging import Fault, fault_in
+from acc.compress.lifting_quotes import doubted
+from acc.compress.prompt import Prompt, Reading
+from acc.compress.protocol import wire_schema
+from acc.errors import CompressionError, ConfigurationError
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import WORTH_REPAIRING, Account, Mode, Outcome, Proposal
+from acc.text.wording import is_assent
+from acc.turn.excerpt import cut_texts, cut_turn
+from acc.turn.observations import Channel, Observation, storable
+from acc.turn.turn import Turn
+
+
+def size(reading: Reading) -> int:
+    """Characters of all sources of a reading."""
+    return sum(len(source.text) for source in _sources(reading.turn, reading.evidence))
+
+
+def within_budget(reading: Reading, limit: int) -> Reading:
+    """``reading`` with sources of at most ``limit`` characters in all.
+
+    Three fifths go to the turn, in which speech comes first, one to the evidence, one to what is
+    unread. What is short stays whole.
+    """
+    if size(reading) <= limit:
+        return reading
+    turn = reading.turn
+    about = [*(item.words for _, item in reading.state.items()), turn.user_words]
+    # Beside what is said, a turn keeps half as much of what tools told and of the reply before.
+    cut = cut_turn(turn, about, 2 * limit // 5)
+    pending = cut_texts(turn.pending, about, limit // 5)
+    evidence = cut_texts(reading.evidence, about, limit // 5)
+    return reading._replace(turn=cut.model_copy(update={"pending": pending}), evidence=evidence)
+
+
+def left_out(whole: Reading, cut: Reading) -> dict[str, int]:
+    """Characters of each source, by ref, that ``cut`` lacks of ``whole``."""
+    pairs = zip(_sources(whole.turn, whole.evidence), _sources(cut.turn, cut.evidence), strict=True)
+    return {
+        was.ref: now.left_out - was.left_out for was, now in pairs if now.left_out > was.left_out
+    }
+
+
+def _sources(turn: Turn, evidence: Sequence[Observation]) -> Iterable[Observation]:
+    return chain(turn.readable, evidence)
+
+
+LONGEST = 60
+
+_USERS = (
+    r"(?:many |much )?thanks(?: a lot| so much| again| a million| very much)?|thank you(?: so much| very much| again)?|"
+    r"thx|ty|cheers|much appreciated|appreciate it|hi|hello|hey|good (?:morning|afternoon|evening|night)|"
+    r"bye|goodbye|see you(?: later| tomorrow)?|have a (?:good|nice|great) (?:day|evening|weekend|one)|"
+    r"you too|lol|haha"
+)
+_AGENTS = (
+    r"(?:you(?:'|’)re|you are) (?:very |most )?welcome|my pleasure|any ?time|no problem|glad (?:i could|to) help|"
+    r"happy to help|hi|hello|hey|good (?:morning|afternoon|evening|night)|bye|goodbye|see you(?: later| tomorrow)?|"
+    r"have a (?:good|nice|great) (?:day|evening|weekend|one)|you too"
+)
+_BETWEEN = r"[\s.,!;:)\-–—🙂😊👋🙏]*"
+_COURTESIES = {
+    channel: re.compile(rf"{_BETWEEN}(?:(?:{said})\b{_BETWEEN})+", re.IGNORECASE)
+    for channel, said in ((Channel.USER, _USERS), (Channel.AGENT, _AGENTS))
+}
+
+
+def is_idle(turn: Turn) -> bool:
+    """Whether ``turn`` holds courtesies of user and agent alone, and nothing is unread."""
+    has_user = any(o.channel is Channel.USER for o in turn.observations)
+    return has_user and not turn.pending and all(map(_is_courtesy, turn.observations))
+
+
+def _is_courtesy(said: Observation) -> bool:
+    pattern = _COURTESIES.get(said.channel)
+    if pattern is None or said.is_call or said.left_out or len(said.text) > LONGEST:
+        return False
+    return pattern.fullmatch(said.text.strip()) is not None and not is_assent(said.text)
+
+
+_TOO_MUCH = (Outcome.CONTEXT_OVERFLOW, Outcome.TOO_LARGE)
+_UNREADABLE = (Outcome.INVALID_JSON, Outcome.WRONG_SHAPE, Outcome.EMPTY)
+_LONGEST_SHOWN = 4_000
+
+
+class Judged(NamedTuple):
+    """A reply that was read: the proposal in it, and what is wrong with it."""
+
+    proposal: Proposal | None
+    fault: Fault | None
+
+
+class Compression:
+    """One compression under way: the first call, one repair, and a smaller input where it is too much.
+
+    Args:
+        endpoint: The model.
+        reading: What there is to read, whole.
+        prompt: Puts a reading into messages.
+        limit: Tokens of an answer at the most.
+        budget: Characters of the sources that are read.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, reading: Reading, prompt: Prompt, limit: int, budget: int
+    ) -> None:
+        self.ledger = Ledger()
+        self._endpoint = endpoint
+        self._whole = reading
+        self._prompt = prompt
+        self._limit = limit
+        self._schema = _sent_schema(reading.policy.schema, reading.mode)
+        self._is_smaller = False
+        self._messages = self._prompted(budget)
+
+    def steps(self) -> Generator[Call, Reply, Proposal]:
+        """Yields calls, is sent replies or thrown `CallFailed`, and returns the proposal.
+
+        Raises:
+            CompressionError: Nothing usable came out.
+            ConfigurationError: Nothing ever will.
+        """
+        best: Judged | None = None
+        while True:
+            try:
+                reply = yield from self._endpoint.steps(
+                    Ask(self._messages, self._schema, self._limit)
+                )
+            except CallFailed as failure:
+                if failure.outcome in _TOO_MUCH and self._made_smaller():
+                    continue
+                if failure.outcome not in WORTH_REPAIRING:
+                    return self._settled(best, Fault(failure.outcome, failure.detail), failure)
+                reply = _reported(failure)
+            judged = self._judged(reply)
+            fault = judged.fault
+            if fault is None:
+                outcome = Outcome.OK if best is None else Outcome.REPAIRED
+                return self._proposal(judged, outcome)
+            self.ledger.judged(fault.outcome)
+            if best is not None or fault.outcome not in WORTH_REPAIRING:
+                return self._settled(judged if judged.proposal else best, fault)
+            best = judged
+            self._ask_again(reply, fault)
+
+    def _prompted(self, budget: int) -> tuple[Message, ...]:
+        cut = within_budget(self._whole, budget)
+        self._budget = min(budget, size(cut))
+        self.ledger.left_out = left_out(self._whole, cut)
+        given = self._prompt(cut)
+        messages = _messages(given)
+        if not messages:
+            raise ConfigurationError(
+                f"the prompt has no messages, but {str(given)[:80]!r}",
+                where="ModelSettings.prompt",
+                mend="return a list of acc.compress.endpoint.Message(role, text), the stable part "
+                "first, and what changes after it",
+            )
+        self._instruction = messages[0].text
+        return messages
+
+    def _made_smaller(self) -> bool:
+        """Halve what is read, once."""
+        if self._is_smaller:
+            return False
+        self._is_smaller = True
+        self._messages = self._prompted(self._budget // 2)
+        return True
+
+    def _judged(self, reply: Reply) -> Judged:
+        if reply.outcome is not Outcome.OK:
+            return Judged(None, Fault(reply.outcome, reply.detail or _SAID[reply.outcome]))
+        if not reply.text.strip():
+            return Judged(None, Fault(Outcome.EMPTY, _SAID[Outcome.EMPTY]))
+        schema, mode = self._whole.policy.schema, self._whole.mode
+        try:
+            value = json_in(reply.text, (*schema.slots(), "retire"))
+            proposal = Proposal.from_wire(value, schema, mode=mode, author=self._endpoint.model)
+        except NoJson as error:
+            return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))
+        except (CompressionError, ValidationError) as error:
+            return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
+        proposal = doubted(proposal, self._whole)
+        fault = fault_in(proposal, self._whole, self._instruction)
+        usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
+        return Judged(proposal if usable else None, fault)
+
+    def _ask_again(self, reply: Reply, fault: Fault) -> None:
+        """The one repair: the reply, and what is wrong with it."""
+        if fault.outcome is Outcome.TRUNCATED:
+            self._limit *= 2
+        said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
+        told = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
+        again = "Reply again with the whole JSON object, corrected, and nothing else."
+        shape = ""
+        if fault.outcome in _UNREADABLE:
+            shape = (
+                f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
+            )
+        asked = (Message("assistant", said), Message("user", f"{told} {again}{shape}"))
+        self._messages = (*self._messages, *asked)
+
+    def _settled(
+        self, best: Judged | None, fault: Fault, cause: CallFailed | None = None
+    ) -> Proposal:
+        """What stands at the end: a proposal that only a rule was refused of, or a failure."""
+        if best is not None and best.proposal is not None and best.fault is not None:
+            return self._proposal(best, best.fault.outcome)
+        account = self.account(fault.outcome)
+        raise CompressionError(
+            f"{fault.outcome.value}: {fault.detail}", where=self._endpoint.model,
+            outcome=fault.outcome, usage=self.ledger.usage, account=account,
+        ) from cause  # fmt: skip
+
+    def _proposal(self, judged: Judged, outcome: Outcome) -> Proposal:
+        if judged.proposal is None:
+            raise AssertionError("unreachable: only a proposal is settled on")
+        told = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
+        return judged.proposal.model_copy(update=told)
+
+    def account(self, outcome: Outcome) -> Account:
+        """The account, as it stands."""
+        version = getattr(self._prompt, "version", type(self._prompt).__name__)
+        return self.ledger.account(outcome, model=self._endpoint.model, prompt=str(version))
+
+
+def _reported(failure: CallFailed) -> Reply:
+    """The reply that an endpoint reports as an error; what the model wrote may be sound."""
+    is_read = failure.outcome is Outcome.INVALID_JSON and failure.said.strip()
+    outcome = Outcome.OK if is_read else failure.outcome
+    return Reply(failure.said, None, outcome, failure.detail)
+
+
+def _messages(given: object) -> tuple[Message, ...]:
+    """The messages that a prompt is made of; none where it is anything else."""
+    if isinstance(given, str | Message) or not isinstance(given, Iterable):
+        return ()
+    found = tuple(given)
+    return found if all(isinstance(message, Message) for message in found) else ()
+
+
+@lru_cache(maxsize=64)
+def _sent_schema(schema: type[CompressedCognitiveState], mode: Mode) -> dict[str, Any]:
+    return _bare(wire_schema(schema, mode))
+
+
+def _bare(schema: dict[str, Any]) -> dict[str, Any]:
+    """``schema`` without the words that the prompt has already."""
+    kept: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "properties":
+            kept[key] = {name: _bare(field) for name, field in value.items()}
+        elif key == "items":
+            kept[key] = _bare(value)
+        elif key not in ("title", "description"):
+            kept[key] = value
+    return kept
+
+
+_SAID = {
+    Outcome.REFUSAL: "the model refused",
+    Outcome.CONTENT_FILTER: "the provider's content filter stopped the reply",
+    Outcome.TRUNCATED: "the reply was cut off at its bound; be brief",
+    Outcome.EMPTY: "the reply is empty",
+}

@@ -1,0 +1,287 @@
+"""What an HTTP status and an error body mean, whichever SDK reports them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from acc.compress.endpoint import CallFailed
+from acc.errors import AccError, AuthenticationError, ConfigurationError
+from acc.state.proposal import Outcome
+
+_LONGEST = 600
+
+_OVERFLOW_CODES = ("context_length_exceeded", "string_above_max_length")
+_OVERFLOW = re.compile(
+    r"context.{0,20}(?:length|window|size)|maximum (?:context|input|prompt)|too many (?:input )?tokens|"
+    r"(?:prompt|input|request) is too long|exceeds? the (?:available|maximum|model)|reduce the length",
+    re.IGNORECASE,
+)
+FORMAT = re.compile(
+    r"response_format|json_?schema|json_?object|json mode|structured|grammar|guided|schema|"
+    r"\btools?\b|tool_choice|function|\bstrict\b|text\.format|requested parameters",
+    re.IGNORECASE,
+)
+"""What a refusal of the way in which an answer was asked for speaks of."""
+
+_UNREADABLE = re.compile(
+    r"(?:json_validate|tool_use|output_parse)_failed|failed_generation|malformed_function_call|"
+    r"failed to (?:generate|validate|call|parse) (?:valid |the )?"
+    r"(?:json|a function|a tool|tool calls?|input at|model(?:'s)? (?:output|response|answer))\b"
+    r"(?! ?(?:schema|grammar|body))|error parsing tool call|tool call validation failed|"
+    r"\bmodel(?:'s)? (?:output|answer|response|generated?|produced?|returned)\b.{0,40}"
+    r"\b(?:invalid|malformed|not valid|n[o']t match|n[o']t be parsed)|"
+    r"\bmodel did(?: not|n't) (?:call|generate|produce|return)|generated json does not match|"
+    r"harmonyerror|unexpected tokens? (?:remaining in|\d+ while expecting)",
+    re.IGNORECASE,
+)
+"""What an endpoint says of one answer that it could not read, and not of the request: the codes and
+messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and vLLM."""
+
+_CUT_OFF = re.compile(
+    r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
+)
+"""What one says of an answer that its bound cut off, such as OpenAI of ``max_tokens``."""
+
+_FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
+_OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+_NO_MODEL = re.compile(
+    r"\bmodel\b.{0,120}\b(?:not (?:be )?(?:found|exist)|(?:does not|doesn't) exist|not available|unknown|pull)|"
+    r"(?:no such|unknown|invalid) model|not found.{0,20}\bmodel\b",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_BY_STATUS = {
+    400: Outcome.BAD_REQUEST, 404: Outcome.NOT_FOUND, 408: Outcome.TIMEOUT, 409: Outcome.CONFLICT,
+    413: Outcome.TOO_LARGE, 422: Outcome.BAD_REQUEST, 429: Outcome.RATE_LIMITED,
+    504: Outcome.TIMEOUT,
+}  # fmt: skip
+
+
+class Refused(NamedTuple):
+    """An HTTP error as an SDK reports it.
+
+    Attributes:
+        status: The status.
+        code: The body's error code; may be empty.
+        message: What the body says.
+        headers: The response's headers.
+        endpoint: Model and address, for the error that is raised.
+        generation: What the model wrote, where the body has it.
+    """
+
+    status: int
+    code: str
+    message: str
+    headers: Mapping[str, str]
+    endpoint: str
+    generation: str = ""
+
+
+def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
+    """The failure that it is; a configuration error where no retry could ever help."""
+    if refused.status in (401, 403):
+        return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
+    answered = _answered(refused)
+    if answered is None and _is_no_model(refused):
+        return no_such_model(refused.endpoint, refused.message)
+    outcome = answered or _outcome(refused)
+    retry = _retry(refused)
+    if retry is None and answered is Outcome.INVALID_JSON and not refused.generation:
+        retry = True  # there is nothing to show to the model that it could mend
+    detail = f"{refused.status} {refused.code} {_brief(refused.message)}"
+    return CallFailed(
+        outcome, " ".join(detail.split()), status=refused.status, headers=refused.headers,
+        retry=retry, said=refused.generation,
+    )  # fmt: skip
+
+
+def key_refused(endpoint: str, message: str) -> AuthenticationError:
+    """The endpoint does not take the key."""
+    return AuthenticationError(
+        f"the endpoint refuses the key: {_brief(message)}",
+        where=endpoint,
+        mend="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
+    )
+
+
+def no_such_model(endpoint: str, message: str) -> ConfigurationError:
+    """The endpoint does not know the model, or nothing is at the address."""
+    return ConfigurationError(
+        f"the endpoint finds no such model or path: {_brief(message)}",
+        where=endpoint,
+        mend="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
+        'and ask over api="chat" where there are no responses',
+    )
+
+
+def _answered(refused: Refused) -> Outcome | None:
+    """What is wrong with the model's answer, where an endpoint reports that as an error.
+
+    It is looked for before anything else: the message may repeat the answer, and that may say
+    whatever a refusal says.
+    """
+    if refused.status not in (400, 422, 424, 500):
+        return None
+    if _CUT_OFF.search(refused.message):
+        return Outcome.TRUNCATED
+    told = f"{refused.code} {refused.message}"
+    is_answered = refused.generation or _UNREADABLE.search(told)
+    return Outcome.INVALID_JSON if is_answered else None
+
+
+def _outcome(refused: Refused) -> Outcome:
+    is_request = refused.status in (400, 413, 422, 500)  # 500: some servers' word for any refusal
+    if is_request and (refused.code in _OVERFLOW_CODES or _OVERFLOW.search(refused.message)):
+        return Outcome.CONTEXT_OVERFLOW
+    if is_request and refused.code in _FILTER_CODES:
+        return Outcome.CONTENT_FILTER
+    if refused.status in (500, 501) and FORMAT.search(refused.message):
+        return Outcome.BAD_REQUEST
+    if refused.status >= 500:
+        return _BY_STATUS.get(refused.status, Outcome.SERVER_ERROR)
+    return _BY_STATUS.get(refused.status, Outcome.BAD_REQUEST)
+
+
+def _retry(refused: Refused) -> bool | None:
+    """What the server says of it; None where the outcome decides."""
+    headers = {k.lower(): v for k, v in refused.headers.items()}
+    if refused.code in _OUT_OF_MONEY or headers.get("x-should-retry") == "false":
+        return False
+    return True if headers.get("x-should-retry") == "true" else None
+
+
+def _is_no_model(refused: Refused) -> bool:
+    if refused.code == "model_not_found":
+        return True
+    return refused.status in (400, 404) and _NO_MODEL.search(refused.message) is not None
+
+
+_SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\bsk-[\w*-]{6,}")
+
+
+def without_keys(message: str) -> str:
+    """``message`` without the key that some servers and clients repeat in their complaints."""
+    return _SECRET.sub("[key]", message)
+
+
+def _brief(message: str) -> str:
+    text = " ".join(re.sub(r"<[^>]*>", " ", without_keys(message)).split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST].rsplit(" ", 1)[0] + " ..."
+
+
+_MISCONFIGURED = {"UnsupportedProtocol", "InvalidURL", "LocalProtocolError"}
+
+_OUTCOMES: Mapping[str, Outcome] = {
+    "ContextOverflowError": Outcome.CONTEXT_OVERFLOW,
+    "DecodingError": Outcome.MALFORMED_REPLY,
+    "JSONDecodeError": Outcome.MALFORMED_REPLY,
+    "UnicodeDecodeError": Outcome.MALFORMED_REPLY,
+    "APIResponseValidationError": Outcome.MALFORMED_REPLY,
+    "APITimeoutError": Outcome.TIMEOUT,
+    "TimeoutException": Outcome.TIMEOUT,
+    "ModelTimeoutError": Outcome.TIMEOUT,
+    "ConnectError": Outcome.CONNECTION_REFUSED,
+    "ConnectionRefusedError": Outcome.CONNECTION_REFUSED,
+    "APIConnectionError": Outcome.CONNECTION_RESET,
+    "TransportError": Outcome.CONNECTION_RESET,
+    "ModelConnectionError": Outcome.CONNECTION_RESET,
+    "ConnectionError": Outcome.CONNECTION_RESET,
+    "ModelRateLimitError": Outcome.RATE_LIMITED,
+    "ModelAPIError": Outcome.SERVER_ERROR,
+    "ModelInvalidRequestError": Outcome.BAD_REQUEST,
+    "TimeoutError": Outcome.TIMEOUT,
+}
+"""By the name of a kind, the most telling first: of all kinds in an error's chain the first counts."""
+
+
+def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
+    """What ``error`` means, by its kinds and by those of what caused it."""
+    if isinstance(error, CallFailed | AccError):
+        return error
+    chain = list(_chain(error))
+    kinds = {kind.__name__ for e in chain for kind in type(e).__mro__}
+    said = " ".join(dict.fromkeys(f"{type(e).__name__}: {e}" for e in chain))
+    detail = without_keys(" ".join(said.split()))[:600]
+    refused = next((e for e in chain if status_of(e)), None)
+    if refused is not None and "ContextOverflowError" not in kinds:
+        return failure_of(_refused(refused, endpoint))
+    if kinds & _MISCONFIGURED:
+        return ConfigurationError(
+            f"the endpoint cannot be asked: {detail}",
+            where=endpoint,
+            mend="check OPENAI_BASE_URL (http:// or https://, host, /v1) and the key",
+        )
+    if kinds & {"ModelAuthenticationError", "ModelPermissionDeniedError"}:
+        return key_refused(endpoint, detail)
+    if "ModelNotFoundError" in kinds:
+        return no_such_model(endpoint, detail)
+    outcome = next((o for name, o in _OUTCOMES.items() if name in kinds), Outcome.ERROR)
+    is_retryable = getattr(error, "is_retryable", None)
+    return CallFailed(
+        outcome, detail, retry=is_retryable if isinstance(is_retryable, bool) else None
+    )
+
+
+def no_client(error: Exception, model: str) -> ConfigurationError:
+    """A client cannot be made of what the environment holds."""
+    return ConfigurationError(
+        f"no client for the model: {' '.join(str(error).split())[:300]}",
+        where=model,
+        mend="set OPENAI_API_KEY (any value where the endpoint at OPENAI_BASE_URL asks none)",
+    )
+
+
+def status_of(error: Any) -> int:
+    """The HTTP status that an error tells of, wherever its SDK keeps it; 0 if it tells of none.
+
+    OpenAI's and Anthropic's have ``status_code``, Google's ``code``, Mistral's ``http_status``,
+    those of HTTP clients a response, AWS's a mapping as response.
+    """
+    response = getattr(error, "response", None)
+    told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
+    told.append(getattr(response, "status_code", None))
+    if isinstance(response, Mapping):
+        told.append(_metadata(response).get("HTTPStatusCode"))
+    return next((n for n in told if type(n) is int and 400 <= n < 600), 0)
+
+
+def _refused(error: Any, endpoint: str) -> Refused:
+    said = getattr(error, "body", None)
+    body = said if isinstance(said, Mapping) else {}
+    inner = body.get("error")
+    body = inner if isinstance(inner, Mapping) else body
+    message = str(body.get("message") or body.get("detail") or inner or said or error)
+    if param := body.get("param"):
+        message = f"{message} (param {param})"
+    code = body.get("code") or getattr(error, "code", None) or body.get("type") or ""
+    wrote = body.get("failed_generation") or ""
+    generation = wrote if isinstance(wrote, str) else json.dumps(wrote, default=str)
+    return Refused(status_of(error), str(code), message, _headers(error), endpoint, generation)
+
+
+def _headers(error: Any) -> Mapping[str, str]:
+    response = getattr(error, "response", None)
+    if isinstance(response, Mapping):
+        headers = _metadata(response).get("HTTPHeaders")
+    else:
+        headers = getattr(response, "headers", None)
+    items = headers.items() if isinstance(headers, Mapping) else ()
+    return {str(name): str(value) for name, value in items}
+
+
+def _metadata(response: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = response.get("ResponseMetadata")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    following: BaseException | None = error
+    seen: set[int] = set()
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        hidden = following.__suppress_context__
+        following = following.__cause__ or (None if hidden else following.__context__)

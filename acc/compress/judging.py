@@ -1,0 +1,161 @@
+"""Whether what a model proposes can be meant: beyond shape, before commit.
+
+Commit refuses item by item. What is found here is wrong with a proposal as a whole, or costs
+a rule, and is worth asking again for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from acc.commit.commit import commit
+from acc.compress.prompt import Reading
+from acc.errors import AccError
+from acc.state.items import Item
+from acc.state.proposal import Outcome, Proposal, ProposedItem
+from acc.state.reasons import Note, Reason
+from acc.state.slots import SlotField
+from acc.text.wording import stems
+
+LEAST_LOST = 4
+"""Unpinned items that a state has to hold before losing half of them in a rewrite is a fault."""
+
+ECHO = 2 / 3
+"""Share of an item's content words that stand in the instruction alone and make it an echo."""
+
+_MENDABLE = (
+    Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
+    Reason.MALFORMED,
+)  # fmt: skip
+
+_UNUSABLE = (Reason.UNKNOWN_SLOT, Reason.MALFORMED, Reason.TOO_LONG)
+
+
+class Fault(NamedTuple):
+    """What is wrong with a reply.
+
+    Attributes:
+        outcome: Its name.
+        detail: What the model is told of it.
+    """
+
+    outcome: Outcome
+    detail: str
+
+
+def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
+    """What is wrong with ``proposal``, if it is wrong as a whole or costs a rule.
+
+    Args:
+        proposal: What the model wrote.
+        reading: What it was to read, uncut: quotes are looked for in the whole.
+        instruction: The stable part of its prompt.
+    """
+    if proposal.mode == "rewrite" and not proposal.items:
+        return Fault(Outcome.EMPTY, "the next state is empty")
+    return (
+        _unknown_ids(proposal, reading)
+        or _items_lost(proposal, reading)
+        or _prompt_echo(proposal, reading, instruction)
+        or _refused(proposal, reading)
+    )
+
+
+def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
+    """At least half of the entries rest on nothing that exists: no ref of theirs, and no id.
+
+    A retirement without a quote only makes room: where its item is gone already, no harm is done.
+    """
+    ids = {item.id for _, item in reading.state.items()}
+    refs = ids | {source.ref for source in (*reading.turn.readable, *reading.evidence)}
+    named = [{i.id, *i.cites} - {""} for i in proposal.items]
+    strays = [" ".join(sorted(names)) or "(none cited)" for names in named if not names & refs]
+    meant = [retired.id for retired in proposal.retire if retired.quote]
+    strays += [item_id for item_id in meant if item_id not in ids]
+    if not strays or 2 * len(strays) < len(proposal.items) + len(meant):
+        return None
+    told = ", ".join(dict.fromkeys(strays))[:200]
+    return Fault(Outcome.UNKNOWN_IDS, f"there are no such ids or refs: {told}")
+
+
+def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
+    """A rewrite that neither carries on nor retires half of what it may drop."""
+    if proposal.mode != "rewrite":
+        return None
+    loose = [
+        (slot, item)
+        for slot, item in reading.state.items()
+        if slot.rules.lifetime == "thread" and not (slot.rules.pinned and item.is_open)
+    ]
+    named = {i.id for i in proposal.items} | {c for i in proposal.items for c in i.cites}
+    named |= {retired.id for retired in proposal.retire}
+    lost = [i.id for s, i in loose if i.id not in named and not _is_written(proposal, s, i)]
+    if len(loose) < LEAST_LOST or 2 * len(lost) < len(loose):
+        return None
+    said = "items are gone; carry them on under their ids, or list them under retire"
+    return Fault(Outcome.ITEMS_LOST, f"these {said}: {', '.join(lost)[:400]}")
+
+
+def _is_written(proposal: Proposal, slot: SlotField, item: Item) -> bool:
+    """Whether ``proposal`` has an item about the same, whatever it cites."""
+    return any(
+        written.slot == slot.name
+        and tuple(str(written.fields.get(name)).casefold() for name in item.key)
+        == tuple(str(getattr(item, name)).casefold() for name in item.key)
+        for written in proposal.items
+    )
+
+
+def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
+    """At least half of the new items say what the instruction says, and no source does."""
+    new = [list(_words(item, reading)) for item in proposal.items if not item.id]
+    texts = [source.text for source in (*reading.turn.readable, *reading.evidence)]
+    texts += [item.words for _, item in reading.state.items()]
+    own = frozenset[str]().union(*map(stems, texts))
+    told = stems(instruction) - own
+    echoes = [words for words in new if _echoes(stems(" ".join(words)), told)]
+    if not echoes or 2 * len(echoes) < len(new):
+        return None
+    return Fault(
+        Outcome.PROMPT_ECHO,
+        f"items tell of the instructions, not of the turn: {' '.join(echoes[0])[:200]}",
+    )
+
+
+def _echoes(words: frozenset[str], told: frozenset[str]) -> bool:
+    return len(words) >= 3 and len(words & told) >= ECHO * len(words)
+
+
+def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
+    slot = type(reading.state).slots().get(item.slot)
+    unseen = () if slot is None else slot.item.unseen
+    return (
+        value
+        for name, value in item.fields.items()
+        if isinstance(value, str) and name not in (*unseen, "status", "level")
+    )
+
+
+def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
+    """Commit would refuse for what the model can mend: a rule, a goal, its end; or every item."""
+    policy = reading.policy
+    slots = policy.schema.slots()
+    quoted = {name for name, slot in slots.items() if slot.rules.quote}
+    try:
+        done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
+    except AccError:  # commit will say so itself
+        return None
+    refused = [n for n in done.notes if n.slot in quoted and n.reason in _MENDABLE]
+    misplaced = {i.slot for i in proposal.items if i.slot not in slots and i.fields.get("quote")}
+    refused += [n for n in done.notes if n.slot in misplaced]
+    if refused:
+        return Fault(Outcome.RULE_REFUSED, f"these would be refused: {_told(refused)}")
+    unusable = [n for n in done.notes if n.slot and n.reason in _UNUSABLE]
+    if proposal.items and not proposal.retire and len(unusable) == len(proposal.items):
+        return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_told(unusable)}")
+    return None
+
+
+def _told(notes: Sequence[Note]) -> str:
+    return "; ".join(f"{n.slot}: {n.text[:160]!r}: {n.reason.value} {n.detail}" for n in notes[:5])

@@ -1,0 +1,210 @@
+"""Compressing with any chat model of LangChain, whichever provider stands behind it.
+
+compressor = LangChainCompressor("anthropic:claude-x")
+compressor = LangChainCompressor(my_chat_model)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from acc.compress.endpoint import Ask, Call, CallFailed, Reply
+from acc.compress.failures import translated
+from acc.compress.model import ModelCompressor
+from acc.compress.openai_calls import (
+    NAME,
+    Known,
+    Rung,
+    calls_or_text,
+    descend,
+    finish,
+    reply_of,
+    with_schema,
+)
+from acc.errors import ConfigurationError
+from acc.state.proposal import Outcome
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_OPENAI_RUNGS = (Rung.JSON_SCHEMA, Rung.STRUCTURED, Rung.TEXT)
+_RUNGS = (Rung.STRUCTURED, Rung.TEXT)
+
+_CONFIG: dict[str, Any] = {"tags": ["nostream"], "run_name": "acc_compressor"}
+"""Keeps what the compressor says out of the messages that LangGraph streams to the user."""
+
+
+class LangChainCompressor(ModelCompressor):
+    """Proposes by asking a chat model of LangChain."""
+
+    def __init__(self, model: str | BaseChatModel, **settings: Any) -> None:
+        """Name a model, or hand one in.
+
+        Args:
+            model: ``provider:model`` for LangChain's `init_chat_model`, or a chat model. One that
+                repeats failed calls itself keeps doing so, and is asked once.
+            settings: What `ModelCompressor` takes: mode, guidance, price, deadline and so on.
+
+        Raises:
+            ConfigurationError: An unknown provider, a missing package or key.
+        """
+        super().__init__(LangChainEndpoint(model), **settings)
+
+
+class LangChainEndpoint:
+    """A chat model of LangChain, as an `Endpoint`."""
+
+    def __init__(self, model: str | BaseChatModel) -> None:
+        named = isinstance(model, str)
+        self._chat: Any = _whole(_made(model) if isinstance(model, str) else model)
+        self.model = model if isinstance(model, str) else _name_of(model)
+        repeats = getattr(self._chat, "max_retries", 0)
+        self.retries_itself = not named and (repeats is None or repeats > 0)
+        self._rungs = _OPENAI_RUNGS if _is_openai(self._chat) else _RUNGS
+        self._known = Known(rung=self._rungs[0])
+
+    @property
+    def known(self) -> Known:
+        """What is known of the model."""
+        return self._known
+
+    def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
+        """The call on the rung that is known, and down while the model refuses it.
+
+        Raises:
+            CallFailed: The model refuses for another reason, or on every rung.
+        """
+        return (yield from descend(Call(ask, self._known.rung), self._known, self._rungs))
+
+    def send(self, call: Call, seconds: float) -> Reply:
+        """Make a call. How long it waits for a byte is the model's own setting.
+
+        Raises:
+            CallFailed: No answer.
+            ConfigurationError: There never will be one as things are set up.
+        """
+        try:
+            return _reply(self._asked(call).invoke(_messages(call), _CONFIG))
+        except Exception as error:
+            return _told(error, self.model)
+
+    async def asend(self, call: Call, seconds: float) -> Reply:
+        """As `send`."""
+        try:
+            return _reply(await self._asked(call).ainvoke(_messages(call), _CONFIG))
+        except Exception as error:
+            return _told(error, self.model)
+
+    def _asked(self, call: Call) -> Any:
+        """The model, held to the schema by ``call.rung``."""
+        if call.rung == Rung.STRUCTURED:
+            return self._structured(call)
+        bound: dict[str, Any] = {}
+        if getattr(self._chat, "max_tokens", 0) is None:  # it has a bound, and the user set none
+            bound["max_tokens"] = call.ask.limit
+        if call.rung == Rung.JSON_SCHEMA:
+            schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+            bound["response_format"] = {"type": "json_schema", "json_schema": schema}
+        return self._chat.bind(**bound) if bound else self._chat
+
+    def _structured(self, call: Call) -> Any:
+        schema = {"title": NAME, "description": "The proposal.", **call.ask.schema}
+        way = {"method": "function_calling"} if _is_openai(self._chat) else {}
+        try:
+            return self._chat.with_structured_output(schema, include_raw=True, **way)
+        except Exception as error:  # the model has no such thing; nothing was sent
+            what = f"no structured output: {type(error).__name__}: {error}"
+            raise CallFailed(Outcome.BAD_REQUEST, what) from error
+
+
+def _made(name: str) -> Any:
+    try:
+        from langchain.chat_models import init_chat_model
+    except ImportError as error:
+        raise ConfigurationError(
+            f"the model {name!r} is reached through LangChain, which is not installed",
+            where="model",
+            mend="pip install 'agent-cognitive-compressor[langchain]', or name it openai:MODEL",
+        ) from error
+    try:
+        return init_chat_model(name, max_retries=0)
+    except Exception as error:  # an unknown provider, a missing package, a missing key
+        said = " ".join(str(error).split())[:300]
+        raise ConfigurationError(
+            f"no chat model {name!r}: {type(error).__name__}: {said}",
+            where="model",
+            mend="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
+            "(OPENAI_BASE_URL names the endpoint)",
+        ) from error
+
+
+def _whole(model: Any) -> Any:
+    """The model answering whole: a streamed answer mostly comes without its usage."""
+    if getattr(model, "streaming", False) is True and hasattr(model, "model_copy"):
+        return model.model_copy(update={"streaming": False})
+    return model
+
+
+def _name_of(model: Any) -> str:
+    named = (getattr(model, name, None) for name in ("model_name", "model"))
+    return next((n for n in named if isinstance(n, str) and n), type(model).__name__)
+
+
+def _is_openai(model: Any) -> bool:
+    return any(kind.__name__ == "BaseChatOpenAI" for kind in type(model).__mro__)
+
+
+def _messages(call: Call) -> list[tuple[str, str]]:
+    return [(message.role, message.text) for message in with_schema(call)]
+
+
+def _reply(answer: Any) -> Reply:
+    """The reply in a message, or in what ``include_raw`` gives.
+
+    The message counts before what LangChain parsed: its parser completes an object that was cut
+    off, and takes the first of several.
+    """
+    parsed = answer.get("parsed") if isinstance(answer, Mapping) else None
+    message = answer.get("raw") if isinstance(answer, Mapping) else answer
+    about = getattr(message, "response_metadata", None) or {}
+    refusal = (getattr(message, "additional_kwargs", None) or {}).get("refusal")
+    outcome = finish(about.get("finish_reason") or about.get("stop_reason"))
+    if outcome is Outcome.OK and refusal:
+        outcome = Outcome.REFUSAL
+    text = _text(message)
+    if not text and parsed is not None:
+        text = json.dumps(parsed)
+    return Reply(text, _usage(message), outcome, str(refusal or ""))
+
+
+def _text(message: Any) -> str:
+    """The arguments of the tool calls in a message, readable or not; what it says if it has none."""
+    calls = [json.dumps(call.get("args")) for call in getattr(message, "tool_calls", None) or ()]
+    invalid = getattr(message, "invalid_tool_calls", None) or ()
+    calls += [str(call.get("args") or "") for call in invalid]
+    return calls_or_text(calls, str(getattr(message, "text", "")))
+
+
+def _usage(message: Any) -> dict[str, int] | None:
+    usage = getattr(message, "usage_metadata", None)
+    if not usage:
+        return None
+    cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
+    return {"input": usage["input_tokens"], "output": usage["output_tokens"], "cached": cached}
+
+
+def _told(error: Exception, model: str) -> Reply:
+    """The reply that an error carries: models that read their answers raise what they make of them.
+
+    Raises:
+        CallFailed: It carries none.
+        ConfigurationError: There never will be one.
+    """
+    completion = getattr(error, "completion", None)
+    if completion is not None and callable(getattr(completion, "to_dict", None)):
+        return reply_of(completion.to_dict(warnings=False), "chat")
+    if isinstance(error, NotImplementedError):  # structured output; the rung below has none
+        raise CallFailed(Outcome.BAD_REQUEST, f"no structured output: {error}") from error
+    raise translated(error, model) from error

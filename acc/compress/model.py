@@ -1,0 +1,275 @@
+"""Compressing with a language model, whoever serves it.
+
+`ModelCompressor` asks an `Endpoint`, judges what comes back, asks once more with what is wrong,
+and gives up within a deadline with a named outcome: then the controller's fallback takes over.
+What is asked and what is made of the answers is in `acc.compress.compression`; the loops that
+make the calls, one sync and one async, are here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Self, get_args
+
+from acc.compress.compression import Compression, is_idle
+from acc.compress.endpoint import (
+    LATER,
+    Call,
+    CallFailed,
+    Endpoint,
+    Ledger,
+    Reply,
+    Retries,
+    awithin,
+    up,
+    within,
+)
+from acc.compress.prompt import CompressorPrompt, Prompt, Reading
+from acc.compress.protocol import Price, settings_of
+from acc.errors import ConfigurationError
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Account, Mode, Outcome, Proposal
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+LEAST_OUTPUT = 1_024
+"""Tokens of an answer that a schema full of empty lists, and some reasoning, may take."""
+
+OUTPUT_OF = {"revise": 2, "rewrite": 4}
+"""Tokens of an answer for each token of the bound: ids, cites, quotes and field names are not rendered."""
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """How a model is asked to compress.
+
+    Attributes:
+        mode: ``revise`` (what changes) or ``rewrite`` (the whole next state).
+        guidance: What else the model is to heed; the deployer's words, in the stable part.
+        prompt: In place of the whole prompt; a callable of a `Reading`.
+        price: What tokens cost; None counts no money.
+        skip_idle: Whether turns of courtesies alone are not sent to the model (`acc.compress.compression`).
+        deadline: Seconds for the whole compression: calls, waits, retries and the repair.
+        timeout: Seconds that one call may wait for the next byte.
+        max_output_tokens: Bound on an answer; by default derived from the state's bound
+            (`output_bound`). A model that reasons at length needs more.
+        input_chars: Characters of turn, evidence and unread sources that the model reads.
+        retries: How often failed calls are repeated; it also holds the clock.
+
+    Raises:
+        ConfigurationError: A value that makes no sense.
+    """
+
+    mode: Mode = "revise"
+    guidance: str = ""
+    prompt: Prompt | None = None
+    price: Price | None = None
+    skip_idle: bool = False
+    deadline: float = 120.0
+    timeout: float = 60.0
+    max_output_tokens: int | None = None
+    input_chars: int = 24_000
+    retries: Retries = field(default_factory=Retries)
+
+    def __post_init__(self) -> None:
+        wrong = {
+            f"mode {self.mode!r}": self.mode not in get_args(Mode),
+            f"a deadline of {self.deadline!r}": not _is_time(self.deadline),
+            f"a timeout of {self.timeout!r}": not _is_time(self.timeout),
+            f"an output of {self.max_output_tokens!r}": self.max_output_tokens is not None
+            and not _is_count(self.max_output_tokens),
+            f"an input of {self.input_chars!r}": not _is_count(self.input_chars),
+            f"the guidance {self.guidance!r}": not isinstance(self.guidance, str),
+            "guidance beside a prompt of your own": bool(self.guidance and self.prompt),
+            "a prompt that cannot be called": not (self.prompt is None or callable(self.prompt)),
+            f"the price {self.price!r}": not isinstance(self.price, Price | None),
+            f"the retries {self.retries!r}": not isinstance(self.retries, Retries),
+            f"skip_idle {self.skip_idle!r}": not isinstance(self.skip_idle, bool),
+        }
+        if said := [what for what, is_wrong in wrong.items() if is_wrong]:
+            raise ConfigurationError(
+                f"the model cannot be asked with {said[0]}",
+                where="ModelSettings",
+                mend='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
+                "and either guidance or a prompt",
+            )
+
+    @classmethod
+    def of(cls, changed: Mapping[str, Any]) -> Self:
+        """Settings by name; the defaults for the rest.
+
+        Raises:
+            ConfigurationError: An unknown one, or a value that makes no sense.
+        """
+        return settings_of(cls, changed, "what else an endpoint takes goes into its own arguments")
+
+
+LONGEST_WAIT = 86_400.0
+"""Seconds that a deadline or time-out may be at the most: a day."""
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value <= LONGEST_WAIT
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def output_bound(policy: Policy, mode: Mode) -> int:
+    """Tokens that an answer under ``policy`` takes at the most."""
+    return OUTPUT_OF[mode] * policy.max_tokens + LEAST_OUTPUT
+
+
+class ModelCompressor:
+    """Proposes by asking a model; a `Compressor`, sync and async.
+
+    Attributes:
+        settings: How it asks.
+        price: What its tokens cost.
+    """
+
+    def __init__(
+        self, endpoint: Endpoint, settings: ModelSettings | None = None, **changed: Any
+    ) -> None:
+        """Take an endpoint, and settings as a whole or by name.
+
+        Raises:
+            ConfigurationError: An unknown setting, or one that makes no sense.
+        """
+        self.endpoint = endpoint
+        self.settings = settings or ModelSettings.of(changed)
+        self.price = self.settings.price
+        self._prompt = self.settings.prompt or CompressorPrompt(self.settings.guidance)
+        self._policy: Policy | None = None
+
+    @property
+    def name(self) -> str:
+        """Author of its proposals: the model's name."""
+        return self.endpoint.model
+
+    def under(self, policy: Policy) -> Self:
+        """The same compressor, told of the bounds that commit will hold its proposals to."""
+        told = copy(self)
+        told._policy = policy
+        return told
+
+    def __call__(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        """Ask for a proposal.
+
+        Raises:
+            CompressionError: Nothing usable came out; carries the outcome and the usage.
+            ConfigurationError: The key, the model or the address cannot work.
+        """
+        run = self._begin(turn, state, evidence)
+        call = run.advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = self.settings.retries.call(
+                    partial(run.attempt, call), run.until, run.attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = run.advance(answer)
+        return run.proposal
+
+    async def acompress(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        """As calling it."""
+        run = self._begin(turn, state, evidence)
+        call = run.advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = await self.settings.retries.acall(
+                    partial(run.aattempt, call), run.until, run.attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = run.advance(answer)
+        return run.proposal
+
+    def _begin(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> _Run:
+        settings = self.settings
+        if settings.skip_idle and is_idle(turn):
+            skipped = Account(outcome=Outcome.SKIPPED, model=self.name)
+            return _Run(self, _at_once(Proposal(author=self.name, account=skipped)), Ledger())
+        policy = self._policy or Policy(schema=type(state))
+        reading = Reading(turn, state, tuple(evidence), policy, settings.mode)
+        limit = settings.max_output_tokens or output_bound(policy, settings.mode)
+        work = Compression(self.endpoint, reading, self._prompt, limit, settings.input_chars)
+        return _Run(self, work.steps(), work.ledger)
+
+
+Steps = Generator[Call, Reply, Proposal]
+
+
+class _Run:
+    """A compression under way: its steps, what it spends, and when its time is up."""
+
+    def __init__(self, compressor: ModelCompressor, steps: Steps, ledger: Ledger) -> None:
+        settings = compressor.settings
+        self._endpoint = compressor.endpoint
+        self._steps = steps
+        self._ledger = ledger
+        self._clock = settings.retries.clock
+        self._timeout = settings.timeout
+        self.until = self._clock.seconds() + settings.deadline
+        self.attempts = 1 if self._endpoint.retries_itself else 0
+        self.proposal: Proposal
+
+    def advance(self, answer: Reply | CallFailed | None) -> Call | None:
+        """The next call to make; None at the end, when there is a `proposal`."""
+        try:
+            if answer is None:
+                return next(self._steps)
+            if isinstance(answer, CallFailed):
+                return self._steps.throw(answer)
+            return self._steps.send(answer)
+        except StopIteration as end:
+            self.proposal = end.value
+            return None
+
+    def attempt(self, call: Call) -> Reply:
+        """Make a call, within what is left of the time."""
+        with self._counted(call) as left:
+            made = partial(self._endpoint.send, call, self._wait(left))
+            return self._ledger.answered(within(left, made))
+
+    async def aattempt(self, call: Call) -> Reply:
+        """As `attempt`."""
+        with self._counted(call) as left:
+            made = partial(self._endpoint.asend, call, self._wait(left))
+            return self._ledger.answered(await awithin(left, made))
+
+    @contextmanager
+    def _counted(self, call: Call) -> Iterator[float]:
+        """Seconds that are left; a call that fails is counted."""
+        self._ledger.rung = call.rung
+        try:
+            left = self.until - self._clock.seconds()
+            if left <= 0:
+                raise up()
+            yield left
+        except CallFailed as failure:
+            self._ledger.failed(failure)
+            raise
+
+    def _wait(self, left: float) -> float:
+        return self._timeout if self._timeout < left else left + LATER
+
+
+def _at_once(proposal: Proposal) -> Steps:
+    return proposal
+    yield

@@ -1,0 +1,304 @@
+"""Compressing with a model behind OpenAI's API: OpenAI's own, vLLM, Ollama, llama.cpp, gateways.
+
+compressor = OpenAICompressor("gpt-x")                     # OPENAI_BASE_URL, OPENAI_API_KEY
+compressor = OpenAICompressor("gpt-x", client=my_client)   # a client of your own
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+from collections.abc import Generator, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import httpx2
+
+from acc.compress.endpoint import Ask, Call, CallFailed, Reply
+from acc.compress.failures import no_client, no_such_model, translated
+from acc.compress.model import ModelCompressor
+from acc.compress.openai_calls import Api, Known, body_of, descend, known, reply_of
+from acc.errors import ConfigurationError
+from acc.state.proposal import Outcome
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+
+def impatient_client() -> Any:
+    """The SDK's default HTTP client, whose responses have to be read within the read time-out in all."""
+    import openai
+
+    return openai.DefaultHttpx2Client(event_hooks={"response": [_bound]})
+
+
+def _bound(response: httpx2.Response) -> None:
+    seconds = response.request.extensions.get("timeout", {}).get("read")
+    if seconds is not None and isinstance(response.stream, httpx2.SyncByteStream):
+        response.stream = _Bounded(response.stream, response.request, seconds)
+
+
+class _Bounded(httpx2.SyncByteStream):
+    def __init__(
+        self, stream: httpx2.SyncByteStream, request: httpx2.Request, seconds: float
+    ) -> None:
+        self._stream = stream
+        self._request = request
+        self._until = time.monotonic() + seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        for chunk in self._stream:
+            if time.monotonic() > self._until:
+                raise httpx2.ReadTimeout("the body came too slowly", request=self._request)
+            yield chunk
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+
+class Clients:
+    """A synchronous and an asynchronous client of one endpoint, made when first used.
+
+    Args:
+        model: For errors.
+        client: The caller's, of either kind.
+        async_client: The caller's asynchronous one beside it.
+        base_url: Address, for clients that are made here; else OPENAI_BASE_URL.
+
+    Raises:
+        ConfigurationError: No client, or an address beside one, which has its own.
+    """
+
+    def __init__(
+        self, model: str, client: Any = None, async_client: Any = None, base_url: str = ""
+    ) -> None:
+        if base_url and (client or async_client):
+            raise ConfigurationError(
+                "an address beside a client, which has its own",
+                where=model,
+                mend="give base_url, or a client made with it",
+            )
+        for given in (client, async_client):
+            if not (given is None or hasattr(given, "chat") or hasattr(given, "responses")):
+                raise ConfigurationError(
+                    f"{type(given).__name__} is no client",
+                    where=model,
+                    mend="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
+                    "made of OPENAI_BASE_URL and OPENAI_API_KEY",
+                )
+        is_async = type(client).__name__.startswith("Async")
+        self._model = model
+        self._sync = _without_retries(None if is_async else client)
+        self._async = _without_retries(async_client or (client if is_async else None))
+        self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._given = client or async_client
+        self._base_url = base_url
+
+    @property
+    def base_url(self) -> str:
+        """The endpoint's address, without what stands before an @ in it."""
+        given = getattr(self._given, "base_url", None)
+        url = str(given or self._base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL)
+        return re.sub(r"//[^/@]*@", "//", url).rstrip("/")
+
+    @property
+    def is_sync_alone(self) -> bool:
+        """Whether the caller gave a synchronous client and no other."""
+        return self._given is not None and self._async is None
+
+    def sync(self) -> Any:
+        """The synchronous client.
+
+        Raises:
+            ConfigurationError: The caller gave an asynchronous one alone, or the environment
+                does not hold what it takes.
+        """
+        if self._sync is None and self._given is not None:
+            raise ConfigurationError(
+                "an asynchronous client cannot make synchronous calls",
+                where=self._model,
+                mend="step with AsyncMemoryController, or pass client=OpenAI(...) too",
+            )
+        if self._sync is None:
+            self._sync = self._made_of("OpenAI", http_client=impatient_client())
+        return self._sync
+
+    def asynchronous(self) -> Any:
+        """The asynchronous client of the running loop.
+
+        Raises:
+            ConfigurationError: The environment does not hold what it takes.
+        """
+        if self._async is not None:
+            return self._async
+        loop = asyncio.get_running_loop()
+        if loop not in self._made:
+            # A client's connections belong to the loop that opened them.
+            self._made[loop] = self._made_of("AsyncOpenAI")
+        return self._made[loop]
+
+    def _made_of(self, kind: str, **options: Any) -> Any:
+        import openai
+
+        try:
+            client = getattr(openai, kind)
+            return client(max_retries=0, base_url=self._base_url or None, **options)
+        except Exception as error:  # the SDK's, or the HTTP client's about the address
+            raise no_client(error, self._model) from error
+
+
+def _without_retries(client: Any) -> Any:
+    with_options = getattr(client, "with_options", None)
+    return with_options(max_retries=0) if callable(with_options) else client
+
+
+class OpenAICompressor(ModelCompressor):
+    """Proposes by asking a model behind OpenAI's API."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: OpenAI | AsyncOpenAI | None = None,
+        async_client: AsyncOpenAI | None = None,
+        base_url: str = "",
+        api: Api = "chat",
+        request: Mapping[str, Any] | None = None,
+        **settings: Any,
+    ) -> None:
+        """Name a model.
+
+        Args:
+            model: Its name at the endpoint.
+            client: A client of the caller's, whose own retries are switched off for these
+                calls; by default one made of OPENAI_BASE_URL and OPENAI_API_KEY.
+            async_client: Likewise for asynchronous calls; where only ``client`` is given, that
+                one is asked on a thread.
+            base_url: Address of the endpoint, where no client is given; else OPENAI_BASE_URL.
+            api: Chat completions, or responses.
+            request: Further arguments of each request, such as ``{"temperature": 0}``.
+            settings: What `ModelCompressor` takes: mode, guidance, price, deadline and so on.
+
+        Raises:
+            ConfigurationError: No model, an unknown API, or a setting that makes no sense.
+        """
+        self.endpoint: OpenAIEndpoint
+        endpoint = OpenAIEndpoint(
+            model, client=client, async_client=async_client, base_url=base_url, api=api,
+            request=request,
+        )  # fmt: skip
+        super().__init__(endpoint, **settings)
+
+
+class OpenAIEndpoint:
+    """A model behind OpenAI's API, as an `Endpoint`. The arguments are `OpenAICompressor`'s."""
+
+    retries_itself = False
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        client: OpenAI | AsyncOpenAI | None = None,
+        async_client: AsyncOpenAI | None = None,
+        base_url: str = "",
+        api: Api = "chat",
+        request: Mapping[str, Any] | None = None,
+    ) -> None:
+        if not model or api not in ("chat", "responses"):
+            raise ConfigurationError(
+                f"model {model!r} over the API {api!r}",
+                where="OpenAICompressor",
+                mend='name a model, and api="chat" or api="responses"',
+            )
+        self.model = model
+        self._api: Api = api
+        self._request = dict(request or {})
+        self._clients = Clients(model, client, async_client, base_url)
+
+    @property
+    def where(self) -> str:
+        """The model and its address, for errors and reports."""
+        return f"{self.model} at {self._clients.base_url}"
+
+    @property
+    def known(self) -> Known:
+        """What this process knows of the endpoint."""
+        return known(self._clients.base_url, self.model, self._api)
+
+    def ready(self) -> None:
+        """Make a client now, so that a missing key is told of at once.
+
+        Raises:
+            ConfigurationError: The environment does not hold what it takes.
+        """
+        self._clients.sync()
+
+    def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
+        """The call on the rung that is known, and down the ladder while the endpoint refuses it.
+
+        Raises:
+            CallFailed: The endpoint refuses for another reason, or on every rung.
+            ConfigurationError: Nothing was ever found at this address.
+        """
+        found = self.known
+        room = found.room if self._api == "chat" else ""
+        try:
+            return (yield from descend(Call(ask, found.rung, room), found))
+        except CallFailed as failed:
+            if failed.outcome is Outcome.NOT_FOUND and not found.proven:
+                raise no_such_model(self.where, failed.detail) from failed
+            raise
+
+    def send(self, call: Call, seconds: float) -> Reply:
+        """Make a call.
+
+        Raises:
+            CallFailed: No answer.
+            ConfigurationError: There never will be one as things are set up.
+        """
+        create = self._create(self._clients.sync())
+        try:
+            answer = create(**self._arguments(call, seconds))
+        except Exception as error:
+            raise self._told(error) from error
+        return reply_of(_plain(answer), self._api)
+
+    async def asend(self, call: Call, seconds: float) -> Reply:
+        """As `send`; where the caller gave a synchronous client alone, on a thread."""
+        if self._clients.is_sync_alone:
+            return await asyncio.to_thread(self.send, call, seconds)
+        create = self._create(self._clients.asynchronous())
+        try:
+            answer = await create(**self._arguments(call, seconds))
+        except Exception as error:
+            raise self._told(error) from error
+        return reply_of(_plain(answer), self._api)
+
+    def _told(self, error: Exception) -> Exception:
+        """What ``error`` means; an argument that the SDK does not know will never be known."""
+        if isinstance(error, TypeError) and self._request and "argument" in str(error):
+            return ConfigurationError(
+                f"the request cannot be made: {error}",
+                where=f"request {sorted(self._request)}",
+                mend='what only this server takes goes into request={"extra_body": {...}}',
+            )
+        return translated(error, self.where)
+
+    def _create(self, client: Any) -> Any:
+        return client.chat.completions.create if self._api == "chat" else client.responses.create
+
+    def _arguments(self, call: Call, seconds: float) -> dict[str, Any]:
+        body = body_of(call, self._api)
+        return {"model": self.model, **body, "timeout": seconds, **self._request}
+
+
+def _plain(answer: Any) -> Any:
+    """The SDK's object as plain values; what is no object of its own stays as it is."""
+    to_dict = getattr(answer, "to_dict", None)
+    return to_dict(warnings=False) if callable(to_dict) else answer

@@ -1,0 +1,292 @@
+"""The two APIs of OpenAI: what a call looks like in each, and how to read what comes back.
+
+Bodies are read leniently, as plain values: servers that speak these APIs leave things out.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+
+from acc.compress.endpoint import Call, CallFailed, Message, Reply
+from acc.compress.failures import FORMAT
+from acc.state.proposal import Outcome
+
+
+class Rung(StrEnum):
+    """A way to hold a model to the schema."""
+
+    JSON_SCHEMA = "json_schema"
+    STRUCTURED = "structured"
+    TOOL = "tool"
+    JSON_OBJECT = "json_object"
+    TEXT = "text"
+
+
+RUNGS = (Rung.JSON_SCHEMA, Rung.TOOL, Rung.JSON_OBJECT, Rung.TEXT)
+"""Those of OpenAI's API. ``structured`` is LangChain's: whatever the provider has."""
+
+IN_WORDS = {
+    Rung.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
+    Rung.STRUCTURED: "structured output: the schema goes to the provider in its own way",
+    Rung.TOOL: "forced tool call: the schema goes along as a tool that the model has to call",
+    Rung.JSON_OBJECT: "JSON object: the endpoint ensures JSON, the schema stands in the prompt",
+    Rung.TEXT: "plain text: the schema stands in the prompt, the JSON is taken out of the answer",
+}
+
+ROOMS = ("max_completion_tokens", "max_tokens")
+"""What chat endpoints call the bound on the answer: OpenAI's newer models, and most others."""
+
+
+@dataclass
+class Known:
+    """What is known of an endpoint.
+
+    Attributes:
+        rung: The strictest rung that it may accept.
+        room: What it calls the bound on the answer.
+        proven: Whether it has answered on that rung.
+    """
+
+    rung: Rung = Rung.JSON_SCHEMA
+    room: str = ROOMS[0]
+    proven: bool = False
+
+
+_KNOWN: dict[tuple[str, str, str], Known] = {}
+
+
+def known(base_url: str, model: str, api: str) -> Known:
+    """What this process knows of an endpoint so far."""
+    newest = "api.openai.com" in base_url or ".azure.com" in base_url
+    fresh = Known(room=ROOMS[0] if newest else ROOMS[1])
+    return _KNOWN.setdefault((base_url, model, api), fresh)
+
+
+def forget() -> None:
+    """Forget what is known of every endpoint: the next call begins at the top."""
+    _KNOWN.clear()
+
+
+REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
+"""What may be meant for the way in which an answer was asked for."""
+
+
+def descend(
+    call: Call, found: Known, rungs: Sequence[Rung] = RUNGS
+) -> Generator[Call, Reply, Reply]:
+    """Make ``call``, and while the endpoint refuses it the next one down; note what it accepts.
+
+    Raises:
+        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails
+            for a reason that has nothing to do with the rung.
+    """
+    following: Call | None = call
+    first: CallFailed | None = None
+    tried: set[tuple[str, str]] = set()
+    while following is not None and (following.rung, following.room) not in tried:
+        call = following
+        tried.add((call.rung, call.room))
+        try:
+            reply = yield call
+        except CallFailed as failure:
+            if failure.outcome not in REFUSED:
+                raise
+            first = first or failure
+            following = next_call(call, failure, rungs, proven=found.proven)
+        else:
+            found.rung, found.room = Rung(call.rung), call.room or found.room
+            found.proven = True
+            return reply
+    raise first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
+
+
+def next_call(
+    call: Call, failure: CallFailed, rungs: Sequence[Rung] = RUNGS, *, proven: bool
+) -> Call | None:
+    """The call to make after ``failure``: the other name for the bound, or the next rung down.
+
+    None where the request was refused for something else. An endpoint that has answered on
+    this rung before has to name the format in its refusal; of a new one any refusal counts.
+    """
+    if failure.outcome not in REFUSED:
+        return None
+    if call.room and call.room == ROOMS[0] and _names_room(failure, ROOMS[0]):
+        return call._replace(room=ROOMS[1])
+    if call.room and call.room == ROOMS[1] and _names_room(failure, ROOMS[1]):
+        return call._replace(room=ROOMS[0])
+    names_format = FORMAT.search(failure.detail) is not None
+    if not names_format and (proven or failure.outcome is Outcome.NOT_FOUND):
+        return None
+    below = rungs[rungs.index(Rung(call.rung)) + 1 :]
+    return call._replace(rung=below[0]) if below else None
+
+
+def _names_room(failure: CallFailed, room: str) -> bool:
+    return re.search(rf"\b{room}\b", failure.detail) is not None
+
+
+Api = Literal["chat", "responses"]
+
+NAME = "propose_state"
+"""What the schema, or the tool, is called."""
+
+_TEXTS = ("text", "output_text")
+"""The types of a message's parts that are its answer."""
+
+_FINISHES = {
+    "length": Outcome.TRUNCATED,
+    "max_tokens": Outcome.TRUNCATED,
+    "max_output_tokens": Outcome.TRUNCATED,
+    "content_filter": Outcome.CONTENT_FILTER,
+    "refusal": Outcome.REFUSAL,
+    "safety": Outcome.CONTENT_FILTER,
+}
+
+
+def finish(reason: Any) -> Outcome:
+    """The outcome that a provider's reason for ending stands for."""
+    return _FINISHES.get(str(reason).lower(), Outcome.OK)
+
+
+def body_of(call: Call, api: Api) -> dict[str, Any]:
+    """The arguments of the SDK's ``create``, without the model."""
+    messages = with_schema(call)
+    said = [{"role": message.role, "content": message.text} for message in messages]
+    if api == "chat":
+        return {"messages": said, call.room: call.ask.limit, **_chat_format(call)}
+    return {
+        "input": said, "max_output_tokens": call.ask.limit, "store": False,
+        **_responses_format(call),
+    }  # fmt: skip
+
+
+def with_schema(call: Call) -> Sequence[Message]:
+    """The messages; where the endpoint does not get the schema, it stands in the first."""
+    first, *rest = call.ask.messages
+    if call.rung not in (Rung.JSON_OBJECT, Rung.TEXT):
+        return call.ask.messages
+    schema = json.dumps(call.ask.schema, ensure_ascii=False, separators=(",", ":"))
+    asked = f"{first.text}\n\nThe JSON object has to fit this JSON Schema:\n{schema}"
+    return (first._replace(text=asked), *rest)
+
+
+def _chat_format(call: Call) -> dict[str, Any]:
+    if call.rung == Rung.JSON_SCHEMA:
+        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+        return {"response_format": {"type": "json_schema", "json_schema": schema}}
+    if call.rung == Rung.TOOL:
+        function = {"name": NAME, "parameters": call.ask.schema, "strict": True}
+        return {
+            "tools": [{"type": "function", "function": function}],
+            "tool_choice": {"type": "function", "function": {"name": NAME}},
+        }
+    if call.rung == Rung.JSON_OBJECT:
+        return {"response_format": {"type": "json_object"}}
+    return {}
+
+
+def _responses_format(call: Call) -> dict[str, Any]:
+    if call.rung == Rung.JSON_SCHEMA:
+        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+        return {"text": {"format": {"type": "json_schema", **schema}}}
+    if call.rung == Rung.TOOL:
+        tool = {
+            "type": "function", "name": NAME, "parameters": call.ask.schema, "strict": True
+        }  # fmt: skip
+        return {"tools": [tool], "tool_choice": {"type": "function", "name": NAME}}
+    if call.rung == Rung.JSON_OBJECT:
+        return {"text": {"format": {"type": "json_object"}}}
+    return {}
+
+
+def reply_of(body: Any, api: Api) -> Reply:
+    """The reply in a response's body.
+
+    Raises:
+        CallFailed: It is none, or tells of an error.
+    """
+    if not isinstance(body, Mapping):
+        detail = " ".join(str(body).split())[:200]
+        raise CallFailed(Outcome.MALFORMED_REPLY, f"the reply is no JSON object: {detail}")
+    if error := body.get("error"):
+        said = error.get("message", error) if isinstance(error, Mapping) else error
+        raise CallFailed(Outcome.SERVER_ERROR, f"the reply tells of an error: {str(said)[:400]}")
+    return _chat_reply(body) if api == "chat" else _responses_reply(body)
+
+
+def _chat_reply(body: Mapping[str, Any]) -> Reply:
+    choice = next(_maps(body.get("choices")), None)
+    if choice is None:
+        return Reply("", _usage(body.get("usage")), Outcome.EMPTY, "no choice in the reply")
+    message = _map(choice.get("message"))
+    called = [_arguments(_map(call.get("function"))) for call in _maps(message.get("tool_calls"))]
+    text = calls_or_text(called, _joined(message.get("content")))
+    refusal = message.get("refusal")
+    outcome = Outcome.REFUSAL if refusal else finish(choice.get("finish_reason"))
+    return Reply(text, _usage(body.get("usage")), outcome, str(refusal or ""))
+
+
+def _responses_reply(body: Mapping[str, Any]) -> Reply:
+    output = list(_maps(body.get("output")))
+    parts = [
+        part
+        for item in output
+        if item.get("type") == "message"
+        for part in _maps(item.get("content"))
+    ]
+    called = [_arguments(item) for item in output if item.get("type") == "function_call"]
+    said = _joined(parts)
+    refusal = next((str(p.get("refusal")) for p in parts if p.get("refusal")), "")
+    outcome = finish(_map(body.get("incomplete_details")).get("reason"))
+    if refusal:
+        outcome = Outcome.REFUSAL
+    return Reply(calls_or_text(called, said), _usage(body.get("usage")), outcome, refusal)
+
+
+def calls_or_text(arguments: Iterable[str], text: str) -> str:
+    """The arguments of the calls that a model made, all of them; or what it said if it made none."""
+    return "\n".join(filter(None, arguments)) or text
+
+
+def _arguments(called: Mapping[str, Any]) -> str:
+    """A call's arguments: a text by the API, an object with some servers."""
+    given = called.get("arguments") or ""
+    return given if isinstance(given, str) else json.dumps(given)
+
+
+def _usage(usage: Any) -> dict[str, int] | None:
+    """Tokens by kind, in the names of either API; None where there is no count."""
+    counts = _map(usage)
+    read = _count(counts, "prompt_tokens", "input_tokens")
+    wrote = _count(counts, "completion_tokens", "output_tokens")
+    if read is None and wrote is None:
+        return None
+    details = _map(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
+    cached = _count(details, "cached_tokens", "cached_tokens") or 0
+    return {"input": read or 0, "output": wrote or 0, "cached": cached}
+
+
+def _count(counts: Mapping[str, Any], *names: str) -> int | None:
+    found = (counts.get(name) for name in names)
+    return next((n for n in found if isinstance(n, int) and n >= 0), None)
+
+
+def _joined(content: Any) -> str:
+    """A message's content: a text, or parts, of which those with reasoning are left out."""
+    if isinstance(content, str):
+        return content
+    said = (part for part in _maps(content) if part.get("type", "text") in _TEXTS)
+    return "".join(str(part.get("text") or "") for part in said)
+
+
+def _map(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _maps(values: Any) -> Iterator[Mapping[str, Any]]:
+    return (v for v in (values if isinstance(values, list) else ()) if isinstance(v, Mapping))

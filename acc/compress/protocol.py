@@ -1,0 +1,147 @@
+"""C_theta, first half: what a compressor is, and the JSON Schema of what it writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from acc.errors import ConfigurationError
+from acc.state.items import wire_field
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Mode, Proposal
+from acc.state.slots import SlotField
+from acc.turn.observations import Evidence
+from acc.turn.turn import Turn
+
+
+@dataclass(frozen=True)
+class Price:
+    """Money per million tokens, in whatever currency the caller counts.
+
+    Attributes:
+        input: For what the model read.
+        output: For what it wrote.
+        cached: For what it read out of the provider's prompt cache; as ``input`` if None.
+
+    Raises:
+        ConfigurationError: A price that is negative, endless or no number.
+    """
+
+    input: float
+    output: float
+    cached: float | None = None
+
+    def __post_init__(self) -> None:
+        given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
+        if not all(_is_price(value) for value in given):
+            raise ConfigurationError(
+                "a price is negative or no number", where="Price", mend="per million tokens, from 0"
+            )
+
+    def of(self, usage: Mapping[str, int]) -> float:
+        """Money for ``usage``: tokens by kind, of which ``cached`` are part of ``input``."""
+        read, wrote, cached = (_count(usage, kind) for kind in ("input", "output", "cached"))
+        cached = min(cached, read)
+        rate = self.input if self.cached is None else self.cached
+        money = (read - cached) * self.input + cached * rate + wrote * self.output
+        return round(money / 1_000_000, 9)
+
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+
+
+def _count(usage: Mapping[str, int], kind: str) -> int:
+    """Tokens of a kind, as far as such a count can be: an endpoint may say anything."""
+    return min(max(0, usage.get(kind, 0)), 1 << 53)
+
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Compressor(Protocol):
+    """Proposes the next state. A plain function of these three arguments is one.
+
+    A compressor that does I/O may also offer ``async def acompress`` with the same
+    arguments, which the asynchronous controller then awaits. One that wants to know the bounds
+    may offer ``under(policy)``, which returns the compressor to ask under that policy; one
+    that is paid may have a ``price`` (`acc.compress.protocol.Price`).
+    """
+
+    def __call__(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        """Read and propose.
+
+        Raises:
+            CompressionError: Nothing usable came out. Any other exception counts as one, but for:
+            ConfigurationError: It can never work as it is set up; ends the step.
+        """
+        ...
+
+
+def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> dict[str, Any]:
+    """JSON Schema of a proposal, within what strict structured output accepts.
+
+    Flat, every property required, no defaults, no unions; lengths are checked by commit.
+
+    Args:
+        schema: The state class.
+        mode: ``revise`` or ``rewrite``; the text for the writer differs, the shape does not.
+    """
+    slots = {
+        name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()
+    }
+    carry = "unmentioned items stay" if mode == "revise" else "unmentioned items go"
+    retire = {
+        "id": _string("id of the item that no longer holds"),
+        "cites": _array(_string(""), "observations that end it"),
+        "quote": _string("the user's exact words; empty for items that are not pinned"),
+    }
+    properties = {**slots, "retire": _array(_object(retire), "items that end")}
+    return {**_object(properties), "title": schema.__name__, "description": f"{mode}: {carry}"}
+
+
+def _wire_item(slot: SlotField) -> dict[str, Any]:
+    fields = {name: wire_field(slot.item, name) for name in slot.item.wire_fields()}
+    cited = {
+        "cites": _array(
+            _string(""), "refs of observations or evidence it rests on, or ids it carries on"
+        ),
+        "id": _string("id of the prior item it carries on or updates; empty for a new one"),
+    }
+    return _object({**fields, **cited})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _array(items: Mapping[str, Any], description: str) -> dict[str, Any]:
+    return {"type": "array", "items": dict(items), "description": description}
+
+
+def _string(description: str) -> dict[str, Any]:
+    return {"type": "string", **({"description": description} if description else {})}
+
+
+def settings_of(kind: type[T], changed: Mapping[str, Any], mend: str) -> T:
+    """A dataclass ``kind`` with ``changed`` fields, and its defaults for the rest.
+
+    Raises:
+        ConfigurationError: No such setting; ``mend`` says what to do.
+    """
+    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
+    if unknown := [name for name in changed if name not in known]:
+        raise ConfigurationError(
+            f"no setting {unknown[0]!r}", where=f"settings are {', '.join(known)}", mend=mend
+        )
+    return kind(**changed)

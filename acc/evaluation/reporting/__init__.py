@@ -1,1 +1,0 @@
-"""Results of evaluations as one HTML page."""

@@ -1,0 +1,1 @@
+"""Qualify: the gate admits or refuses each candidate, and says why."""

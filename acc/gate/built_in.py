@@ -1,0 +1,266 @@
+"""The built-in gates, and the one that the controller uses by default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from acc.gate.protocol import READ_CHARS, RELEVANCE, Context, Gate, Verdict
+from acc.recall.candidates import Candidate
+from acc.state.items import Item, Relation
+from acc.stores.protocol import Artifact
+from acc.text.wording import is_alike, is_negative, marks, only_repeats, stems
+from acc.thread.branch import OVERTAKEN
+from acc.turn.observations import Channel, Trust
+
+
+@dataclass(frozen=True)
+class Contradiction(Gate):
+    """Refuses what a less trusted source says against a pinned rule.
+
+    Rule: a sentence that shares half of the rule's content words, directs (must, now, may,
+    lifted, approved ...), and does not forbid what the rule forbids. Reports are not
+    directives, and what supports the rule is not against it.
+    """
+
+    share: float = 0.5
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare each directing sentence with each rule."""
+        trust = candidate.trust
+        rules = [rule for rule in context.quoted if rule.trust > trust]
+        if rules:
+            for sentence in _directives(candidate.artifact.text):
+                for rule in rules:
+                    if self._against(sentence, rule):
+                        return self.verdict(False, candidate, f"against {rule.id}: {sentence[:80]}")
+        return self.verdict(True, candidate, "against no rule")
+
+    def _against(self, sentence: str, rule: Item) -> bool:
+        words = stems(rule.words)
+        shared = len(words & stems(sentence))
+        if shared < max(2, self.share * len(words)):
+            return False
+        lifts = _LIFTS.search(sentence) is not None
+        if not is_negative(rule.words):
+            return lifts or is_negative(sentence)
+        return lifts or not is_negative(sentence)
+
+
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_DIRECTS = re.compile(
+    r"\b(?:must|should|shall|may|can|now|please|go ahead|proceed|always|immediately|at once|"
+    r"lifted|approved|allowed|permitted|waived|removed|cancell?ed|ignore|disregard|run|execute|send|do)\b",
+    re.IGNORECASE,
+)
+_LIFTS = re.compile(
+    r"\b(?:lifted|waived|removed|no longer|cancell?ed|void|suspended|ignore|disregard|overrid\w+|"
+    r"does not apply|doesn['’]t apply|pre-?approved|approved)\b",
+    re.IGNORECASE,
+)
+
+
+def _directives(text: str) -> Iterator[str]:
+    for sentence in _SENTENCE.split(text):
+        if _DIRECTS.search(sentence):
+            yield sentence
+
+
+@dataclass(frozen=True)
+class Relevance(Gate):
+    """Refuses what the turn does not ask for.
+
+    Rule: a score of at least ``threshold``, and at least ``words`` of the user's content
+    words in the text (all of them, if there are fewer). Documents need half as much again.
+    Asked again by the floor, the threshold is ``relaxed``, and the verdict says so.
+    """
+
+    threshold: float = 0.45
+    relaxed: float = 0.1
+    words: int = 1
+
+    @property
+    def name(self) -> str:
+        """The name by which the floor knows it."""
+        return RELEVANCE
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare the score."""
+        needed = self.relaxed if context.relaxed else self.threshold
+        if candidate.trust is Trust.DOCUMENT:
+            needed *= 1.5
+        if candidate.score < needed:
+            return self.verdict(False, candidate, f"score {candidate.score:.2f} under {needed:.2f}")
+        if not context.relaxed and not self._shares(candidate, context):
+            return self.verdict(False, candidate, f"under {self.words} of the turn's words in it")
+        floor = "; floor: threshold lowered" if context.relaxed else ""
+        return self.verdict(True, candidate, f"score {candidate.score:.2f}{floor}")
+
+    def _shares(self, candidate: Candidate, context: Context) -> bool:
+        if self.words <= 1:
+            return candidate.by_turn > 0 or not context.about
+        shared = len(stems(candidate.artifact.text) & context.about)
+        return shared >= min(self.words, len(context.about))
+
+
+LEAST_LEFT = 100
+"""Tokens under which what is left of a budget is not worth cutting a long text for."""
+
+SHORT = 400
+"""Characters of a candidate that is about one fact; a longer one says more than that fact."""
+
+LONGEST_ITEM = 1_000
+"""Characters that no item of a state reaches."""
+
+
+@dataclass(frozen=True)
+class Novelty(Gate):
+    """Refuses what the turn or the state says already.
+
+    Rule: its words and marks are all held by one item of the state; or all its content words are the
+    turn's own, and it answers nothing that the turn asks (`acc.text.wording.only_repeats`). Of what comes from
+    beyond the thread, an item that leaves with this commit is no reason: asked for again, it is told
+    again.
+    """
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare with the user's words of this turn, then with each item of the state."""
+        if only_repeats(candidate.artifact.text, context.turn.user_words):
+            return self.verdict(False, candidate, "the turn says it already")
+        if len(candidate.artifact.text) > LONGEST_ITEM:
+            return self.verdict(True, candidate, "says more than an item can")
+        words = stems(candidate.artifact.text)
+        is_beyond = candidate.artifact.turn == 0  # a document's, or another thread's
+        for item, held in zip(context.items, context.held, strict=True):
+            if is_beyond and item.id in context.leaving:
+                continue
+            if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
+                return self.verdict(False, candidate, f"{item.id} says it already")
+        return self.verdict(True, candidate, "says more than the state")
+
+
+@dataclass(frozen=True)
+class Fresh(Gate):
+    """Refuses what something later has overtaken.
+
+    Rule: what it said was retired since; or it is an item that was replaced; or the same
+    tool has answered since in nearly the same words with other numbers; or the state holds
+    a later value of a fact that it gives otherwise.
+    """
+
+    alike: float = 0.8
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Look for what overtook it."""
+        artifact = candidate.artifact
+        if artifact.kind == "set_aside" and artifact.reason in OVERTAKEN:
+            return self.verdict(False, candidate, f"{artifact.reason} in turn {artifact.turn}")
+        retired = context.retired.get(artifact.ref, 0)
+        overtaken = artifact.turn < retired <= context.state.turn
+        if overtaken and artifact.channel is Channel.USER:
+            return self.verdict(
+                False, candidate, f"what it asked for was retired in turn {retired}"
+            )
+        if later := self._later(candidate, context):
+            return self.verdict(False, candidate, f"overtaken by {later}")
+        return self.verdict(True, candidate, "nothing later on its subject")
+
+    def _later(self, candidate: Candidate, context: Context) -> str:
+        artifact = candidate.artifact
+        for other in context.candidates if artifact.channel is Channel.TOOL else ():
+            again = other.artifact
+            if again.turn <= artifact.turn or again.channel is not Channel.TOOL:
+                continue
+            if again.name == artifact.name and self._reads_alike(artifact, again):
+                return again.ref
+        return next((item.id for item in _replaced_facts(candidate, context)), "")
+
+    def _reads_alike(self, one: Artifact, again: Artifact) -> bool:
+        near = is_alike(_plain_words(one.text), _plain_words(again.text), self.alike)
+        return near and marks(again.text) != marks(one.text)
+
+
+@dataclass(frozen=True)
+class Trusted(Gate):
+    """Refuses what comes through a channel below ``least``."""
+
+    least: Trust = Trust.DOCUMENT
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare the channel's trust."""
+        trust = candidate.trust
+        word = f"{trust.word}, {self.least.word} needed"
+        return self.verdict(trust >= self.least, candidate, word)
+
+
+@dataclass(frozen=True)
+class Distinct(Gate):
+    """Refuses near-duplicates of what was admitted already, the best scored staying."""
+
+    alike: float = 0.85
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare with the evidence so far."""
+        words = stems(context.read(candidate).text) if context.admitted else frozenset[str]()
+        for other in context.admitted:
+            if is_alike(words, stems(other.text), self.alike):
+                return self.verdict(False, candidate, f"nearly the same as {other.ref}")
+        return self.verdict(True, candidate, "like no other")
+
+
+@dataclass(frozen=True)
+class Budget(Gate):
+    """Refuses what would take all evidence together over ``tokens``."""
+
+    tokens: int = 1_200
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Count."""
+        used = context.spent
+        left = self.tokens - used
+        if used and left < LEAST_LEFT and len(candidate.artifact.text) >= READ_CHARS:
+            return self.verdict(False, candidate, f"{used} of {self.tokens} tokens used")
+        cost = context.counter(context.read(candidate).text)
+        return self.verdict(
+            used + cost <= self.tokens, candidate, f"{used} + {cost} of {self.tokens} tokens"
+        )
+
+
+def default_gate(tokens: int = 1_200) -> Gate:
+    """Trust, relevance, a budget, staleness, contradiction, novelty, near-duplicates.
+
+    The cheap ones come first. Whom the floor admits at a lower relevance, all the others
+    are asked about too.
+    """
+    cheap = Trusted() & Relevance() & Budget(tokens)
+    return cheap & Fresh() & Contradiction() & Novelty() & Distinct()
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SPACED = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(128))
+"""What each character of ASCII becomes when only words of letters are to stay."""
+
+
+@lru_cache(maxsize=2048)
+def _plain_words(text: str) -> frozenset[str]:
+    if text.isascii():  # five times as fast, and nearly all of what tools print
+        return frozenset(text.translate(_SPACED).split())
+    return frozenset(_LETTERS.findall(text.lower()))
+
+
+def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation]:
+    """Later facts of the state whose subject and predicate a short candidate gives another value."""
+    artifact = candidate.artifact
+    if len(artifact.text) > SHORT:
+        return
+    words = stems(artifact.text)
+    for item in context.relations:
+        if item.touched <= artifact.turn or item.turn <= artifact.turn:
+            continue
+        about = stems(f"{item.subject} {item.predicate}")
+        value = marks(item.object)
+        given = marks(artifact.text)
+        if len(about) > 1 and about <= words and value and given and not value & given:
+            yield item

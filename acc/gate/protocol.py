@@ -1,0 +1,341 @@
+"""Q, the decision qualification gate: admits or refuses each candidate, and says why.
+
+A gate is any callable of a `Candidate` and a `Context` that returns a `Verdict` or a bool.
+Gates compose: ``a & b`` asks b only what a admits, ``a | b`` only what a refuses, ``~a``
+turns a verdict round. The built-in ones, and `default_gate`, stand in `acc.gate.built_in`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict
+
+from acc.errors import ConfigurationError
+from acc.recall.candidates import Candidate
+from acc.state.items import Item, Relation
+from acc.state.model import CompressedCognitiveState
+from acc.text.tokens import TokenCounter, utf8_quarter
+from acc.text.wording import stems
+from acc.turn.excerpt import excerpt
+from acc.turn.observations import Evidence, Trust
+from acc.turn.turn import Turn
+
+_PATTERN = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:instruction|rule|polic|previous|above|limit)"
+    r"|\b(?:system|assistant|ai agent|automated agents?|agents?)\s*[:,]\s"
+    r"|\byou (?:must|should|are now|have to)\b|\b(?:has|is|are) (?:pre-?)?(?:approved|lifted|waived)\b"
+    r"|\b(?:assistants?|agents?) (?:must|should|shall|may|are to)\b",
+    re.IGNORECASE,
+)
+
+_NEEDED = (
+    "ignore", "disregard", "forget", "overrid", "system", "assistant", "agent", "you ",
+    "approved", "lifted", "waived",
+)  # fmt: skip
+"""One of these is in whatever the pattern matches, and looking for them is cheap."""
+
+
+def instruction_like(text: str, trust: Trust) -> str:
+    """The first words of ``text`` that sound like an instruction; empty if there are none, or
+    if it is trusted as much as an agent's."""
+    return _first(text) if trust < Trust.AGENT else ""
+
+
+@lru_cache(maxsize=2048)
+def _first(text: str) -> str:
+    lowered = text.lower()
+    if not any(word in lowered for word in _NEEDED):
+        return ""
+    found = _PATTERN.search(text)
+    return " ".join(found.group(0).split())[:80] if found else ""
+
+
+READ_CHARS = 600
+"""Characters of one candidate that a compressor reads."""
+
+
+class Verdict(BaseModel):
+    """What the gate says of one candidate. Kept in the audit record (law 4).
+
+    Attributes:
+        admitted: Whether the compressor may read it.
+        score: The recall score, 0 to 1.
+        reason: Why, in words.
+        gate: The gate that decided.
+        ref: The candidate's ref, and ``artifact`` its id.
+        telemetry: Signs worth counting that decide nothing, such as ``instruction_like``.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    admitted: bool
+    score: float
+    reason: str
+    gate: str = ""
+    ref: str = ""
+    artifact: str = ""
+    telemetry: tuple[str, ...] = ()
+
+
+@dataclass
+class Context:
+    """What a gate may look at beside the candidate.
+
+    Attributes:
+        turn: x_t.
+        state: CCS_t-1.
+        counter: Counts tokens.
+        candidates: All candidates of this turn.
+        retired: Turn in which what a ref said was retired, by ref.
+        admitted: Evidence admitted so far.
+        relaxed: Whether the floor asks again at a lower relevance threshold.
+    """
+
+    turn: Turn
+    state: CompressedCognitiveState
+    counter: TokenCounter = utf8_quarter
+    candidates: Sequence[Candidate] = ()
+    retired: dict[str, int] = field(default_factory=dict)
+    admitted: list[Evidence] = field(default_factory=list)
+    relaxed: bool = False
+    _read: dict[str, Evidence] = field(default_factory=dict)
+    _costs: list[int] = field(default_factory=list)
+
+    @property
+    def spent(self) -> int:
+        """Tokens of the evidence so far; each text is counted once."""
+        self._costs += (self.counter(e.text) for e in self.admitted[len(self._costs) :])
+        return sum(self._costs)
+
+    @cached_property
+    def about(self) -> frozenset[str]:
+        """Stems of the user's words of this turn."""
+        return stems(self.turn.user_words)
+
+    @cached_property
+    def items(self) -> tuple[Item, ...]:
+        """Each item of the state."""
+        return tuple(item for _, item in self.state.items())
+
+    @cached_property
+    def relations(self) -> tuple[Relation, ...]:
+        """The facts among them."""
+        return tuple(item for item in self.items if isinstance(item, Relation))
+
+    @cached_property
+    def held(self) -> tuple[frozenset[str], ...]:
+        """Stems of each item of the state."""
+        return tuple(stems(item.words) for item in self.items)
+
+    @cached_property
+    def leaving(self) -> frozenset[str]:
+        """Ids of the items that the next commit drops by itself."""
+        return frozenset(i.id for s, i in self.state.items() if s.rules.lifetime == "turn")
+
+    @cached_property
+    def quoted(self) -> tuple[Item, ...]:
+        """The pinned items of the state that rest on a quote: its rules."""
+        return tuple(i for s, i in self.state.items() if s.rules.pinned and s.rules.quote)
+
+    def read(self, candidate: Candidate, limit: int = READ_CHARS) -> Evidence:
+        """The candidate as the compressor would read it: cut to what bears on the turn."""
+        artifact = candidate.artifact
+        if artifact.id in self._read:
+            return self._read[artifact.id]
+        about = self.about if candidate.shared is None else candidate.shared
+        text = excerpt(artifact.text, about, limit)
+        self._read[artifact.id] = evidence = Evidence(
+            channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
+            ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,
+            left_out=max(0, len(artifact.text) - len(text)),
+        )  # fmt: skip
+        return evidence
+
+
+RELEVANCE = "relevance"
+
+Judgement = Verdict | bool
+GateLike = Callable[[Candidate, Context], Judgement]
+
+
+class Gate:
+    """Base of the gates: composition, and verdicts with the gate's name."""
+
+    @property
+    def name(self) -> str:
+        """The gate's name in verdicts."""
+        return type(self).__name__.lower()
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Judge one candidate."""
+        raise NotImplementedError
+
+    def verdict(
+        self, admitted: bool, candidate: Candidate, reason: str, *telemetry: str
+    ) -> Verdict:
+        """A verdict of this gate."""
+        return Verdict(
+            admitted=admitted, score=round(candidate.score, 6), reason=reason, gate=self.name,
+            ref=candidate.artifact.ref, artifact=candidate.artifact.id, telemetry=telemetry,
+        )  # fmt: skip
+
+    def __and__(self, other: GateLike) -> Gate:
+        return All.of(self, as_gate(other))
+
+    def __or__(self, other: GateLike) -> Gate:
+        return Any.of(self, as_gate(other))
+
+    def __rand__(self, other: GateLike) -> Gate:
+        return All.of(as_gate(other), self)
+
+    def __ror__(self, other: GateLike) -> Gate:
+        return Any.of(as_gate(other), self)
+
+    def __invert__(self) -> Gate:
+        return Not(self)
+
+
+class Plain(Gate):
+    """A plain callable as a gate."""
+
+    def __init__(self, judge: GateLike) -> None:
+        self.judge = judge
+
+    @property
+    def name(self) -> str:
+        """The callable's own name."""
+        return str(getattr(self.judge, "__name__", type(self.judge).__name__))
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """The callable's judgement."""
+        judged = self.judge(candidate, context)
+        if isinstance(judged, Verdict):
+            return judged
+        return self.verdict(bool(judged), candidate, "admits it" if judged else "refuses it")
+
+
+def as_gate(gate: GateLike) -> Gate:
+    """``gate`` itself, or a plain callable made one.
+
+    Raises:
+        ConfigurationError: Not callable.
+    """
+    if not callable(gate):
+        raise ConfigurationError(
+            f"a gate is a callable, not {type(gate).__name__}",
+            where="gate",
+            mend="pass a Gate, or a function of (candidate, context)",
+        )
+    return gate if isinstance(gate, Gate) else Plain(gate)
+
+
+@dataclass(frozen=True)
+class Several(Gate):
+    """Gates asked in order."""
+
+    gates: tuple[Gate, ...]
+
+    @classmethod
+    def of(cls, *gates: Gate) -> Self:
+        """``gates`` in one row: those that are such a row themselves give their members."""
+        rows = (gate.gates if isinstance(gate, cls) else (gate,) for gate in gates)
+        return cls(tuple(chain.from_iterable(rows)))
+
+
+class All(Several):
+    """Admits what all admit; the first refusal stands."""
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Ask one after the other."""
+        verdicts: list[Verdict] = []
+        for gate in self.gates:
+            verdicts.append(gate(candidate, context))
+            if not verdicts[-1].admitted:
+                break
+        said = verdicts[-1]
+        if context.relaxed and said.admitted:
+            # An admission by the floor says so, whichever gate was asked last.
+            said = next((v for v in verdicts if v.gate == RELEVANCE), said)
+        telemetry = tuple(sign for verdict in verdicts for sign in verdict.telemetry)
+        return said.model_copy(update={"telemetry": telemetry}) if telemetry else said
+
+
+class Any(Several):
+    """Admits what one admits; the last refusal stands."""
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Ask until one admits."""
+        for gate in self.gates:
+            verdict = gate(candidate, context)
+            if verdict.admitted:
+                break
+        return verdict
+
+
+@dataclass(frozen=True)
+class Not(Gate):
+    """Admits what the other refuses."""
+
+    gate: Gate
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """The opposite."""
+        verdict = self.gate(candidate, context)
+        return verdict.model_copy(
+            update={"admitted": not verdict.admitted, "reason": f"not: {verdict.reason}"}
+        )
+
+
+def qualify(
+    candidates: Sequence[Candidate], gate: GateLike, context: Context, *, floor: int = 0
+) -> tuple[list[Evidence], list[Verdict]]:
+    """A_t+: judge the candidates, best first.
+
+    Args:
+        candidates: A_t.
+        gate: The gate.
+        context: The turn, the state, and what was retired.
+        floor: Candidates that should be admitted if that takes no more than a lower
+            relevance threshold; every other refusal is final.
+
+    Returns:
+        The evidence as the compressor reads it, and a verdict for each candidate.
+    """
+    judge = as_gate(gate)
+    context.candidates = candidates
+    verdicts = [_judged(judge, candidate, context) for candidate in candidates]
+    context.relaxed = True
+    for index, candidate in enumerate(candidates):
+        if len(context.admitted) >= floor:
+            break
+        if not verdicts[index].admitted and verdicts[index].gate == RELEVANCE:
+            verdicts[index] = _judged(judge, candidate, context)
+    return context.admitted, verdicts
+
+
+def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
+    try:
+        verdict = judge(candidate, context)
+    except Exception as error:  # a broken gate admits nothing, and stops no turn
+        verdict = Verdict(
+            admitted=False,
+            score=candidate.score,
+            reason=f"the gate failed: {type(error).__name__}: {error}"[:400],
+            gate=judge.name,
+        )
+    if verdict.admitted:
+        context.admitted.append(context.read(candidate))
+    artifact = candidate.artifact
+    sign = instruction_like(artifact.text, candidate.trust)
+    signs = [*verdict.telemetry, *([f"instruction_like: {sign}"] if sign else [])]
+    telemetry = tuple(dict.fromkeys(signs))
+    if (verdict.ref, verdict.artifact, verdict.telemetry) == (artifact.ref, artifact.id, telemetry):
+        return verdict
+    named = {"ref": artifact.ref, "artifact": artifact.id}
+    return verdict.model_copy(update={**named, "telemetry": telemetry})

@@ -1,0 +1,1 @@
+"""The keyless compressor: rules for English operational conversation, without a model."""

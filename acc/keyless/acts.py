@@ -1,0 +1,122 @@
+"""What a sentence does: lays down a rule, lifts one, asks, reports, jests.
+
+A linear classifier over n-grams of words and over the cues of the tables
+(`acc.keyless.acts`): a softmax of summed weights, trained on sentences of many
+trades that were written and labelled for it. Weights, sentences and training are in the
+repository: ``python benchmarks/keyless/train_acts.py``.
+
+The sentence of features F is a rule, say, with
+
+    p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Literal, get_args
+
+from acc.keyless import lifting, lookalikes
+from acc.keyless import words as goal_cues
+from acc.keyless import words as step_cues
+from acc.keyless.convolution import Convolution
+from acc.keyless.reading import Spoken
+from acc.keyless.weights import Linear, words_of
+
+_TABLES = {
+    "hearsay": lookalikes.HEARSAY,
+    "past": lookalikes.PAST,
+    "fancy": lookalikes.FANCY,
+    "joke": lookalikes.JOKE,
+    "disclaimer": lookalikes.DISCLAIMER,
+    "passing": lookalikes.PASSING,
+    "happened": lookalikes.HAPPENED,
+    "goal": goal_cues.GOALS,
+    "small": goal_cues.SMALL,
+    "done": goal_cues.DONE,
+    "cancelled": goal_cues.CANCELLED,
+    "lifted": lifting.LIFTED,
+    "ended": lifting.ENDED,
+    "swapped": lifting.SWAPPED,
+    "changed": lifting.CHANGED,
+    "open": step_cues.OPEN,
+    "next": step_cues.NEXT,
+}
+_LETTER = re.compile(r"\\.|\(\?P[<=]\w+|[A-Z]")
+"""A capital, where what is escaped and the names of groups come first."""
+
+
+def _small(table: re.Pattern[str]) -> re.Pattern[str]:
+    """What matches the texts in small letters that ``table`` does, which folds case: twice as fast."""
+    return re.compile(_LETTER.sub(lambda m: m[0] if m[0][1:] else m[0].lower(), table.pattern))
+
+
+_SMALL = {name: _small(table) for name, table in _TABLES.items()}
+
+
+def announced(words: str, after: str) -> Iterator[str]:
+    """Names of the tables with a cue in ``words``; and of what takes them back in ``after``."""
+    small = words.lower()
+    yield from (name for name, table in _SMALL.items() if table.search(small))
+    if lookalikes.is_question(words, words.rstrip().endswith("?")):
+        yield "question"
+    if lookalikes.DISCLAIMER.search(after) or lookalikes.JOKE.match(after):
+        yield "taken back"
+
+
+Act = Literal[
+    "rule", "lift", "change", "goal", "done", "ask", "fact", "guess", "question", "reported",
+    "hypothetical", "past", "joke", "assent", "other",
+]  # fmt: skip
+"""What a sentence does. Labels of the training sentences."""
+
+ACTS: tuple[Act, ...] = get_args(Act)
+
+WEIGHTS = "acts.npz"
+
+LEAST = 1e-6
+"""No opinion rules an act out for good."""
+
+_LONG_WORD, _WORD_HEAD, _WORD_END = 5, 5, 3
+
+
+@lru_cache(maxsize=512)
+def acts(spoken: Spoken) -> Mapping[Act, float]:
+    """The probability of each act; they sum to 1."""
+    ngrams = Linear.read(WEIGHTS).odds(features(spoken))
+    odds = mixed(ngrams, Convolution.read().odds(spoken))
+    return MappingProxyType(dict(zip(ACTS, odds, strict=True)))
+
+
+def mixed(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The geometric mean of two opinions, as probabilities."""
+    raised = [math.sqrt(max(a, LEAST) * max(b, LEAST)) for a, b in zip(one, other, strict=True)]
+    total = sum(raised)
+    return [value / total for value in raised]
+
+
+def features(spoken: Spoken) -> frozenset[str]:
+    """Names of what the classifier looks at."""
+    tokens = words_of(spoken.words)
+    framed = ["^", *tokens, "$"]
+    found = {"", *tokens}
+    found.update(map(" ".join, pairwise(framed)))
+    found.update(map(" ".join, zip(framed, framed[1:], framed[2:], strict=False)))
+    found.update(f"{a} _ {b}" for a, b in zip(framed, framed[2:], strict=False))
+    found.update(f"head {t[:_WORD_HEAD]}" for t in tokens if len(t) > _LONG_WORD)
+    found.update(f"end {t[-_WORD_END:]}" for t in tokens if len(t) >= _LONG_WORD)
+    found.update(f"cue {name}" for name in announced(spoken.words, spoken.after))
+    return frozenset(found.union(_place(spoken)))
+
+
+def _place(spoken: Spoken) -> Iterator[str]:
+    before, after = words_of(spoken.before), words_of(spoken.after)
+    yield f"place {bool(before)} {bool(after)}"
+    yield f"before {before[-1] if before and before[-1] in '?!' else bool(before)}"
+    yield f"after {' '.join(after[:2])}"
+    for token in before[:2]:
+        yield f"before {token}"

@@ -1,0 +1,224 @@
+"""A compressor without a model: English, offline. The demo, and the fallback.
+
+It reads a turn sentence by sentence: deterministic, pure, linear in its input. What a sentence
+does, whether it bears on a rule and what a fact is worth, small classifiers say; what they must
+not get wrong (who speaks, doubt, negation, another thing's number) and where values stand, tables
+of cues decide. Each slot has one function below.
+
+    reading.py        a turn taken apart by channel; language.py
+    one_thread.py     small products are not shared among processors
+    sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
+    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
+                      convolution.py, over pieces.py, convolution.npz
+    lookalikes.py     hearsay, the past, fancy, jokes, questions; handed.py, texts handed over
+    words.py          words that the tables share
+    standing.py       the rules in a sentence; shortening.py, without reasons and asides
+    constraints.py    new rules, and what of the prior ones ends
+    effects.py        which rule a message lifts or changes, clause by clause
+    gathering.py      how sure that is of its clauses together: trees.py, effects.npz, gathered.npz
+    bearing.py        what is known of a clause beside a rule; likeness.py, where they share no word
+    lifting.py        the same by cues; figures.py
+    bars.py           what only sounds as if it ended a rule; contrary.py, objects.py
+    goals.py          what is to be achieved, and when it is done; goal_cues.py
+    topics.py         what the talk is about
+    entities.py       things and people; succession.py, which of them are gone
+    values.py         amounts, dates, numbers, and what they are the value of
+    relations.py      which facts are new
+    facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
+    outcomes.py       what was done, and to what
+    revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
+    replies.py        what agents offer, and what they only tell of
+    domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
+                      and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
+    smalltalk.py      courtesies, for which nothing makes room
+    step_cues.py      what announces a step, what is open
+    trace.py          what happened, what is next, what is open, what to open; passages.py, of documents
+    room.py           places, lengths, no repeats; fields.py, what an item says and can hold
+    budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
+                      needed.npz; worth.py, worth.npz
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from acc.commit.integrity import may_replace
+from acc.keyless.budget import keep_within
+from acc.keyless.constraints import constrain
+from acc.keyless.domain import fill_slots
+from acc.keyless.entities import entities_in
+from acc.keyless.goals import (
+    LONGEST_GOAL,
+    done_by,
+    is_cancelling,
+    is_done,
+    is_goal,
+    is_promised,
+    reached,
+)
+from acc.keyless.lifting import clearest
+from acc.keyless.reading import Reading, Said, read, said_by
+from acc.keyless.relations import gone, outdated, relate, ruling
+from acc.keyless.room import Room
+from acc.keyless.sentences import fit, tidy
+from acc.keyless.speech import REFUSED, is_chatter
+from acc.keyless.standing import makes_rule, rules_in, shortened_goal, with_name
+from acc.keyless.trace import Line, Ruled, coming, gaps, recalled, revise_topic, told, worth_opening
+from acc.keyless.weights import one_thread
+from acc.state.items import Entity, Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy
+from acc.state.proposal import Proposal, Remark
+from acc.text.tokens import TokenCounter, utf8_quarter
+from acc.text.wording import is_assent, stems
+from acc.turn.observations import Evidence, Trust
+from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
+
+
+class RuleCompressor:
+    """Proposes by cues and small classifiers alone, offline, from English.
+
+    Of other languages it gives the gist at the most, and remarks that it did not read them. A
+    domain's own slots it fills as far as their examples and cues reach; for more a compressor
+    with a model is needed.
+
+    Attributes:
+        name: Author of its proposals.
+    """
+
+    name = "rules"
+
+    def __init__(self, max_tokens: int = 800, counter: TokenCounter = utf8_quarter) -> None:
+        self.max_tokens = max_tokens
+        self.counter = counter
+
+    def under(self, policy: Policy) -> RuleCompressor:
+        """The same, for the bounds of ``policy``."""
+        return RuleCompressor(policy.max_tokens, policy.counter)
+
+    def __call__(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        """Read the turn and propose a revision of ``state``. Never raises on any text."""
+        with one_thread():
+            return self._read(turn, state, evidence)
+
+    def _read(
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
+    ) -> Proposal:
+        reading = read(turn, state, evidence)
+        ruled = {said: rules_in(said) for said in reading.user}
+        room = Room(state, {o.ref: o.trust for o in (*turn.readable, *evidence)})
+        step = coming(reading)
+        constrain(reading, room)
+        _goals_over(reading, room)
+        _goals(reading, ruled, room)
+        revise_topic(reading, ruled, room)
+        fill_slots(reading, room)
+        if is_chatter(reading):
+            _last_trace(room)
+        else:
+            _trace(reading, step, room)
+        relate(reading, ruled, room)
+        _entities(reading, room)
+        _what_next(reading, ruled, step, room)
+        keep_within(room, self.max_tokens, self.counter)
+        return room.proposal(self.name, _not_read(reading))
+
+
+def _not_read(reading: Reading) -> tuple[Remark, ...]:
+    """A remark on each message of the user's in another language: its rules are not held."""
+    refs = dict.fromkeys(said.ref for said in reading.foreign)
+    for ref in refs:
+        _LOG.warning("%s is not English: the keyless compressor finds no rules or facts in it", ref)
+    return tuple(Remark(code="language_not_read", ref=ref) for ref in refs)
+
+
+def _goals_over(reading: Reading, room: Room) -> None:
+    """Goals that are done, and such as the user cancels."""
+    asked = " ".join(said.words for said in reading.user)
+    offered = " ".join(said.words for said in reading.reply)
+    for said in (*reading.user, *reading.agent):
+        own = said in reading.user
+        if said.asks:
+            continue
+        around = said.words if own else f"{said.words} {asked}"
+        if own and is_assent(said.words):
+            around = f"{said.words} {offered}"
+        goal = _done(said, around, own, room.open("goal_orientation"))
+        if goal is not None:
+            room.update("goal_orientation", goal, [said.ref], done=True)
+    for said in filter(is_cancelling, reading.user):
+        goals = room.open("goal_orientation")
+        meant = clearest(said.words, [*goals, *reading.rules])
+        if meant is not None and meant in goals:
+            room.retire(meant, said.ref, said.text)
+
+
+def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | None:
+    goal = done_by(said.words, around, goals, own) if is_done(said, own) else None
+    return reached(said, goals) if goal is None and own else goal
+
+
+def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
+    """What the user wants achieved, unless it is a rule."""
+    first = not room.open("goal_orientation")
+    for said in reading.user:
+        wanted = is_goal(said, first) or is_promised(said, reading.agent)
+        if not wanted or makes_rule(said, ruled[said]):
+            continue
+        text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
+        room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
+
+
+def _trace(reading: Reading, step: Line | None, room: Room) -> None:
+    """What was said and done, then what was said before about the same."""
+    lines = list(told(reading, step))
+    for line in lines:
+        room.add("episodic_trace", [line.ref], text=line.text)
+    best = recalled(reading, 2)
+    for piece, words in best[: 4 - len(lines)]:
+        room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {words}")
+    for reference in worth_opening(reading, [piece for piece, _ in best]):
+        room.add("retrieved_artifacts", [reference.ref], label=reference.text)
+
+
+def _last_trace(room: Room) -> None:
+    """What happened last goes on standing where a turn is nothing but courtesies."""
+    for item in room.held("episodic_trace"):
+        room.add("episodic_trace", [item.id], **said_by(item))
+
+
+def _entities(reading: Reading, room: Room) -> None:
+    known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
+    told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
+    entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
+    told = (*reading.user, *told_by_agent)
+    below = [entity for entity in entities if may_replace(Trust.AGENT, entity.trust)]
+    withdrawn = (*gone(reading.user, entities), *gone(told_by_agent, below))
+    for entity in (*withdrawn, *outdated(told, entities, room)):
+        room.retire(entity)
+    for named, ref in entities_in(told):
+        if named.name.casefold() not in known:
+            room.add("focal_entities", [ref], type=named.type, name=named.name)
+
+
+def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) -> None:
+    """The announced next step, and what is open; gaps that were settled go."""
+    if step is not None:
+        room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
+    new = list(gaps(reading, ruling(ruled)))
+    open_texts = {gap.text for gap in new}
+    telling = [s for s in (*reading.user, *reading.agent) if not s.asks]
+    told = [(s, stems(s.words)) for s in telling if tidy(s.text) not in open_texts]
+    for item in room.held("uncertainty_signal"):
+        about = stems(str(getattr(item, "gap", "")))
+        # What a tool says against the user, the user settles: the agent may only repeat the tool.
+        heard = [words for s, words in told if item.trust >= Trust.AGENT or s in reading.user]
+        if any(len(about & words) >= max(2, len(about) / 2) for words in heard):
+            room.retire(item)
+    for gap in new:
+        room.add("uncertainty_signal", [gap.ref], level=gap.level, gap=gap.text)

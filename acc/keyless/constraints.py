@@ -1,0 +1,293 @@
+"""The constraints of the next state: what the user lays down, and what of the prior they end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from acc.keyless.bearing import Heard
+from acc.keyless.effects import Effect, effects
+from acc.keyless.figures import figures, is_near
+from acc.keyless.lifting import GENERIC
+from acc.keyless.reading import Reading, Said, Spoken, text_of
+from acc.keyless.room import Room
+from acc.keyless.sentences import RESERVED, plain, tidy
+from acc.keyless.standing import Rule, restates, rule_of, spoken_in, with_name
+from acc.keyless.words import one_of
+from acc.state.items import Kind
+from acc.text.same_words import sets_figure
+from acc.text.wording import marks, stems
+
+_KINDLY = r"^\W*(?:(?:and|also|so|then|now|please|could you|can you|would you|just)\W+){0,3}"
+_TO_BE_READ = re.compile(
+    _KINDLY + one_of(
+        """translate, summari[sz]e, proof-?read, paraphrase, rephrase, reword, rewrite, spell-?check,
+        correct, shorten, transcribe, classify, categori[sz]e, fact-?check, simplify, analy[sz]e"""
+    ) + r"[^:.!?]{0,60}:",
+    re.I,
+)  # fmt: skip
+"""An order to work on the text behind the colon."""
+
+_CAME = re.compile(
+    r"^\W*(?:(?:an?|this|that|the|another|more|possible|got|see|again|new) ){0,3}"
+    + one_of("fake news, phishing, spam, scam, hoax")
+    + r"\b[^:.!?]{0,60}:|^[^:.!?]{0,40}\b(?:the following (?:came|arrived)"
+    r"|(?:this|it|that|one) (?:just )?(?:came|arrived|got here|was sent))\b(?! up\b| of\b)[^:.!?]{0,60}:",
+    re.I,
+)
+"""Says where the text behind the colon comes from."""
+
+_OWN = re.compile(
+    r"\b(?:" + one_of(
+        """rules?, conditions?, limits?, reminders?, rider, proviso, exception, caveat, request, wish, mind,
+        remember, as follows, things?, always, never, instructions?"""
+    ) + r")\W*:",
+    re.I,
+)  # fmt: skip
+"""Announces a rule of the user's behind the colon, whatever else is to be done."""
+
+_TO_BE_SENT = re.compile(
+    _KINDLY
+    + r"(?:"
+    + one_of("tell, mail, e-?mail, text, message, write, answer")
+    + r" (?:him|her|them|(?-i:[A-Z])[\w'-]+|(?:the|my|our) (?!list|report|file|answer)[\w'-]+)|"
+    + one_of("draft, write, reply, respond, answer, compose, post, send")
+    + r" (?:[\w'-]+ ){0,5}(?:to|for) (?:him|her|them|(?-i:[A-Z])[\w'-]+|(?:the|my|our) [\w'-]+)"
+    + r")[^:.!?]{0,60}:",
+    re.I,
+)
+"""An order to send on what stands behind the colon."""
+
+_WROTE = re.compile(
+    r"(?<!was )(?<!were )(?<!been )\b(?:wrote|writes|e-?mailed|mailed|messaged|texted|pinged|posted|sent)"
+    r"(?: (?:to )?(?:me|us|this|the following|a (?:mail|message|note|text|letter|ticket)))"
+    r"(?: (?:today|yesterday|this \w+|last \w+|just now))?\W*$",
+    re.I,
+)
+"""Ends a sentence; the next one is what was written."""
+
+_OURS = re.compile(r"^\W*(?:and |so |but )?(?:my|our) (?:own )?[\w-]+\b(?!.*:\W*$)", re.I)
+"""One of the user's own wrote it, and no colon says what: the next words may be the user's."""
+
+
+def is_text_of_others(words: str) -> bool:
+    """Whether a sentence hands over a text: what stands behind its colon, and the rest of the message."""
+    return not _OWN.search(words) and bool(_TO_BE_READ.match(words) or _CAME.match(words))
+
+
+def is_handed(said: Said) -> bool:
+    """Whether a sentence is somebody's text: to be read, to be sent, or what was written to the user."""
+    if is_text_of_others(said.words):
+        return True
+    if _TO_BE_SENT.match(said.words) and not _OWN.search(said.words):
+        return True
+    return bool(_WROTE.search(said.before)) and not _OURS.match(said.before)
+
+
+LEAST = 0.55
+"""Odds from which a clause is taken to lift or change a rule."""
+
+
+def constrain(reading: Reading, room: Room) -> None:
+    """New rules; of the prior ones, what the user lifts or changes."""
+    reply = " ".join(said.words for said in reading.reply)
+    pasted = frozenset().union(*(stems(text) for text in reading.pasted))
+    standing = room.open("constraints")
+    for ref, told in groupby(_own(reading), lambda said: said.ref):
+        message = " ".join(said.words for said in reading.user if said.ref == ref)
+        parts = [(said, spoken) for said in told for spoken in spoken_in(said)]
+        parts = [part for part in parts if not _is_of(part[1].words, pasted)]
+        # Rules that the message ended already are weighed too: its clauses are often about one.
+        heard = [Heard(spoken.plain, message, reply) for _, spoken in parts]
+        for (said, spoken), found in zip(parts, effects(heard, standing, LEAST), strict=True):
+            if not _goes_on(spoken.words, message, ref, room):
+                _constrain(next(iter(found), None), spoken, said, room)
+
+
+def _own(reading: Reading) -> Iterator[Said]:
+    """What the user says themselves: up to a text that they hand over to be read."""
+    handed = set()
+    for said in reading.user:
+        if said.ref not in handed and not is_handed(said):
+            yield said
+        if is_text_of_others(said.words):
+            handed.add(said.ref)
+
+
+PASTED = 0.5
+"""Share of a clause's words that stand in a text pasted beside it: it speaks of that text."""
+
+
+def _is_of(words: str, pasted: frozenset[str]) -> bool:
+    own = stems(words)
+    if _FORBIDS.match(words) and not own <= pasted:
+        return False
+    return len(own & pasted) > 1 and len(own & pasted) >= PASTED * len(own)
+
+
+_FORBIDS = re.compile(
+    r"^\W*(?:please |and |so |but )?(?:never|don't|do not|no|nothing|always)\b", re.I
+)
+"""An order of the user's, whose words a text beside it may have too, if not all."""
+
+
+_TAIL = re.compile(
+    r"^\W*(?!(?:all|any|each|every|both) [\w-]+ (?:at|by|for|from|in|on|to|with)\b)" + one_of(
+        """every, each, all, any, anything, anyone, anybody, both, none, same, in, at, on, for, from, to,
+        with, without, only, except, including, even, also, plus"""
+    ) + r"(?:\W+[\w'/%.:-]+){1,3}\W*$",
+    re.I,
+)  # fmt: skip
+_NOT_EVEN = re.compile(
+    r"^\W*(?:always|every time|no exceptions?|(?:and )?(?:not (?:even )?|nor )"
+    r"(?:for|if|when|by|to|with|in|on|at|from|the|an?)\b[^.!?;]{1,60})\W*$",
+    re.I,
+)
+"""Goes on with a rule: "Not for the mayor, not if he begs", "Always."."""
+
+
+def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
+    """Join a few words without a verb to the rule said right before them: "In full, every time."."""
+    if not (_TAIL.match(words) or _NOT_EVEN.match(words)):
+        return False
+    for item in room.new():
+        quote = f"{item.fields.get('quote')} {words}"
+        if item.slot == "constraints" and quote in message:
+            longer = f"{item.fields['text']}. {tidy(words)}"
+            room.drop(item)
+            joined = {**item.fields, "text": longer, "quote": quote}
+            if not room.add("constraints", [ref], **joined):
+                room.add("constraints", [ref], **item.fields)
+            return True
+    return False
+
+
+def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
+    rule = rule_of(spoken)
+    if effect is None and rule is not None:
+        held = room.open("constraints")
+        again = next((item for item in held if restates(rule.text, item)), None)
+        effect = Effect(again, "change", 1.0) if again is not None else None
+    if effect is not None:
+        amended = _amended(effect, spoken, rule)
+        rule = _after(effect, spoken, rule) if _says_more(spoken, effect, amended) else None
+        if amended is not None or not _stays_beside(effect, spoken.words, rule):
+            room.retire(effect.item, said.ref, spoken.words)
+        if amended is not None:
+            _add(amended, said, room)
+    if rule is not None:
+        _add(rule, said, room)
+
+
+_RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
+"""Takes a part of a permission back, which binds as the rule did: "..., but not at night"."""
+
+
+def _after(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
+    """What binds after a change, in the user's words; None where they only lift."""
+    words = spoken.words
+    if effect.op == "change" or _RESERVES.search(plain(words)) or _is_for_a_time(effect, words):
+        return Rule(tidy(words), _kind(effect, rule), words)
+    return None
+
+
+def _amended(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
+    """The changed rule with the one figure that the user gives in the place of its own, or None."""
+    words, old = spoken.words, text_of(effect.item)
+    new = figures(plain(words))
+    before = [figure for figure in figures(old) if new and is_near(new[0], figure, LIKE)]
+    if effect.op != "change" or len(new) != 1 or len(before) != 1 or _is_for_a_time(effect, words):
+        return None
+    sign = _SIGN.match(before[0].text)
+    put = (sign.group() if sign else "") + _SIGN.sub("", new[0].text)
+    text = re.sub(rf"(?<![\w.,]){re.escape(before[0].text)}(?!\w)", lambda _: put, old, count=1)
+    if not sets_figure(text, old, words):
+        return None
+    return Rule(text, _kind(effect, rule), words, effect.item.id)
+
+
+def _kind(effect: Effect, rule: Rule | None) -> Kind:
+    kind: Kind = rule.kind if rule else getattr(effect.item, "kind", "limit")
+    return kind
+
+
+def _says_more(spoken: Spoken, effect: Effect, amended: Rule | None) -> bool:
+    """Whether a change says more than the new figure of ``amended``."""
+    words = plain(spoken.words)
+    more = stems(words) - stems(text_of(effect.item)) - marks(words) - _OF_A_FIGURE
+    return amended is None or (len(words.split()) > SHORT and len(more) > 1)
+
+
+SHORT = 6
+"""Words up to which a change says no more than its figure: "make that 300"."""
+
+LIKE = 20
+"""How many times as large as the old figure a new one is at the most."""
+
+_SIGN = re.compile(r"[£€$]\s?")
+_OF_A_FIGURE = stems(
+    """raise raised lower lowered increase increased reduce reduced extend extended bump bumped cut
+    relax make set change changed limit budget cap ceiling threshold maximum minimum up go now today
+    tomorrow fine ok okay dollars euros pounds percent new allowed may"""
+)
+"""Says that a figure is another one, and nothing else."""
+
+
+def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
+    """Whether the rule that is changed goes on: it is changed for a time, or in a part.
+
+    What the user does not take back must not go with what they change.
+    """
+    if _is_for_a_time(effect, words):
+        return True
+    if rule is None or effect.op == "lift":
+        return False
+    old = text_of(effect.item)
+    own = stems(old) - marks(old) - GENERIC
+    shared = len(own & stems(words))
+    return (shared < SHARED and 2 * shared < len(own)) or len(marks(words)) < len(marks(old))
+
+
+SHARED = 2
+"""Content words of a rule, or half of them, that a change repeats at the least, beside as many
+figures, where it stands in the rule's place."""
+
+
+def _is_for_a_time(effect: Effect, words: str) -> bool:
+    """Whether a change ends by itself, as the rule that it changes does not."""
+    words, old = plain(words), plain(text_of(effect.item))
+    return bool(_FOR_A_TIME.search(words)) and not (
+        _FOR_GOOD.search(words) or _FOR_A_TIME.search(old)
+    )
+
+
+_FOR_A_TIME = re.compile(
+    r"(?<!from )(?<!starting )(?<!as of )(?<!since )\b(?:"
+    r"(?:until|till) (?!now\b|further|\d{1,2}(?::\d\d)?(?: ?[ap]m| o'clock)?(?! (?:[a-z]+ )?(?:jan|feb|mar|apr|may"
+    r"|jun|jul|aug|sep|oct|nov|dec))\b|noon|midnight)|"
+    + one_of(
+        r"""for now, for the moment, for the time being, for once, in the meantime, meanwhile, temporarily,
+        just this once, this (?:week|weekend|month|quarter), tonight, today only,
+        (?:just|only) today, for (?:the (?:next|coming) |about |another )?[\w-]+ (?:hour|day|week|month)s?,
+        (?:on|off on) (?:holiday|vacation|leave)(?! (?:requests?|days?|calendar)), in \w+ absence,
+        (?:is|'s|are|while \w+ is) (?:away|ill|sick|travelling|traveling|off sick|out of office)"""
+    )
+    + ")",
+    re.I,
+)
+"""Says that something is so for a time."""
+
+_FOR_GOOD = re.compile(
+    r"\b"
+    + one_of(
+        "from now on, from here on, from today, as of now, as of today, for good, permanently"
+    ),
+    re.I,
+)
+
+
+def _add(rule: Rule, said: Said, room: Room) -> None:
+    text = with_name(rule.text, said)
+    said_so = {"text": text, "kind": rule.kind, "quote": rule.quote}
+    room.add("constraints", [said.ref], amends=rule.amends, **said_so)

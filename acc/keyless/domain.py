@@ -1,0 +1,225 @@
+"""A domain's own slots, filled as far as their declaration reaches: by examples, cues and records.
+
+Who may write to a slot is read in it: with ``write=Trust.USER`` the user alone. Documents, and
+what somebody pasted, are not read here: they may be recalled, and a model may cite them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from acc.keyless.acts import acts
+from acc.keyless.cued import has_cue, of_line, of_record, read_by_cue, records_in
+from acc.keyless.elements import is_reported
+from acc.keyless.lookalikes import DISCLAIMER, is_fancy, is_question, is_told
+from acc.keyless.matching import Found, Sought, found_by
+from acc.keyless.patterns import Pattern, patterns
+from acc.keyless.reading import Reading, Said
+from acc.keyless.room import Room
+from acc.keyless.sentences import plain, sentences
+from acc.keyless.speech import REFUSED
+from acc.keyless.trace import is_data
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.slots import Example, SlotField
+from acc.turn.observations import Observation, Trust
+
+MOST_SENTENCES = 40
+"""Sentences of a speaker that are read for a domain, half from each end of what was said."""
+
+MOST_LINES = 60
+"""Lines of a tool's output that are."""
+
+LONGEST_CUED = 8
+"""Words of a tool's line that is read by a cue: a longer one tells of many things."""
+
+NOT_MEANT = 0.6
+"""Probability from which a sentence is a question, hypothetical, somebody else's or a joke."""
+
+
+_PERMITS = re.compile(
+    r"\b(?:you|we|agents?|everybody|anybody) (?:may|can|must|should|shall|have to|need to)\b|"
+    r"\b(?:never|always|do not|don't|approved|allowed|permitted|forbidden)\b",
+    re.I,
+)
+"""Somebody else's permissions and orders are no findings either."""
+
+
+_NAMES = re.compile(r"(?!\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d\b)(?:[^\"'“”]|(?<=\w)'(?=\w))+$")
+"""A head names something: no time, and no half of a quotation."""
+
+
+class Told(NamedTuple):
+    """What somebody said of a slot's item.
+
+    Attributes:
+        fields: Its values by field; several heads where the words list them.
+        fixed: Choices that the words only imply.
+        reads: Whether what they imply is all they tell.
+        ref: Ref of the observation.
+        quote: The words, verbatim.
+    """
+
+    fields: Mapping[str, tuple[str, ...]]
+    fixed: Mapping[str, Any]
+    reads: bool
+    ref: str
+    quote: str
+
+
+def fill_slots(reading: Reading, room: Room) -> None:
+    """Propose items for the slots that the state's schema adds to the generic one."""
+    own = _own(tuple(reading.slots.values()))
+    heard = tuple(_heard(reading)) if own else ()
+    for slot in own:
+        for trust, ref, sought in heard:
+            if slot.rules.write <= trust:
+                for told in _told(slot, ref, sought):
+                    _propose(slot, told, room)
+        for tool in reading.tools if slot.rules.write <= Trust.TOOL else ():
+            for record in records_in(tool.text):
+                _propose(slot, Told(of_record(slot, record), {}, False, tool.ref, ""), room)
+
+
+def _heard(reading: Reading) -> Iterator[tuple[Trust, str, Sought]]:
+    """What is read: whose trust it has, its ref, and the words."""
+    for said in (said for said in _ends(reading.user) if _is_meant(said)):
+        yield Trust.USER, said.ref, Sought.of(said.text, said.words, terse=False)
+    for said in (said for said in _ends(reading.agent) if _is_told(said)):
+        yield Trust.AGENT, said.ref, Sought.of(said.text, said.words, terse=False)
+    for tool in reading.tools:
+        for line in _lines(tool):
+            yield Trust.TOOL, tool.ref, Sought.of(line, plain(line), terse=True)
+
+
+@lru_cache(maxsize=64)
+def _own(slots: tuple[SlotField, ...]) -> tuple[SlotField, ...]:
+    """Slots that the user may write to and that no rule fills otherwise."""
+    generic = CompressedCognitiveState.slots()
+    return tuple(s for s in slots if s.name not in generic and s.rules.write <= Trust.USER)
+
+
+def unread_examples(slot: SlotField) -> list[Example]:
+    """The examples of a slot of which the rules would not make the item that they give."""
+    return [example for example in slot.rules.examples if not _is_read(slot, example)]
+
+
+def _is_read(slot: SlotField, example: Example) -> bool:
+    wanted = {name: str(value).casefold() for name, value in example.fields}
+    made = (
+        {**told.fixed, **{name: texts[0] for name, texts in told.fields.items()}}
+        for said in sentences(example.text, MOST_SENTENCES)
+        for told in _told(slot, "", Sought.of(said.text, plain(said.text), terse=False))
+    )
+    return any(wanted == {name: str(v).casefold() for name, v in one.items()} for one in made)
+
+
+def _ends(said: tuple[Said, ...]) -> tuple[Said, ...]:
+    half = MOST_SENTENCES // 2
+    return said if len(said) <= MOST_SENTENCES else (*said[:half], *said[-half:])
+
+
+def _is_meant(said: Said) -> bool:
+    """Whether the user states something: no question, fancy, past or joke.
+
+    What others say is left to patterns whose examples repeat what others say.
+    """
+    if is_question(said.words, said.asks) or is_told(said.words) or DISCLAIMER.search(said.after):
+        return False
+    odds = acts(said.spoken)
+    reported = 0.0 if is_reported(said.words) else odds["reported"]
+    return odds["question"] + odds["hypothetical"] + odds["joke"] + reported < NOT_MEANT
+
+
+def _is_told(said: Said) -> bool:
+    """Whether the agent reports something as it is."""
+    asks = is_question(said.words, said.asks)
+    return not (
+        asks or is_fancy(said.words) or is_reported(said.words) or REFUSED.search(said.words)
+    )
+
+
+def _lines(tool: Observation) -> Iterator[str]:
+    """The lines of data of a tool's output, and their sentences; its prose is not read."""
+    lines = [line for line in tool.text.splitlines() if line.strip()][:MOST_LINES]
+    for line in (line for line in lines if is_data(line) and not line.isupper()):  # no headings
+        for sentence in sentences(line, 10):
+            if not sentence.asks:
+                yield sentence.text
+
+
+def _told(slot: SlotField, ref: str, sought: Sought) -> Iterator[Told]:
+    if sought.hearsay and _PERMITS.search(sought.text):
+        return
+    cued = has_cue(slot, sought)
+    known = [pattern for pattern in patterns(slot) if cued or pattern.speaks]
+    best = _best(known, sought)
+    for match in best:
+        pattern = match.pattern
+        yield Told(match.fields, dict(pattern.fixed), pattern.reads, ref, sought.text)
+    if best or sought.hearsay:
+        return
+    labelled = of_line(slot, sought.text)
+    if labelled:
+        yield Told(labelled, {}, False, ref, sought.text)
+    elif cued and (not sought.terse or len(sought.words) <= LONGEST_CUED):
+        by_cue = read_by_cue(slot, sought)
+        if by_cue is not None:
+            yield Told(by_cue, {}, False, ref, sought.text)
+
+
+def _best(known: Sequence[Pattern], sought: Sought) -> list[Found]:
+    """The matches that fill most fields, each of other words."""
+    best: list[Found] = []
+    for match in (found_by(pattern, sought) for pattern in known):
+        if match is not None and not any(
+            match.start < other.end and other.start < match.end for other in best
+        ):
+            best.append(match)
+    return best
+
+
+def _propose(slot: SlotField, told: Told, room: Room) -> None:
+    """An item for each head that is named; where the state holds it, what is new about it."""
+    item = slot.item
+    if not set(item.key) <= {*told.fields, *told.fixed}:
+        return
+    single = {name: texts[0] for name, texts in told.fields.items() if name != item.head}
+    for head in filter(_NAMES.match, told.fields.get(item.head, ())):
+        said = {item.head: head, **single}
+        fields = {**told.fixed, **said, **_quoted(item, told)}
+        held = next((i for i in room.held(slot.name) if i.about == _about(item, fields)), None)
+        if held is not None:
+            changed = fields if told.reads else said
+            if any(getattr(held, name) != value for name, value in changed.items()):
+                room.update(slot.name, held, [told.ref], **_kept(item, held, changed))
+        elif _is_item(item, fields):
+            room.add(slot.name, [told.ref], **fields)
+
+
+def _quoted(item: type[Item], told: Told) -> dict[str, str]:
+    return {"quote": told.quote} if "quote" in item.own_fields() and told.quote else {}
+
+
+def _kept(item: type[Item], held: Item, changed: Mapping[str, Any]) -> dict[str, Any]:
+    """The changes, the key as the state has it."""
+    own = {name: getattr(held, name) for name in item.key}
+    return {**changed, **own}
+
+
+def _about(item: type[Item], fields: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(fields.get(name, "")).casefold() for name in item.key)
+
+
+def _is_item(item: type[Item], fields: Mapping[str, Any]) -> bool:
+    """Whether the fields make an item, by the type's own checks too."""
+    try:
+        item.model_validate(dict(fields))
+    except ValidationError:
+        return False
+    return True

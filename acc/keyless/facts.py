@@ -1,0 +1,253 @@
+"""Facts as subject, predicate, object: from the user's and the agent's words, and from listings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from acc.keyless.acts import acts
+from acc.keyless.entities import PROPER, named_in
+from acc.keyless.finders import FINDERS, VERB, Finder, chosen, counted, dated, linked, stated
+from acc.keyless.lookalikes import is_fancy, is_hearsay, is_question, is_told
+from acc.keyless.reading import Reading, Said
+from acc.keyless.roles import outcomes_in, roles_in
+from acc.keyless.speech import REFUSED, agreed
+from acc.keyless.statements import statement
+from acc.keyless.values import values_in
+from acc.keyless.words import one_of
+from acc.keyless.worth import worth_of
+from acc.state.items import Relation, Status
+from acc.text.wording import marks, stems
+from acc.turn.observations import Observation
+
+MOST_LINES = 2_000
+"""Such lines that are looked at in one output."""
+
+UNASKED = 6
+"""Lines of one output that are told although nobody asked for them."""
+
+LOOKED_AT = 60
+"""Lines of one output that are looked at for these."""
+
+_LINE = re.compile(
+    r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
+    r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
+)
+_NO_FACT = re.compile(
+    one_of(
+        """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
+        https?"""
+    )
+    + r"\Z",
+    re.I,
+)
+"""Heads of mails, and keys whose value is prose."""
+
+
+def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
+    then the first few others that give an identifier, an amount, a date or a long number."""
+    pairs = (line for line in tool.text.split("\n") if ":" in line or "=" in line)
+    matched = filter(None, map(_LINE.match, pairs))
+    found = islice(matched, MOST_LINES)
+    lines = [(m["key"], m["value"].strip()) for m in found if not _NO_FACT.match(m["key"])]
+    wanted = {key for key, _ in lines if stems(key) & asked}
+    others = islice((line for line in lines if line[0] not in wanted), LOOKED_AT)
+    unasked = islice((line for line in others if _identifies(line[1])), UNASKED)
+    for key, value in (*(line for line in lines if line[0] in wanted), *unasked):
+        yield key.replace("_", " ").lower(), value
+
+
+_KINDS = frozenset(("id", "amount", "date", "dates"))
+_LONG_NUMBER = re.compile(r"\d{4}")
+_DIGIT = re.compile(r"\d")
+
+
+def _identifies(value: str) -> bool:
+    if _LONG_NUMBER.search(value):
+        return True
+    return _DIGIT.search(value) is not None and any(v.kind in _KINDS for v in values_in(value))
+
+
+class Fact(NamedTuple):
+    """A fact with what it rests on."""
+
+    subject: str
+    predicate: str
+    object: str
+    status: Status
+    cites: tuple[str, ...]
+
+
+def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
+    """Facts, the surest first, each no longer than what it tells takes.
+
+    Args:
+        reading: The turn.
+        ruling: Sentences that make rules, and state nothing beside who has which role.
+    """
+    for fact in _facts(reading, ruling):
+        yield fact._replace(object=_core(fact.object))
+
+
+_JOINT = re.compile(
+    r"[,;:(–—]\s|\s[-–—]\s|\s"
+    + one_of(
+        "and, but, so, which, because, with, after, before, while, as, since, where, who, that"
+    )
+    + r"\s"
+)
+LEAST = 8
+"""Characters of a fact's object at the least where it is cut."""
+
+
+def _core(what: str) -> str:
+    """``what`` up to where its clause ends, once it has given a figure or an identifier."""
+    for joint in _JOINT.finditer(what, LEAST):
+        if marks(what[: joint.start()]):
+            return what[: joint.start()]
+    return what
+
+
+def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
+    """By what is linked to a value, by name, by count, by listing."""
+    yield from _endorsed(reading)
+    asked = stems(" ".join(said.words for said in reading.user))
+    own = [s for s in reading.user if s not in ruling and _states(s)]
+    rules = [stems(said.words) for said in reading.user if said in ruling]
+    rules += [stems(item.words) for item in reading.rules]
+    told = [s for s in reading.agent if _tells(s)]
+    agents = [s for s in told if _is_worth_it(s) and not _repeats(s, rules)]
+    yield from _found(outcomes_in, own, told, reading.tools)
+    yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
+    for find in FINDERS:
+        yield from _found(find, own, agents, reading.tools)
+    yield from _found(dated, own, (), ())
+    yield from _found(counted, own, agents, reading.tools)
+    yield from _statements(reading, own, agents)
+    named = (n for said in reading.user for n in named_in(said.text) if n.type not in PROPER)
+    about = next((n.name for n in named), "")
+    for tool in reading.tools:
+        for key, value in listed(tool, asked):
+            yield Fact(about or tool.name or "result", key, value, "observed", (tool.ref,))
+
+
+STATED = 0.2
+"""Probability from which a sentence of the user's is kept as a statement."""
+
+
+def _statements(reading: Reading, own: Iterable[Said], agents: Iterable[Said]) -> Iterator[Fact]:
+    for said in own:
+        odds = acts(said.spoken)
+        if odds["fact"] + odds["guess"] >= STATED:
+            status: Status = "hypothesis" if odds["guess"] > odds["fact"] else "stated"
+            for subject, predicate, what in statement(said.words, said.before):
+                yield Fact(subject, predicate, what, status, (said.ref,))
+    for said in agents:
+        for subject, predicate, what in statement(said.words, said.before):
+            value = next((v.text for v in values_in(what)), what)
+            seen = tuple(tool.ref for tool in reading.tools if value in tool.text)[:1]
+            yield Fact(subject, predicate, what, "observed", (said.ref, *seen))
+
+
+def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
+    """``fact`` under the subject by which ``held`` relations know the same thing, if one does."""
+    own = stems(fact.subject)
+    for relation in held:
+        if relation.predicate.casefold() != fact.predicate.casefold():
+            continue
+        other = stems(relation.subject)
+        shared = len(own & other)
+        # What is merely said of a thing ("is") needs more in common than what has a value.
+        enough = shared >= (2 if VERB.fullmatch(f" {fact.predicate} ") else 1)
+        if own == other or (enough and shared / len(own | other) >= 0.5):
+            return fact._replace(subject=relation.subject)
+    return fact
+
+
+def is_bare(fact: Fact) -> bool:
+    """Whether it says of a common noun alone neither a figure nor a name: "retry is built"."""
+    if _NAMES_NOTHING.fullmatch(fact.subject):
+        return True
+    if not (fact.subject.isalpha() and fact.subject.islower()):
+        return False
+    figure = fact.predicate != "time" and any(c.isdigit() for c in fact.object)
+    return not figure and not named_in(f"so {fact.object}")
+
+
+_NAMES_NOTHING = re.compile(
+    one_of(
+        """it, he, she, they, this, that, these, those, there, here, i, we, you, one, done, yes, no, and,
+        so, what, who"""
+    ),
+    re.I,
+)
+"""A subject that names nothing, once its sentence is gone."""
+
+REPEATED = 0.6
+"""Share of a sentence's words that make it a repetition of a rule."""
+
+
+def _repeats(said: Said, rules: Sequence[frozenset[str]]) -> bool:
+    """Whether the agent only says a rule again."""
+    own = stems(said.words)
+    return any(len(own & rule) >= REPEATED * len(own) for rule in rules)
+
+
+WORTH = 0.2
+"""What a sentence of the agent's has to be worth for its facts to be looked for.
+
+The user's need not: what it is worth decides only whether it leaves when tokens are short.
+"""
+
+
+def _is_worth_it(said: Said) -> bool:
+    return worth_of(said.words) >= WORTH
+
+
+SAID_BY_OTHERS = 0.5
+"""Probability from which hearsay is somebody's wish rather than news."""
+
+
+def _states(said: Said) -> bool:
+    """Whether a sentence states something; what others say must or must not be, states nothing."""
+    if is_question(said.words, said.asks) or is_told(said.words):
+        return False
+    if not is_hearsay(said.words):
+        return True
+    return acts(said.spoken)["reported"] < SAID_BY_OTHERS
+
+
+def _tells(said: Said) -> bool:
+    """Whether the agent reports something; of the past too, but not what a text wanted."""
+    told = is_question(said.words, said.asks) or is_fancy(said.words)
+    return not told and not REFUSED.search(said.words)
+
+
+def _endorsed(reading: Reading) -> Iterator[Fact]:
+    """What the agent had offered to take or do, by name, where the user assents."""
+    found = agreed(reading)
+    if found is None:
+        return
+    assent, offers = found
+    for said in offers:
+        for find in (chosen, linked, stated):
+            for subject, predicate, what in find(said.words):
+                yield Fact(subject, predicate, what, "decided", (said.ref, assent.ref))
+
+
+def _found(
+    find: Finder, own: Iterable[Said], agents: Iterable[Said], tools: Sequence[Observation]
+) -> Iterator[Fact]:
+    for said in own:
+        status: Status = "reported" if is_hearsay(said.words) else "stated"
+        for subject, predicate, what in find(said.words):
+            yield Fact(subject, predicate, what, status, (said.ref,))
+    for said in agents:
+        for subject, predicate, what in find(said.words):
+            value = next((v.text for v in values_in(what)), what)
+            seen = tuple(tool.ref for tool in tools if value in tool.text)[:1]
+            status = "decided" if predicate == "chosen" and not seen else "observed"
+            yield Fact(subject, predicate, what, status, (said.ref, *seen))

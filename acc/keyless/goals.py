@@ -1,0 +1,185 @@
+"""What the user wants achieved beyond the turn, and when it is done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from acc.keyless.acts import acts
+from acc.keyless.lookalikes import PAST, is_hearsay, is_imagined, is_question, is_told
+from acc.keyless.reading import Said, text_of
+from acc.keyless.words import CANCELLED, COULD_YOU, DONE, GOALS, NEW_TOPIC, PROMISED, SMALL, one_of
+from acc.state.items import Item
+from acc.text.wording import stems
+
+LONGEST_GOAL = 160
+"""Characters of a goal and of a step; the words in full stand in a goal's quote."""
+
+_UNDONE = re.compile(
+    r"n't\b|\b" + one_of(
+        """not, until, once, when, before, if, as soon as, almost, nearly, half, will be, to be,
+        never"""
+    ),
+    re.I,
+)  # fmt: skip
+_NOT = re.compile(r"n't\b|\b(?:not|never|almost|nearly|half)\b", re.I)
+_TASK = re.compile(r"\b(?:task|goal|job|item)\b", re.I)
+
+_BESIDE = re.compile(r"[,;:.!–—]\s*|\b(?:and|but|so)\s+(?=(?:I|we|it|you|this|that|sorry)\b)", re.I)
+_ABOUT_SELF = re.compile(
+    r"^\W*(?:and |but |so )*(?:I|I'm|I am|we|it|it's|this|that|that's|sorry|now|ok|okay)\b", re.I
+)
+
+
+def is_bare_turn(words: str) -> bool:
+    """Whether a sentence only announces another topic, and does not name it."""
+    found = NEW_TOPIC.search(words)
+    if found is None:
+        return False
+    rest = words[: found.start()] + ", " + words[found.end() :]
+    return not any(stems(p) for p in _BESIDE.split(rest) if not _ABOUT_SELF.match(p))
+
+
+SURE = 0.15
+"""Probability from which a sentence sets a goal."""
+
+CUED = 0.08
+"""The same for a sentence with a cue of the tables."""
+
+PETTY = 0.25
+"""The same for one that would be over with the turn."""
+
+ASKED = 0.5
+"""Probability of a question from which a sentence sets none."""
+
+FIRST = 0.04
+"""The same where there is no goal yet: what is asked for first is what the talk is for."""
+
+
+def is_goal(said: Said, first: bool = False) -> bool:
+    """Whether a sentence of the user's asks for something beyond this turn.
+
+    Args:
+        said: The sentence.
+        first: Whether no goal stands yet; then a request is nearer to being one.
+    """
+    odds = acts(said.spoken)
+    if odds["question"] >= ASKED:
+        return False
+    if first and odds["ask"] + odds["goal"] >= 0.5:
+        return odds["goal"] >= FIRST
+    if _is_cued(said):
+        return odds["goal"] >= CUED
+    return odds["goal"] >= (PETTY if SMALL.search(said.words) else SURE)
+
+
+ORDERED = 0.5
+"""Probability from which a sentence asks for something, whether of the turn or beyond it."""
+
+NAMED = 4
+"""Stems that an order has at the least which says what is ordered."""
+
+TAKEN_ON = 0.25
+"""Share of an order's words with which the agent's answer takes it on."""
+
+
+def is_promised(said: Said, agent: Sequence[Said]) -> bool:
+    """Whether the user orders what the agent, answering, says it has yet to finish.
+
+    "Start a log of every decision." "The decision log is started." What is done at once is over
+    with the turn, and no goal.
+    """
+    odds, own = acts(said.spoken), stems(said.words)
+    if odds["ask"] + odds["goal"] < ORDERED or said.asks or is_told(said.words):
+        return False
+    if len(own) < NAMED:
+        return False
+    return any(
+        PROMISED.search(answer.words)
+        and not _REFUSING.search(answer.words)
+        and len(stems(answer.words) & own) >= max(2, TAKEN_ON * len(own))
+        for answer in agent
+    )
+
+
+_REFUSING = re.compile(r"n't\b|\b(?:not|no|nothing|none|never)\b", re.I)
+
+
+def _is_cued(said: Said) -> bool:
+    words = said.words
+    if is_question(words, said.asks) and not re.match(COULD_YOU, words, re.I):
+        return False
+    if not GOALS.search(words) or len(words.split()) < 4 or SMALL.search(words):
+        return False
+    told = PAST.search(words) is not None or is_imagined(words)
+    return not told and not is_hearsay(words)
+
+
+def is_cancelling(said: Said) -> bool:
+    """Whether the user says that something is not to be achieved any more."""
+    if not CANCELLED.search(said.words) or is_question(said.words, said.asks):
+        return False
+    return not is_told(said.words) and not is_hearsay(said.words)
+
+
+ACHIEVED = 0.5
+"""Probability from which a sentence of the user's says that something was achieved."""
+
+
+def is_done(said: Said, by_user: bool) -> bool:
+    """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
+    if is_imagined(said.words):
+        return False
+    if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
+        return True
+    found = DONE.search(said.words)
+    if found is None or _UNDONE.search(said.words[max(0, found.start() - 40) : found.end()]):
+        return False
+    odds = acts(said.spoken)
+    return odds["lift"] < max(odds["done"], 0.5)
+
+
+REACHED = 0.04
+"""Probability of the same, times the share of a goal's words that are said, from which the goal is done."""
+
+
+def reached(said: Said, goals: Sequence[Item]) -> Item | None:
+    """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
+    if _UNDONE.search(said.words) or is_imagined(said.words) or is_hearsay(said.words):
+        return None
+    odds = max(acts(said.spoken)["done"], 1e-6)
+    return _clearest(stems(said.words), goals, lambda about: max(2, REACHED * about / odds))
+
+
+def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:
+    """The one among ``goals`` that is said to be done, or None where it is not clear.
+
+    Args:
+        words: The sentence that says so.
+        around: The sentence with what it answers.
+        goals: Active goals.
+        by_user: Whether the user says it; the agent has to name the goal, or call it a task.
+    """
+    loose = by_user or _TASK.search(words) is not None
+    said = stems(DONE.sub(" ", around if loose else words))
+    return _clearest(said, goals, lambda about: 1 if loose else max(2, about / 2))
+
+
+def _clearest(
+    said: frozenset[str], goals: Sequence[Item], least: Callable[[int], float]
+) -> Item | None:
+    """The goal of whose words most are ``said``; None where it is not one alone.
+
+    Args:
+        said: Stems.
+        goals: Active goals.
+        least: How many of a goal's words have to be said, by how many it has.
+    """
+    ranked: list[tuple[int, Item | None]] = [(0, None), (0, None)]
+    for goal in goals:
+        about = stems(text_of(goal))
+        shared = len(said & about)
+        if shared >= least(len(about)):
+            ranked.append((shared, goal))
+    ranked.sort(key=lambda pair: -pair[0])
+    return ranked[0][1] if ranked[0][0] > ranked[1][0] else None

@@ -1,0 +1,304 @@
+"""Keeping a proposal within its slots: no repeats, no overlong text, room made for what is new."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from acc.commit.integrity import may_replace
+from acc.keyless.needed import Told, needed
+from acc.keyless.reading import fits, said_by
+from acc.keyless.roles import is_outcome
+from acc.keyless.worth import worth_of
+from acc.state.items import Item
+from acc.state.model import CompressedCognitiveState
+from acc.state.proposal import Proposal, ProposedItem, Remark, Retirement
+from acc.state.slots import SlotField
+from acc.text.same_words import same_words
+from acc.turn.observations import Trust
+
+FACTS = "relational_map"
+_TOLD = ("subject", "predicate", "object", "status")
+
+SLOTS: Mapping[str, float] = {
+    "uncertainty_signal": 0.2,
+    "semantic_gist": 1.0,
+    "goal_orientation": 0.1,
+}
+"""Worth of items that are no facts; a goal among them is done."""
+
+ENTITIES: Mapping[str, float] = {
+    "name": 0.02, "person": 0.02, "host": 0.05, "version": 0.2, "id": 0.3,
+}  # fmt: skip
+IDENTIFIER = 0.65
+"""Worth of entities by type: what people call by the noun of its kind ("ticket MT-20418") is
+mostly asked for later in the labelled conversations, mere names hardly ever."""
+
+OUTCOME = 0.6
+"""Worth of what was done: it must not be done again."""
+
+FORGOTTEN = 0.02
+"""What a turn takes from that: what was done long ago is worth what other facts are."""
+
+FADING = 0.004
+"""What a turn without being spoken of takes from it."""
+
+
+def value(slot: str, fields: Mapping[str, Any], sources: int, age: int) -> float:
+    """What an item of ``slot`` is worth that rests on ``sources`` texts, ``age`` turns after it was spoken of."""
+    worth = _worth(slot, fields, sources)
+    if slot == FACTS and is_outcome(str(fields.get("predicate")), str(fields.get("object"))):
+        worth = max(worth, OUTCOME - FORGOTTEN * age)
+    return worth - FADING * age
+
+
+def _worth(slot: str, fields: Mapping[str, Any], sources: int) -> float:
+    if slot == FACTS:
+        subject, predicate, what, status = (str(fields.get(name, "")) for name in _TOLD)
+        return needed(Told(subject, predicate, what, status, sources))
+    if slot == "focal_entities":
+        return ENTITIES.get(str(fields.get("type", "")), IDENTIFIER)
+    return SLOTS[slot] if slot in SLOTS else worth_of(words_of(fields))
+
+
+def words_of(fields: Mapping[str, Any]) -> str:
+    """All that fields say."""
+    return " ".join(str(text) for name, text in fields.items() if name not in ("quote", "kind"))
+
+
+PER_TURN: Mapping[str, int] = {
+    "episodic_trace": 4,
+    "semantic_gist": 1,
+    "focal_entities": 4,
+    "relational_map": 6,
+    "goal_orientation": 2,
+    "predictive_cue": 1,
+    "uncertainty_signal": 2,
+    "retrieved_artifacts": 6,
+}
+"""New items a turn at the most, by slot: what cues find beyond that is rarely what matters.
+
+Of another slot's there are as many as it has places. What binds is never left out for want of a
+place: commit says that it does not fit.
+"""
+RESERVED = 0.5
+"""Share of a slot's places that nothing less trusted takes from what is there, however much it says."""
+
+
+class Room:
+    """The items and retirements of one proposal, kept within the places of the state's slots.
+
+    Args:
+        state: The prior state.
+        trusts: Trust by ref of what may be cited; the user's where it is not said.
+    """
+
+    def __init__(
+        self, state: CompressedCognitiveState, trusts: Mapping[str, Trust] | None = None
+    ) -> None:
+        self._state = state
+        self._trusts = trusts or {}
+        self._slots = type(state).slots()
+        self._items: list[ProposedItem] = []
+        self._again: list[ProposedItem] = []
+        self._retire: dict[str, Retirement] = {}
+        self._new: Counter[str] = Counter()
+        self._worth: dict[str, float] = {}
+
+    @property
+    def turn(self) -> int:
+        """Number of the turn that is proposed."""
+        return self._state.turn + 1
+
+    @cached_property
+    def pinned(self) -> list[str]:
+        """Slots whose open items bind."""
+        return [name for name, slot in self._slots.items() if slot.rules.pinned]
+
+    @cached_property
+    def lasting(self) -> list[str]:
+        """Slots whose items stay until something takes their place."""
+        loose = [n for n, slot in self._slots.items() if slot.rules.lifetime == "thread"]
+        return [name for name in loose if name not in self.pinned]
+
+    def new(self) -> list[ProposedItem]:
+        """What is proposed so far."""
+        return list(self._items)
+
+    def drop(self, item: ProposedItem) -> None:
+        """Propose ``item`` no more."""
+        self._items.remove(item)
+        self._new[item.slot] -= 1
+
+    def held(self, slot: str) -> list[Item]:
+        """The prior items of a slot that nothing here retires; empty where the schema lacks it."""
+        if slot not in self._slots:
+            return []
+        return [item for item in getattr(self._state, slot) if item.id not in self._retire]
+
+    def retired(self, slot: str) -> list[Item]:
+        """The prior items of a slot that this proposal retires."""
+        prior = getattr(self._state, slot) if slot in self._slots else ()
+        return [item for item in prior if item.id in self._retire]
+
+    def staying(self, slot: str) -> list[Item]:
+        """Those of `held` that nothing new takes the place of, and that do not end with the turn."""
+        found = self._slots.get(slot)
+        if found is None or found.rules.lifetime == "turn":
+            return []
+        new = [item for item in self._items if item.slot == slot]
+        ids = {item.id for item in new}
+        told = {_about(found, item.fields, item.cites): self.trust(item.cites) for item in new}
+        left = [item for item in self.held(slot) if item.id not in ids]
+        return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
+
+    def told(self) -> dict[str, list[str]]:
+        """What the agent will read of it, by slot, as far as it is known before commit: words alone."""
+        shown = {}
+        for name in self._slots:
+            new = [words_of(item.fields) for item in self._items if item.slot == name]
+            if rows := [*new, *(item.words for item in self.staying(name))]:
+                shown[name] = rows
+        ended = [item for name in self.pinned for item in self.retired(name)]
+        if ended:
+            shown["lifted"] = [f"{item.words} {self._retire[item.id].quote}" for item in ended]
+        return shown
+
+    def columns(self, slot: str) -> str:
+        """The names of what is shown of a slot's items."""
+        if slot not in self._slots:
+            return "rule,because"
+        return ",".join(self._slots[slot].item.shown_fields())
+
+    def knows(self, slot: str, **fields: Any) -> bool:
+        """Whether the state or this proposal says so already."""
+        found = self._slots.get(slot)
+        if found is None:
+            return False
+        return self._repeats(found, fields) or self._is_known(found, fields, ())
+
+    def open(self, slot: str) -> list[Item]:
+        """Those of `held` that still bind."""
+        return [item for item in self.held(slot) if item.is_open]
+
+    def retire(self, item: Item, ref: str = "", quote: str = "") -> None:
+        """End a prior item, on the words ``quote`` of ``ref`` where it is pinned."""
+        cites = (ref,) if ref else ()
+        self._retire.setdefault(item.id, Retirement(id=item.id, cites=cites, quote=quote))
+
+    def update(self, slot: str, item: Item, cites: Iterable[str], **fields: Any) -> None:
+        """Change fields of a prior item by its id, once."""
+        if any(proposed.id == item.id for proposed in self._items):
+            return
+        says = {**said_by(item), **fields}
+        self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
+
+    def add(self, slot: str, cites: Iterable[str], *, amends: str = "", **fields: Any) -> bool:
+        """Propose a new item, if it fits, is new, and has or finds a place; whether it did.
+
+        A rule or goal that is said again is handed to commit all the same, which notes the duplicate.
+        """
+        found = self._slots.get(slot)
+        if found is None or not fits(found.item, fields):
+            return False
+        refs = tuple(dict.fromkeys(ref for ref in cites if ref))
+        proposed = ProposedItem(slot=slot, fields=fields, cites=refs, amends=amends)
+        if self._repeats(found, fields):
+            self._again.append(proposed)
+            return False
+        if self._has_enough(found):
+            return False
+        if self._is_known(found, fields, refs) or not self._has_place(found, fields, refs):
+            return False
+        self._new[slot] += 1
+        self._items.append(proposed)
+        return True
+
+    def proposal(self, author: str, remarks: tuple[Remark, ...] = ()) -> Proposal:
+        """All of it."""
+        return Proposal(
+            mode="revise",
+            items=(*self._items, *self._again),
+            retire=tuple(self._retire.values()),
+            author=author,
+            remarks=remarks,
+        )
+
+    def _repeats(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
+        """Whether an open rule or goal, of the state or of this proposal, says it in the same words."""
+        if not slot.rules.quote:
+            return False
+        head = slot.item.head
+        new = (item.fields for item in self._items if item.slot == slot.name)
+        said = [getattr(item, head) for item in self.open(slot.name)]
+        said += [other[head] for other in new if head in other]
+        return any(same_words(str(fields.get(head, "")), str(text)) for text in said)
+
+    def _is_known(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
+        """Whether the state or this proposal says it already, or another thing of the same name."""
+        own = _about(slot, fields, cites)
+        new = (item for item in self._items if item.slot == slot.name)
+        if any(_about(slot, item.fields, item.cites) == own for item in new):
+            return True
+        if slot.rules.lifetime == "turn":
+            return False
+        shown = {
+            name: str(text).casefold()
+            for name, text in fields.items()
+            if name not in slot.item.unseen and name != "status"
+        }
+        return any(
+            all(str(getattr(item, name)).casefold() == text for name, text in shown.items())
+            for item in self.held(slot.name)
+        )
+
+    def _has_enough(self, slot: SlotField) -> bool:
+        most = PER_TURN.get(slot.name, None if slot.rules.pinned else slot.rules.places)
+        return most is not None and self._new[slot.name] >= most
+
+    def _has_place(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
+        """Whether there is a place for what rests on ``cites``, made if need be; what is replaced leaves its own.
+
+        What binds is proposed in any case.
+        """
+        trust = self.trust(cites)
+        if slot.rules.lifetime == "turn":
+            return self._new[slot.name] < slot.rules.places
+        new = {_about(slot, fields, cites)}
+        own = [i for i in self._items if i.slot == slot.name and not i.id]
+        new |= {_about(slot, item.fields, item.cites) for item in own}
+        staying = [item for item in self.held(slot.name) if item.about not in new]
+        if len(staying) + len(new) <= slot.rules.places:
+            return True
+        loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
+        beyond = [item for item in staying if not may_replace(trust, item.trust)]
+        if len(beyond) <= RESERVED * slot.rules.places:
+            loose = [item for item in loose if item not in beyond]
+        if loose:
+            self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))
+        return bool(loose) or slot.rules.pinned
+
+    def trust(self, cites: Iterable[str]) -> Trust:
+        """Of what rests on ``cites``; commit looks closer (law 6)."""
+        return min((self._trusts.get(ref, Trust.USER) for ref in cites), default=Trust.USER)
+
+    def _standing(self, slot: str, item: Item) -> tuple[float, int, int]:
+        """What a held item is worth; of equals the one untouched for longest comes first."""
+        if item.id not in self._worth:
+            age = self.turn - item.touched
+            self._worth[item.id] = value(slot, said_by(item), len(item.sources), age)
+        return self._worth[item.id], item.touched, _number(item)
+
+
+def _about(slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> tuple[str, ...]:
+    """What an item will be about; commit computes some fields of the source that it cites first."""
+    source = {name: cites[0] for name in slot.item.computed if cites}
+    return tuple(str({**source, **fields}.get(name, "")).casefold() for name in slot.item.key)
+
+
+def _number(item: Item) -> int:
+    digits = re.search(r"\d+$", item.id)
+    return int(digits.group()) if digits else 0

@@ -1,0 +1,308 @@
+"""What happened, what comes next, what is open, and what is worth opening."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from acc.keyless.acts import acts
+from acc.keyless.goals import is_bare_turn, is_goal
+from acc.keyless.lifting import is_lifting
+from acc.keyless.lookalikes import is_hearsay, is_told
+from acc.keyless.reading import MOST_SENTENCES, Reading, Said, text_of
+from acc.keyless.roles import outcomes_in
+from acc.keyless.room import Room
+from acc.keyless.sentences import fit, plain, sentences, tidy
+from acc.keyless.speech import REFUSED, agreed, is_courtesy
+from acc.keyless.standing import Rule, makes_rule
+from acc.keyless.words import NEW_TOPIC, NEXT, OPEN, one_of
+from acc.text import wording as asking
+from acc.text.wording import marks, stems
+from acc.turn.excerpt import GAP
+from acc.turn.observations import Channel, Evidence, is_ingested
+
+LONGEST_PASSAGE = 280
+"""Characters of what is told of a passage: with its ref it fits a line of the state."""
+
+
+def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE) -> str:
+    """The sentence or line of ``text`` that shares most of the stems ``asked``, and says more than they do.
+
+    Those that have others of these stems come with it, in the order of the text, as far as there is room:
+    the heading above it, the first row of a table. Empty where no sentence shares any.
+    """
+    lines = [line.text.lstrip("# ") for line in sentences(text, MOST_SENTENCES)]
+    telling = [at for at, line in enumerate(lines) if stems(line) - asked]
+    chosen = [] if not telling else [_next(lines, telling, asked, asked)]
+    if not chosen or not stems(lines[chosen[0]]) & asked:
+        return ""
+    while True:
+        left = asked.difference(*(stems(lines[at]) for at in chosen))
+        rest = [at for at in range(len(lines)) if at not in chosen and stems(lines[at]) & left]
+        more = [*chosen, _next(lines, rest, left, asked)] if rest else chosen
+        if more == chosen or len(_joined(lines, more)) > limit:
+            return fit(_joined(lines, chosen), limit)
+        chosen = more
+
+
+def _next(
+    lines: Sequence[str], places: Sequence[int], left: frozenset[str], asked: frozenset[str]
+) -> int:
+    """Of ``places`` the line with most stems that are ``left``; of equals the one with more figures and names."""
+
+    def worth(at: int) -> tuple[int, int, int]:
+        words = stems(lines[at])
+        return len(words & left), len(marks(lines[at])) + len(words - asked), -at
+
+    return max(places, key=worth)
+
+
+def _joined(lines: Sequence[str], chosen: Sequence[int]) -> str:
+    ordered = sorted(chosen)
+    said = [lines[at] if at - 1 in chosen else f"{GAP} {lines[at]}" for at in ordered]
+    return " ".join(said).removeprefix(f"{GAP} ")
+
+
+LONGEST_TOPIC = 80
+"""Characters of a topic: the goal that it is taken from stands in full beside it."""
+
+LONGEST_NEWS = 100
+"""The same of a topic that says what was done."""
+
+Ruled = Mapping[Said, Sequence[Rule]]
+"""The user's sentences, each with the rules in it."""
+
+
+def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
+    """The topic of the first message, then what was done last, or what the user turns to.
+
+    It speaks of the present: what is said later of the same thing takes its place. Never a rule. A
+    topic in the words of a rule that goes, goes with it.
+    """
+    for item in room.held("semantic_gist"):
+        about = stems(text_of(item))
+        gone = (stems(rule.words) for rule in room.retired("constraints"))
+        if any(len(about & words) >= 0.6 * len(about) for words in gone):
+            room.retire(item)
+    own = [said for said in reading.user if not makes_rule(said, ruled[said])]
+    own = [said for said in own if not is_bare_turn(said.words)]
+    if room.held("semantic_gist"):
+        found = [said for said in own if NEW_TOPIC.search(said.words) and not said.asks]
+    else:
+        full = [said for said in (*own, *reading.foreign) if len(said.text) >= 16]
+        full = [said for said in full if not is_lifting(said.words)]
+        found = [said for said in own if is_goal(said)] or full
+    news = _news(reading, [said for said in own if not said.asks], room)
+    if found:
+        text = fit(tidy(found[0].text), LONGEST_TOPIC)
+        room.add("semantic_gist", [found[0].ref], text=text)
+    elif news is not None:
+        text = fit(tidy(news.text).removeprefix("- "), LONGEST_NEWS)
+        room.add("semantic_gist", [news.ref], text=text)
+
+
+def _news(reading: Reading, own: Sequence[Said], room: Room) -> Said | None:
+    """The last sentence that says what was done, or what is the case now with what the topic names."""
+    spoken = [said for said in (*own, *reading.agent) if not said.asks]
+    told = [s for s in spoken if not (REFUSED.search(s.words) or is_hearsay(s.words))]
+    topics = [marks(text_of(item)) for item in room.held("semantic_gist")]
+    done = [said for said in told if any(outcomes_in(said.words))]
+    later = [
+        said
+        for said in told
+        if any(topic & marks(said.words) for topic in topics)
+        and acts(said.spoken)["fact"] >= STATES
+    ]
+    return next(reversed(done or later), None)
+
+
+STATES = 0.5
+"""Probability of a fact from which a sentence says what is the case."""
+
+
+SHORT = 88
+"""Characters of a line on this turn, which the agent can read anyway."""
+
+LONGEST = 120
+"""Characters of a recalled line."""
+
+LONG_OUTPUT = 1_500
+"""Characters from which a tool's output is referred to rather than remembered."""
+
+_NO_STEP = re.compile(
+    r"\bI(?:'ll| will) " + one_of("not, never, leave you, admit, be honest, miss, remember"), re.I
+)
+_HIGH = re.compile(
+    r"\b" + one_of("block(?:s|ed|ing|er), critical, urgent, must know, root cause"), re.I
+)
+_LOW = re.compile(
+    r"\b" + one_of("probably, maybe, perhaps, might, guess, minor, nice to know, roughly"), re.I
+)
+_GREETING = re.compile(
+    r"^\W*" + one_of(
+        """hi, hello, hey, good (?:morning|afternoon|evening), dear, thanks, thank you, cheers,
+        great, ok, okay, sure"""
+    ),
+    re.I,
+)  # fmt: skip
+_ASKING_BACK = re.compile(
+    r"\b" + one_of(
+        """remind, remember, recall, what was, which was, who was, as before, we said, you said,
+        we agreed, again, look up, tell me, show me"""
+    ),
+    re.I,
+)  # fmt: skip
+"""Refers back without a question mark."""
+
+_SHARE = {Channel.TOOL: 0.8}
+"""What a shared stem counts in words that nobody in the conversation said."""
+
+CLOSE = 0.5
+"""Share of the best line's stems with which a line counts as good: of those the later stands."""
+
+MOST_WORDS = 8
+"""Words in small letters that a line of data has at most; what has more is prose."""
+
+_LOWER_WORD = re.compile(r"(?<![\w.@/-])[a-z]{2,}(?![\w@/])")
+_HEADER = re.compile(r"\W*(?:from|to|cc|subject|sent|date|re)\b\s*:", re.I)
+
+Level = Literal["low", "medium", "high"]
+
+
+class Line(NamedTuple):
+    """A line for the state, with the ref that it rests on."""
+
+    text: str
+    ref: str
+
+
+class Gap(NamedTuple):
+    """Something not known, with its level."""
+
+    text: str
+    level: Level
+    ref: str
+
+
+def told(reading: Reading, step: Line | None) -> Iterator[Line]:
+    """What the user said and what the agent did, a line each; an assent with what it assents to.
+
+    What the agent says of the ``step`` that it announces stands in the cue alone.
+    """
+    said, found = _main(reading.user), agreed(reading)
+    if said is not None:
+        to = f" (to: {tidy(found[1][-1].text)})" if found and found[0] == said else ""
+        yield Line(fit(f"user: {tidy(said.text)}{to}", SHORT), said.ref)
+    done = _main([s for s in reading.agent if not REFUSED.search(s.words)])
+    if done is not None and (step is None or tidy(done.text) != step.text):
+        yield Line(fit(f"agent: {tidy(done.text)}", SHORT), done.ref)
+
+
+def _main(said: Sequence[Said]) -> Said | None:
+    """Of the last observation the first sentence with something to say, else its first."""
+    last = [s for s in said if s.ref == said[-1].ref and not is_courtesy(s)]
+    full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
+    done = (s for s in last if any(outcomes_in(s.words)))
+    return next(done, next(full, last[0] if last else None))
+
+
+def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
+    """The best line of each of the ``most`` pieces that bear most on what the user asks.
+
+    Where the user asks nothing, only what repeats most of their words. What asks in its turn is told
+    only where nothing answers. One place is for the document that bears most, if one does.
+    """
+    asked = stems(" ".join(said.words for said in reading.user))
+    asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
+    least = 1.0 if asks else max(3.0, len(asked) / 2)
+    # No line has more of what is asked than the whole text, whose stems the gate has read already.
+    near = [p for p in reading.evidence if len(asked & stems(p.text)) * _share_of(p) >= least]
+    found = [(piece, _best_line(piece, asked)) for piece in near]
+    lines = [entry for entry in found if not asking.asks(entry[1])] or found
+    shared = [len(asked & stems(line)) * _share_of(piece) for piece, line in lines]
+    least = max([least, *(count * CLOSE for count in shared)])
+    close = [entry for entry, count in zip(lines, shared, strict=True) if count >= least]
+    said = sorted((e for e in close if not is_ingested(e[0].ref)), key=lambda entry: -entry[0].turn)
+    documents = sorted(
+        (e for e in close if is_ingested(e[0].ref)), key=lambda entry: -len(asked & stems(entry[1]))
+    )
+    said = said[: most - 1] if documents else said[:most]
+    return [*said, *documents[: most - len(said)]]
+
+
+def _share_of(piece: Evidence) -> float:
+    return _SHARE.get(piece.channel, 1.0)
+
+
+def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
+    """The whole text where it is short, else the line or sentence that shares most stems.
+
+    Of tools only lines of data: their prose may be opened, but does not speak here. Nor do documents,
+    except those that the deployer has taken in.
+    """
+
+    def bearing(line: str) -> int:
+        return len(asked & stems(line))
+
+    if piece.channel is Channel.DOCUMENT:
+        return passage_about(piece.text, asked) if is_ingested(piece.ref) else ""
+    if piece.channel is Channel.TOOL:
+        data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and is_data(line))
+        return fit(max(data, key=bearing, default=""), LONGEST)
+    whole = " ".join(piece.text.split())
+    if len(whole) <= LONGEST:
+        return whole
+    said = (sentence.text for sentence in sentences(piece.text, MOST_SENTENCES))
+    return fit(max(said, key=bearing, default=""), LONGEST)
+
+
+def is_data(line: str) -> bool:
+    return len(_LOWER_WORD.findall(line)) <= MOST_WORDS and not _HEADER.match(line)
+
+
+def coming(reading: Reading) -> Line | None:
+    """The agent's last announced step."""
+    for said in reversed(reading.agent):
+        barred = said.asks or _NO_STEP.search(said.words) or REFUSED.search(said.words)
+        if NEXT.search(said.words) and not barred:
+            return Line(tidy(said.text), said.ref)
+    return None
+
+
+def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
+    """What is said to be open, and what the agent asks the user; rules leave nothing open."""
+    for said in reading.user:
+        if said in ruling or said.asks or is_told(said.words):
+            continue
+        if OPEN.search(said.words) and not is_hearsay(said.words):
+            yield Gap(tidy(said.text), _level(said.words), said.ref)
+    for said in reading.agent:
+        asks = said.asks and len(said.words.split()) >= 4
+        doubts = OPEN.search(said.words) and not said.asks
+        if (asks or doubts) and not REFUSED.search(said.words):
+            yield Gap(tidy(said.text), _level(said.words), said.ref)
+
+
+def _level(words: str) -> Level:
+    if _HIGH.search(words):
+        return "high"
+    return "low" if _LOW.search(words) else "medium"
+
+
+def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
+    """References to documents that were used, else to the first piece; then to this turn's long tool output.
+
+    What else was used says its ref in the line that tells of it.
+    """
+    documents = [piece for piece in used if is_ingested(piece.ref)]
+    for piece in documents or used[:1]:
+        yield Line(fit(piece.name or piece.channel.value, 100) or "evidence", piece.ref)
+    for tool in reading.tools:
+        if len(tool.text) >= LONG_OUTPUT or tool.left_out:
+            yield Line(_label(tool.name or "tool", tool.text), tool.ref)
+
+
+def _label(name: str, text: str) -> str:
+    first = next((line for line in text[:2_000].splitlines() if line.strip()), "")
+    return fit(f"{name}: {plain(first)}", 100) or fit(name, 100) or "output"

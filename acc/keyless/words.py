@@ -1,0 +1,317 @@
+"""A sentence as words and marks, each with the form by which it is compared."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from acc.text.ranking import terms
+
+
+def one_of(phrases: str) -> str:
+    """A pattern for any of the ``phrases`` up to the end of a word.
+
+    Commas separate them, but for those in braces; white space counts as one space.
+    """
+    return "(?:" + "|".join(" ".join(p.split()) for p in _COMMA.split(phrases)) + r")\b"
+
+
+_COMMA = re.compile(r",(?![^{}]*\})")
+
+
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """One pattern that matches where any of ``patterns`` does."""
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.I)
+
+
+NUMBER_WORD = one_of(
+    """one, two, three, four, five, six, seven, eight, nine, ten, eleven, twelve, fifteen, twenty,
+    thirty, forty, fifty, sixty, seventy, eighty, ninety, hundred, thousand, half, a dozen,
+    a hundred, a thousand"""
+)
+NUMBER = rf"(?:[£€$]?\d[\d,.:]*\s?(?:k|m|%)?|\b{NUMBER_WORD})"
+
+SIZE = one_of(
+    """words?, characters?, lines?, sentences?, paragraphs?, bullets?(?: points?)?, pages?, slides?,
+    decimals?(?: places)?"""
+)
+FORM = one_of(
+    """bullet points?, bullets, markdown, tables?, json, csv, plain (?:text|english|language), utc,
+    iso, (?:si|metric|imperial) units, metric, celsius, lower-?case, upper-?case, 24-hour, capitals,
+    writing, pdf, word, excel,
+    (?:british |american )?spelling, (?:british |american )?english, german, french, spanish,
+    italian, dutch, portuguese, polish, turkish, russian, chinese, japanese, arabic, swedish,
+    danish, czech, greek, hindi, kilomet(?:re|er)s, miles, met(?:re|er)s, feet, kilos,
+    (?:milli)?grams, euros, pounds, dollars, percent"""
+)
+
+
+HEAD = 2_000
+"""Characters that are looked at."""
+
+_LETTER = re.compile(r"[^\W\d_]")
+_OURS = re.compile(
+    r"\b" + one_of(
+        """the, and, of, is, it, you, we, for, that, with, have, this, my, your, please, to, are,
+        will, be, if, what, can, don't, not, it's, they, from, by, at, has, but, all, our, how,
+        when, should, must, only, any, every, never, always, i'm, i'd, i'll, i've"""
+    ),
+    re.I,
+)  # fmt: skip
+_THEIRS = re.compile(
+    r"(?<![\w.@/-])" + one_of(
+        """und, der, das, ist, nicht, ein, eine, einen, mit, für, auf, den, dem, ich, wir, sie,
+        bitte, bevor, de, la, le, les, el, los, las, que, et, est, pas, une, du, dans, vous, nous,
+        sur, por, para, con, una, del, se, favor, antes, não, uma, em, os, het, een, niet, voor,
+        och, att, det, som, på, är, il, che, di, è, gli, nie, jest, się, im, zum, zur, vor, nach, war,
+        alle, ne, un, mon, au, aux, en, mi, al, op, ja, si, sin, danke, merci, bonjour, gracias,
+        grazie, hola, guten, morgen"""
+    ) + r"(?![\w@/-])",
+    re.I,
+)  # fmt: skip
+"""Function words that English lacks; a name may bring along one or two."""
+
+_SURELY_THEIRS = re.compile(
+    r"(?<![\w.@/-])" + one_of(
+        """nicht, kein, keine, keinen, niemals, immer, ohne, mein, meine, dein, unser, über, zeiten,
+        vor, uhr, auf, mach, warten, brauchen, (?:mon|diens|donners|frei|sams|sonn)tags?, mittwochs?, deutsch,
+        jamais, toujours, sans, avec, pas, votre, notre, aucun, aucune, avant, c'est, s'il, n'envoie,
+        lundi, mardi, mercredi, jeudi, vendredi, samedi, dimanche, français, nunca, siempre,
+        hasta, pero, también, lunes, martes, miércoles, jueves, viernes, sábado, domingo, español, ningún,
+        senza, sempre, venerdì, nooit, altijd, zonder, geen, nigdy, zawsze, bez, aldrig"""
+    ) + r"(?![\w@/-])",
+    re.I,
+)  # fmt: skip
+"""Words of other languages that are hardly ever part of a name: one tells, where nothing is English."""
+
+
+def is_foreign(words: str) -> bool:
+    """Whether ``words`` are in another script, or have more of other languages' function words.
+
+    What has no words of any language, as code and identifiers, is not foreign.
+    """
+    head = words[:HEAD]
+    letters = [] if head.isascii() else _LETTER.findall(head)
+    if 2 * sum(letter.isascii() for letter in letters) < len(letters):
+        return True
+    theirs, ours = len(_THEIRS.findall(head)), len(_OURS.findall(head))
+    if not ours and _SURELY_THEIRS.search(head):
+        return True
+    return theirs >= 2 and theirs > ours
+
+
+BREAKS = frozenset(",;:–—-(")
+"""Marks between the parts of a sentence."""
+
+_CLOSING = frozenset('.!?)"”…')
+_LEADING = "(\"“'"
+_TRAILING = ",;:.!?)\"”…'"
+_SHORT = re.compile(r"(?<=\w)'(?:s|re|ve|ll|d|m)$", re.I)
+_LABEL = re.compile(r"([A-Za-z]{2,}):(?=[A-Za-z])(?!//)")
+_ALONE = frozenset("-–—(,;:")
+
+
+class Word(NamedTuple):
+    """A word or a mark of a sentence.
+
+    Attributes:
+        text: As it stands there.
+        form: Its stem in small letters, without hyphens; of a mark the mark.
+        start: Where.
+        end: Up to where.
+    """
+
+    text: str
+    form: str
+    start: int
+    end: int
+
+    @property
+    def is_break(self) -> bool:
+        """Whether it parts the sentence."""
+        return self.text in BREAKS
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it is no word."""
+        return self.text in BREAKS or self.text in _CLOSING
+
+
+@lru_cache(maxsize=512)
+def words_in(sentence: str) -> tuple[Word, ...]:
+    """The words and marks of ``sentence``, which has straight apostrophes, in order.
+
+    A mark within a word ("09:00", "203.0.113[.]7") belongs to it; "'s" and the colon of a label
+    ("TLP:AMBER") stand alone.
+    """
+    return tuple(
+        Word(sentence[start:end], _form(sentence[start:end]), start, end)
+        for chunk in re.finditer(r"\S+", sentence)
+        for start, end in _parts(sentence, chunk.start(), chunk.end())
+    )
+
+
+def _parts(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    if text[start:end] in _ALONE:
+        return [(start, end)]
+    before: list[tuple[int, int]] = []
+    after: list[tuple[int, int]] = []
+    while start < end and text[start] in _LEADING:
+        before.append((start, start + 1))
+        start += 1
+    while start < end and text[end - 1] in _TRAILING:
+        after.insert(0, (end - 1, end))
+        end -= 1
+    parts = [p for p in before if text[p[0]] == "("]
+    label = _LABEL.match(text, start, end)
+    if label:
+        colon = label.end() - 1
+        parts += [(start, colon), (colon, colon + 1)]
+        start = colon + 1
+    short = _SHORT.search(text[start:end])
+    if short:
+        parts += [(start, start + short.start()), (start + short.start(), end)]
+    elif start < end:
+        parts.append((start, end))
+    return [*parts, *(p for p in after if text[p[0]] not in "'\"”")]
+
+
+@lru_cache(maxsize=4096)
+def _form(text: str) -> str:
+    folded = text.casefold().replace("-", "") or text
+    stems = terms(folded) if folded.isalpha() else []
+    return stems[0] if len(stems) == 1 else folded
+
+
+def forms(text: str) -> tuple[str, ...]:
+    """The forms of the words of a text, marks left out."""
+    return tuple(word.form for word in words_in(text) if not word.is_mark)
+
+
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text between its white space."""
+    return frozenset(text.split())
+
+
+_DEADLINE = (
+    r"\b(?:by (?:the )?"
+    + one_of(
+        """end of, close of, start of, next, this, noon, tonight, tomorrow, \\w+day, january, february,
+    march, april, may, june, july, august, september, october, november, december, \\d+"""
+    )
+    + r"|before (?:he|she|they|we|I|the|noon|lunch|tomorrow|\w+day)\b)"
+)
+_LARGE = one_of(
+    """organi[sz]e, plan, arrange, migrate, build, set up, put together, prepare, roll out, launch,
+    coordinate, reconcile, translate, onboard, negotiate, work out, draw up, sort out"""
+)
+_WORK = one_of(
+    """get, collect, gather, work through, find, produce, compile, deliver, complete, finish,
+    finali[sz]e, write, draft, clear, clean up, review, investigate, resolve, fix, run, write up, hire, audit,
+    assess"""
+)
+_WORK = rf"(?:{_LARGE}|{_WORK})"
+_FIX = one_of(
+    """fix, repair, resolve, solve, investigate, diagnose, debug, troubleshoot, refactor, implement,
+    track down, get to the bottom of"""
+)
+_FATHOM = one_of("find out, figure out, work out, establish, investigate, determine")
+_THING = one_of("the, this, that, these, those, our, my, why, a, an, \\w+'s") + (
+    r" \w(?!.*\b(?:within|every|each|always|never|at most)\b)"
+)
+COULD_YOU = rf"^\W*(?:can|could|would|will) you (?:please )?{_LARGE}"
+
+GOALS = any_of(
+    r"\b(?:I'd|I would|we'd|we would) (?:like|love|want) "
+    r"(?:you to|to (?:have|get|see)|an? |the |that |this |all )",
+    r"\b(?:I|we) (?:need|want|have) (?:you to|us to|to (?:have|get) )",
+    rf"\b(?:I|we) need (?:you )?(?:to )?{_WORK}|\bI want to know why\b",
+    r"\bI want (?:the|this|that|our|my) .{3,}",
+    r"\bI(?:'ll| will) (?:want|need|expect) (?:an?|the|your)\b",
+    r"\b(?:I|we) need (?:an?|the|this|that|all|our|my|one|two|three|some|every)\b.{3,}",
+    r"\b(?:your|the|our|my) (?:task|job|goal|aim|objective|mission|assignment|target|brief)"
+    r"(?: here| now| today)? (?:is|will be|would be)\b(?! (?:fine|ok|done|clear))",
+    COULD_YOU,
+    rf"^\W*help (?:me|us) (?:to )?{_WORK}",
+    rf"\bplease (?:\w+ )?{_WORK}.{{0,120}}?(?:{_DEADLINE}|\btogether\b|\bready\b|\bunder way\b)",
+    rf"(?:^|[,:]\s|\bplease |\band |\bto ){_WORK}.{{3,80}}?"
+    r"\b(?:together|ready|done|sorted|finished|cleared)\b",
+    rf"^\W*(?:(?:and|then|please|also|now) )*{_WORK}.{{3,120}}?{_DEADLINE}",
+    rf"^\W*(?:(?:and|then|please|also|now) )*(?:{_FIX} {_THING}|{_FATHOM} (?:why|how|what|where|who)\b)",
+    r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|"
+    r"\bby the end of\b.{0,60}\bwe\b",
+)
+"""Asks for something to be achieved."""
+
+SMALL = any_of(
+    r"\b(?:a|one|two|three|\d) (?:quick )?" + one_of(
+        """sentences?, lines?, words?, minutes?, moment, second, hand, break, coffee, look,
+        favou?r, holiday, hint, reminder"""
+    ),
+    r"\b(?:I|we) need (?:an?|the|some|this|that|all) (?:\w+ )?" + one_of(
+        "answer, numbers?, figures?, time, rest, help, idea"
+    ),
+    r"\b(?:right now|straight away|immediately|quickly|asap)\b|\bI need to\b",
+    r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b",
+    r"\bI want to (?:see|hear|say|be)\b",
+)  # fmt: skip
+"""Over with the turn."""
+
+DONE = any_of(
+    r"(?:\b(?:is|are|that's|all|was|were|has been|have been|be|now)|'s) (?:now |all |finally )?"
+    + one_of(
+        """done, closed, completed?, finished, sorted, delivered, wrapped up, ticked off,
+        accomplished, settled, off the list, fully \\w+ed"""
+    ),
+    r"^\W*(?:all )?(?:(?:done|completed|finished|closed)\b|(?:complete|set)(?=\W*$|[,.;:!]))",
+    r"\b(?:close|tick off|wrap up) (?:it|that|this|the)\b",
+    r"\b(?:has|have) (?:all )?(?:been )?(?:completed|gone live|gone out|shipped|landed)\b",
+)
+CANCELLED = any_of(
+    r"\b(?:scrap|forget|drop|cancel|ditch|never ?mind) (?:about )?(?:the|that|our|my|this)\b",
+    r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
+    r"\bno longer (?:needed|necessary|wanted)\b",
+)
+"""Says that something is not to be achieved any more."""
+
+PROMISED = any_of(
+    r"\b(?:I'll|I will|I shall|we'll|we will|we shall)\b",
+    r"\b(?:I|we) keep\b|\b(?:I'm|we're|I am|we are) (?:going|working|keeping|on)\b",
+    r"\b(?:is|are) (?:started|begun|under ?way|running)\b|\bgoes on until\b|\bas we go\b",
+    r"\bwill be (?:ready|done|finished|with you|there|on|in|out)\b|\bto be (?:ready|done|finished)\b",
+)  # fmt: skip
+"""Says that the agent has taken on what it was asked for, and not yet done it."""
+
+NEW_TOPIC = any_of(
+    r"^\W*(?:new|next|another|different) " + one_of(
+        "topic, subject, matter, thing, project, case, patient, client, ticket, question"
+    ),
+    r"\b(?:switching|moving on|turning|let's (?:move|turn|switch|get on)) to\b",
+    r"\bchange of (?:topic|subject)\b|\b(?:forget|leave) (?:all )?that(?: for now)?,",
+    r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
+)  # fmt: skip
+"""Announces that the talk turns to something else."""
+
+
+NEXT = any_of(
+    r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b",
+    r"\b(?:then|after that|afterwards),? (?:I|we)\b|\bwe(?:'ll| will) (?:then|next)\b",
+    r"\blet's (?:then|next|start|continue)\b|\bto follow\b|\b\w+ follows\b",
+)
+"""Announces a step."""
+
+OPEN = any_of(
+    r"\b" + one_of(
+        """not sure, unsure, unclear, unknown, unconfirmed, undecided, uncertain, tbc, tbd,
+        to be (?:confirmed|decided|determined), no idea, hard to say, awaiting, pending, still open,
+        waiting (?:for|on), outstanding, remains to be seen, haven't heard, my guess,
+        I (?:believe|suspect|guess|assume), no (?:answer|reply|word) (?:yet|so far|from)"""
+    ),
+    r"\b(?:don't|do not|doesn't|cannot|can't|couldn't) (?:yet )?(?:know|tell|confirm|say)\b",
+    r"(?:\bnot|n't) (?:yet )?(?:been )?" + one_of(
+        "confirmed, answered, decided, verified, replied, checked, found"
+    ),
+    r"\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
+)  # fmt: skip
+"""Says that something is not known or not there yet."""

@@ -1,0 +1,328 @@
+"""One turn under way: what stands behind each verb of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
+
+from acc.audit.log import AuditLog
+from acc.audit.record import record
+from acc.commit.commit import Commit, commit
+from acc.compress.fallback import Asked, Compressed, acompressed, compressed
+from acc.errors import ConflictError, PinnedOverflow, StoreError
+from acc.gate.protocol import Context, Verdict, qualify
+from acc.pipeline.session import ThreadSession
+from acc.pipeline.update import keyless
+from acc.recall.candidates import Candidate
+from acc.state.model import ROOT, CompressedCognitiveState
+from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
+from acc.state.signing import signature_of
+from acc.text.wording import is_assent, repeated
+from acc.thread.branch import Branch
+from acc.thread.log import is_reply, refuse_foreign
+from acc.turn.excerpt import cut_turn
+from acc.turn.observations import Channel, Evidence, Observation, Trust
+from acc.turn.redact import redacted, redacted_turn
+from acc.turn.turn import Turn
+
+
+class Step(BaseModel):
+    """What one step did.
+
+    Attributes:
+        commit: The commit, with CCS_t.
+        verdicts: One for each candidate.
+        evidence: What was admitted.
+        turn: The turn as it was numbered and read.
+        taken_up: Refs of what was said in a turn that was begun from the same state before and
+            never committed, as by a kill, a cancelled call or an error: it is part of this one.
+        failure: Why the compressor failed, where it did.
+        outcome: How the compression ended (`acc.state.proposal.Outcome`).
+        usage: Tokens by kind that were paid, for failed calls too.
+        money: Their price, where the compressor has one.
+        account: What a model was asked, and how it went, where one was.
+        ms: Milliseconds by stage.
+        room: The operator's step before this one, by which `Settings.on_overflow` made room for it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    commit: Commit
+    verdicts: tuple[Verdict, ...] = ()
+    evidence: tuple[SerializeAsAny[Evidence], ...] = ()
+    turn: Turn
+    taken_up: tuple[str, ...] = ()
+    failure: str = ""
+    outcome: str = Outcome.OK.value
+    usage: dict[str, int] = {}
+    money: float | None = None
+    account: Account | None = None
+    ms: dict[str, float] = {}
+    room: Step | None = None
+
+    @property
+    def state(self) -> CompressedCognitiveState:
+        """CCS_t."""
+        return self.commit.state
+
+    def explain(self) -> str:
+        """What changed, what was refused, and why: items first, then candidates."""
+        refused = [v for v in self.verdicts if not v.admitted]
+        recalled = [f"recalled {e.ref}" for e in self.evidence]
+        again = [f"taken up {ref}: begun before, and never committed" for ref in self.taken_up]
+        lines = [*again, self.commit.explain(), *recalled]
+        lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
+        if self.room is not None:
+            lines.insert(0, self.room.explain())
+        if self.failure:
+            lines.insert(0, f"compression failed ({self.outcome}): {self.failure}")
+        return "\n".join(lines)
+
+
+class TurnPipeline:
+    """One turn of one thread, from its evidence to its commit. Call each verb once, in order."""
+
+    def __init__(self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn) -> None:
+        self._session = session
+        self._settings = session.settings
+        self._thread = session.thread
+        self._state = self._from = state
+        self._given = turn
+        self._turn = turn
+        self._branch: Branch
+        self._repeats = False
+        self._taken_up: tuple[str, ...] = ()
+        self._candidates: list[Candidate] = []
+        self._evidence: list[Evidence] = []
+        self._verdicts: list[Verdict] = []
+        self._compressed = Compressed(None)
+        self._retires: Sequence[str] = ()
+        self._ms: dict[str, float] = {}
+        self._done: Commit
+        self._overflow: PinnedOverflow | None = None
+
+    def store(self) -> None:
+        """Evidence first: a crash from here on loses nothing."""
+        with self._timed("store"), self._session.lock:
+            log = self._session.log
+            refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
+            self._session.refuse_unknown(self._state)
+            begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
+            self._branch, numbered, self._repeats, self._taken_up = begun
+            log.journal.refresh()
+            log.journal.hear(self._given, self._branch, numbered.number)
+            if self._branch.name != self._state.branch:
+                self._state = self._state.on_branch(self._branch.name)
+            whole = numbered.model_copy(update={"pending": self._state.unread()})
+            whole = self._with_heard(self._with_reply(whole))
+            # What a store holds from before anything was redacted is not shown either.
+            whole = redacted_turn(whole, self._session.redact)
+            about = [item.words for _, item in self._state.items()]
+            self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+
+    def recall(self) -> None:
+        """Candidates from the thread: A_t."""
+        with self._timed("recall"), self._session.lock:
+            self._candidates = self._settings.recall(self._turn, self._state, self._branch)
+
+    def qualify(self) -> None:
+        """Those that bear on the decision: A_t+."""
+        with self._timed("qualify"):
+            context = Context(
+                self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
+            )
+            found, self._verdicts = qualify(
+                self._candidates, self._settings.gate, context, floor=self._settings.floor
+            )
+            self._evidence = list(redacted(found, self._session.redact))
+
+    def compress(self) -> None:
+        """A proposal, or the declared fallback; a failing compressor stops nothing (law 9).
+
+        Raises:
+            ConfigurationError: The compressor can never work as it is set up. The evidence is
+                stored: once that is mended, the same step can be made again.
+        """
+        with self._timed("compress"):
+            self._take(compressed(self._asked()))
+
+    async def acompress(self) -> None:
+        """As `compress`, awaiting a compressor that offers ``acompress``."""
+        with self._timed("compress"):
+            self._take(await acompressed(self._asked()))
+
+    def retire(self, ids: Sequence[str]) -> None:
+        """Take items out on the operator's word with which the turn ends: nobody else is asked."""
+        self._retires = ids
+        self._compressed = Compressed(proposed(ids, self._turn.observations[-1]))
+
+    def commit(self) -> None:
+        """The next state: checked, bounded, chained. Where rules and goals exceed the bounds, `persist` raises it."""
+        with self._timed("commit"):
+            try:
+                self._done = commit(
+                    self._state, self._compressed.proposal, self._turn, self._evidence,
+                    self._settings.policy, bound_to=self._thread.mark,
+                )  # fmt: skip
+                if keys := self._session.keys:
+                    self._done = self._done.signed(signature_of(self._done.state.hash, keys))
+            except PinnedOverflow as overflow:
+                overflow.state, overflow.thread = self._from, self._thread
+                self._overflow = overflow
+
+    def persist(self) -> None:
+        """What left the state goes to the store, and the audit record is written.
+
+        Raises:
+            PinnedOverflow: Rules and goals alone exceed the bounds; nothing was committed.
+        """
+        with self._timed("keep"), self._session.lock:
+            log, audit = self._session.log, self._session.audit
+            if self._overflow is not None:
+                with suppress(
+                    StoreError, ConflictError
+                ):  # what stops the agent is told all the same
+                    log.claims.refuse(self._branch, self._turn.number)
+                    log.journal.refuse(self._given, self._branch, self._turn.number)
+                raise self._overflow
+            log.journal.accept(self._given, self._branch, self._turn.number)
+            if self._retires and not self._repeats:
+                gone = [each.item for each in self._done.set_aside]
+                gone = [item for item in gone if item.id in self._retires]
+                log.journal.retired(self._branch, self._turn, gone)
+            if not self._repeats:
+                log.claims.commit(self._branch, self._done.state)
+            if audit is not None and not (self._retires and self._is_told(audit)):
+                audit.append(self._record(), self._state)
+            # With an audit record to recover them from, set-aside items ride with the next write.
+            later = audit is not None
+            log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
+            log.claims.end(self._branch, self._turn.number)
+
+    @property
+    def step(self) -> Step:
+        """What the run did."""
+        asked = self._compressed
+        return Step(
+            commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
+            turn=self._turn, taken_up=self._taken_up, failure=asked.failure,
+            outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
+            ms=dict(self._ms),
+        )  # fmt: skip
+
+    def _is_told(self, audit: AuditLog) -> bool:
+        """Whether the log holds this commit already, as where an operator's act is done again."""
+        last = audit.last_on(self._branch.name)
+        return last is not None and last["state"]["hash"] == self._done.state.hash
+
+    def _take(self, answer: Compressed) -> None:
+        redact = self._session.redact
+        told = redact(answer.failure) if redact is not None else answer.failure
+        proposal = redacted_proposal(answer.proposal, redact)
+        self._compressed = answer._replace(proposal=proposal, failure=told)
+
+    def _asked(self) -> Asked:
+        return Asked(
+            self._session.compressor,
+            self._turn,
+            self._state,
+            self._evidence,
+            self._settings.policy,
+            self._settings.fallback,
+            keyless,
+        )
+
+    def _is_given_up(self, branch: Branch, turn: int) -> bool:
+        """Whether nothing was committed for a turn that is claimed: no step of the thread is under way."""
+        if branch.turns and branch.turns[-1] > turn:
+            return False  # somebody has gone on from it
+        audit = self._session.audit
+        if audit is None or self._session.is_shared:
+            return self._session.log.claims.is_open(branch, turn)
+        last = audit.last_on(branch.name)
+        return last is None or last["state"]["turn"] < turn
+
+    def _with_reply(self, turn: Turn) -> Turn:
+        """The reply before, under the ref by which it is stored; found in the log if not given."""
+        if any(o.channel is Channel.AGENT for o in turn.observations[:1]):
+            return turn
+        earlier = (
+            a
+            for n in (self._state.turn, self._state.turn - 1)
+            for a in self._branch.at_turn(n)[::-1]
+        )
+        last = next((a for a in earlier if is_reply(a)), None)
+        if last is None:
+            return turn
+        heard = tuple(
+            Observation(channel=a.channel, text=self._branch.text(a.ref), name=a.name, ref=a.ref)
+            for a in self._branch.at_turn(last.turn)
+            if a.channel in (Channel.TOOL, Channel.DOCUMENT) and a.part == 0
+        )
+        reply = Observation(channel=Channel.AGENT, text=self._branch.text(last.ref), ref=last.ref)
+        return turn.model_copy(update={"reply": reply, "heard": heard})
+
+    def _with_heard(self, turn: Turn) -> Turn:
+        """``turn`` with all that the agent may have taken its words from, where the user assents to them.
+
+        That is whatever of the thread, and of documents, is recalled by those words: an assent makes
+        nobody's words the user's but the agent's own (law 6).
+        """
+        said = [*turn.pending, *turn.observations]
+        if not any(o.trust >= Trust.USER and is_assent(o.text) for o in said):
+            return turn
+        spoken = (*turn.readable,)
+        speech = [o.text for o in spoken if o.channel is Channel.AGENT and not o.is_call]
+        query = Turn(observations=tuple(Observation(channel=Channel.USER, text=t) for t in speech))
+        found = self._settings.recall(query, self._state, self._branch)
+        known = {o.ref for o in (*turn.heard, *spoken)}
+        lower = {c.artifact.ref: c.artifact for c in found if c.trust < Trust.AGENT}
+        heard = tuple(
+            Observation(
+                channel=a.channel if a.channel.trust < Trust.AGENT else Channel.TOOL,
+                text=self._branch.text(ref) or a.text,
+                name=a.name,
+                ref=ref,
+            )
+            for ref, a in lower.items()
+            if ref not in known
+            and any(repeated(words, self._branch.text(ref) or a.text) for words in speech)
+        )
+        return turn.model_copy(update={"heard": (*turn.heard, *heard)})
+
+    def _record(self) -> dict[str, Any]:
+        asked = self._compressed
+        return record(
+            thread=self._thread, policy=self._settings.policy, prior=self._state, turn=self._turn,
+            evidence=self._evidence, proposal=asked.proposal, done=self._done,
+            at=self._session.now(),
+            verdicts=[v.model_dump(mode="json") for v in self._verdicts],
+            failure=asked.failure, outcome=asked.outcome, usage=asked.usage, money=asked.money,
+            account=asked.account.model_dump(mode="json") if asked.account else None,
+            ms={stage: round(ms, 3) for stage, ms in self._ms.items()},
+        )  # fmt: skip
+
+    def _timed(self, stage: str) -> _Timed:
+        return _Timed(self._ms, stage, self._settings.clock.seconds)
+
+
+def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
+    """The proposal that retires ``item_ids`` on an operator's word; the rest of the turn stays unread."""
+    retired = tuple(Retirement(id=i, cites=(said.ref,), quote=said.text) for i in item_ids)
+    return Proposal(retire=retired, author="operator", reads_turn=False)
+
+
+class _Timed:
+    """Adds the milliseconds of a block to ``ms[stage]``."""
+
+    def __init__(self, ms: dict[str, float], stage: str, seconds: Callable[[], float]) -> None:
+        self._ms, self._stage, self._seconds = ms, stage, seconds
+
+    def __enter__(self) -> None:
+        self._start = self._seconds()
+
+    def __exit__(self, *_: object) -> None:
+        self._ms[self._stage] = 1000 * (self._seconds() - self._start)

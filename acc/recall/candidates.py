@@ -1,0 +1,333 @@
+"""The wider scope of recall: documents, and the user's other threads.
+
+The vectors in the store propose candidates (`acc.recall.holding`); the best `CANDIDATES` are then ranked
+exactly, by BM25 over their texts. Where a dense embedder is given (`acc.recall.dense`), its own best are
+candidates too, and all are ranked by minmax(bm25) + weight * minmax(dense).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acc.recall.dense import Dense
+from acc.recall.holding import KNOWN, Holding, Holdings, refresh
+from acc.state.items import Cue, Entity, Uncertainty
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import document_spaces, namespace_of
+from acc.text.ranking import Weights, rarity, saturation, terms
+from acc.text.wording import only_repeats
+from acc.thread.branch import Branch
+from acc.turn.observations import Trust
+from acc.turn.turn import Turn
+
+if TYPE_CHECKING:
+    from acc.recall.dense import Vector
+
+
+class WordCounts:
+    """How often each word stands in records that were ranked lately.
+
+    Args:
+        most: Records that are remembered at the most.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: dict[str, tuple[str, Counter[str], int]] = {}
+
+    def bm25(self, query: str, artifacts: Sequence[Artifact]) -> NDArray[np.float64]:
+        """The scores that `acc.text.ranking.LexicalIndex.bm25` gives to these records alone."""
+        if len(self._of) + len(artifacts) > self._most:
+            self._of = {}
+        counted = [self._counted(artifact) for artifact in artifacts]
+        weights, count = Weights(), len(counted)
+        lengths = np.array([length for _, length in counted], np.float64)
+        scale = saturation(weights, lengths, float(lengths.sum()))
+        scores = np.zeros(count)
+        for term in dict.fromkeys(terms(query)):
+            tf = np.array([words.get(term, 0) for words, _ in counted], np.float64)
+            if df := int(np.count_nonzero(tf)):
+                scores += tf / (scale + tf) * rarity(weights, count, df)
+        return scores
+
+    def _counted(self, artifact: Artifact) -> tuple[Counter[str], int]:
+        known = self._of.get(artifact.id)
+        if known is None or known[0] != artifact.text:  # a tombstone may have taken its place
+            words = Counter(terms(artifact.text))
+            known = self._of[artifact.id] = (artifact.text, words, words.total())
+        return known[1], known[2]
+
+
+CANDIDATES = 48
+"""Records that the vectors propose for exact ranking; reading and ranking them is the cost."""
+
+Found = list[tuple[Artifact, float]]
+"""Records with their scores over the best one's, best first; of equals the later first."""
+
+
+class WideScope:
+    """The documents that a namespace may see, and what was said in its threads, found by words.
+
+    It looks at all threads of the namespace. Whoever recalls for a conversation asks
+    `Thread.has_user` first: where no user is known, other threads are other people's.
+
+    Args:
+        store: Any store.
+        space: The namespace.
+        candidates: How many the vectors propose for exact ranking.
+        dense: Ranks beside BM25.
+        kept: Where the vectors that were read stay.
+        words: Words of records that were ranked before.
+    """
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        space: Thread,
+        candidates: int = CANDIDATES,
+        dense: Dense | None = None,
+        *,
+        kept: Holdings | None = None,
+        words: WordCounts | None = None,
+    ) -> None:
+        self._candidates = candidates
+        self._dense = dense
+        self._words = words or WordCounts(KNOWN)
+        holdings = kept or Holdings()
+        self._documents = [
+            holdings.of(store, seen, "documents", dense) for seen in document_spaces(space)
+        ]
+        self._threads = holdings.of(store, namespace_of(space), "threads", dense)
+
+    def search(self, query: str, most: int) -> Found:
+        """The best ``most`` of all records, ranked together.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        holdings = [*self._documents, self._threads]
+        return self._ranked(query, holdings, self._asked(query, holdings), None)[:most]
+
+    def recalled(
+        self, query: str, documents: int, threads: int, without: Thread
+    ) -> tuple[Found, Found]:
+        """The best passages of documents, and the best that other threads say.
+
+        No two are in the same words, and none only repeats the query.
+
+        Args:
+            query: The words.
+            documents: Passages at the most; 0 looks at none.
+            threads: Records of other threads at the most; 0 looks at none.
+            without: The thread that is not looked at.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        near = self._documents if documents else []
+        far = [self._threads] if threads else []
+        if not query.strip():
+            return [], []
+        asked = self._asked(query, [*near, *far])
+        found = self._ranked(query, near, asked, None)
+        said = self._ranked(query, far, asked, f"{without.key}.")
+        return _telling(query, found)[:documents], _telling(query, said)[:threads]
+
+    def _asked(self, query: str, holdings: Sequence[Holding]) -> Vector | None:
+        """The query's dense vector, if there is one; the holdings are in step afterwards."""
+        refresh(holdings)
+        return self._dense.asked(query) if self._dense is not None else None
+
+    def _ranked(
+        self, query: str, holdings: Sequence[Holding], asked: Vector | None, without: str | None
+    ) -> Found:
+        keep = None if without is None else lambda name: not name.startswith(without)
+        found = [a for h in holdings for a in h.proposed(query, asked, self._candidates, keep)]
+        if not found:
+            return []
+        found.sort(key=lambda a: (a.at, a.id))
+        scores = self._scores(query, found, holdings, asked)
+        order = sorted(range(len(found)), key=lambda at: (-scores[at], -at))
+        best = scores[order[0]] or 1.0
+        return [(found[at], float(scores[at] / best)) for at in order if scores[at] > 0]
+
+    def _scores(
+        self,
+        query: str,
+        found: Sequence[Artifact],
+        holdings: Sequence[Holding],
+        asked: Vector | None,
+    ) -> NDArray[np.float64]:
+        lexical = self._words.bm25(query, found)
+        if self._dense is None or asked is None:
+            return lexical
+        ids = [a.id for a in found]
+        dense = sum((h.dense_scores(asked, ids) for h in holdings), np.zeros(len(ids)))
+        return _minmax(lexical) + self._dense.weight * _minmax(dense)
+
+
+def _minmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    low, high = float(scores.min()), float(scores.max())
+    if high > low:
+        return (scores - low) / (high - low)
+    return np.full_like(scores, float(high > 0))  # one alone, or all alike: as good as the best
+
+
+def _telling(query: str, found: Found) -> Found:
+    """``found`` without what only repeats the query, and of records in the same words the best."""
+    first: dict[tuple[str, ...], tuple[Artifact, float]] = {}
+    for artifact, score in found:
+        if not only_repeats(artifact.text, query):
+            first.setdefault(terms(artifact.text), (artifact, score))
+    best = max((score for _, score in first.values()), default=1.0)
+    return [(artifact, score / best) for artifact, score in first.values()]
+
+
+def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
+    """The artifacts under refs that are theirs alone: another thread's have its key before them.
+
+    A document's ref comes from its hash, and is the same for whoever may see it.
+    """
+    for artifact, _ in found:
+        own = artifact.kind == "document" or artifact.thread == space.key
+        ref = artifact.ref if own else f"{artifact.thread[:8]}/{artifact.ref}"
+        yield artifact.model_copy(update={"ref": ref, "turn": 0})
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A recalled artifact.
+
+    Attributes:
+        artifact: The record.
+        score: Its score over the best candidate's, 0 to 1.
+        by_turn: The share of its own score, without its neighbours', that the user's words gave.
+        shared: Terms of the user's words that it was found by; None where nobody looked.
+    """
+
+    artifact: Artifact
+    score: float
+    by_turn: float
+    shared: frozenset[str] | None = None
+
+    @property
+    def trust(self) -> Trust:
+        """What its words are trusted: the artifact's own trust where it has one, else its channel's."""
+        return self.artifact.trust or self.artifact.channel.trust
+
+
+@dataclass(frozen=True)
+class Recall:
+    """Recalls from the thread, and from the documents that it may see; never from another thread.
+
+    Attributes:
+        most: Candidates of the thread at the most.
+        state_weight: Weight of what the state is about, against 1 for the user's words.
+        documents: Passages of documents at the most, beside the thread's; 0 looks at none.
+        share: What the best passage scores against the thread's best.
+        dense: Ranks by meaning too what does not come from the thread.
+    """
+
+    most: int = 16
+    state_weight: float = 0.1
+    documents: int = 4
+    share: float = 0.9
+    dense: Dense | None = None
+    _kept: Holdings = field(default_factory=Holdings, compare=False, repr=False)
+    _words: WordCounts = field(default_factory=lambda: WordCounts(KNOWN), compare=False, repr=False)
+
+    def __call__(
+        self, turn: Turn, state: CompressedCognitiveState, branch: Branch
+    ) -> list[Candidate]:
+        """The candidates for this turn, best first; of equals the thread's, then the later one."""
+        near = self._near(turn, state, branch)
+        far = self._far(turn.user_words, branch)
+        return sorted([*near, *far], key=lambda candidate: -candidate.score)
+
+    def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
+        """Candidates of documents, and of at most ``threads`` records of the user's other threads.
+
+        Where no user is known, other threads may be other people's: nothing is proposed of them.
+        """
+        threads = threads if branch.thread.has_user else 0
+        if not self.documents and not threads:
+            return
+        space = namespace_of(branch.thread)
+        scope = WideScope(branch.store, space, dense=self.dense, kept=self._kept, words=self._words)
+        for found in scope.recalled(query, self.documents, threads, branch.thread):
+            yield from self._as_candidates(found, space)
+
+    def _as_candidates(self, found: Found, space: Thread) -> Iterator[Candidate]:
+        for artifact, (_, score) in zip(each_ref(found, space), found, strict=True):
+            yield Candidate(artifact=artifact, score=self.share * score, by_turn=1.0)
+
+    def _near(self, turn: Turn, state: CompressedCognitiveState, branch: Branch) -> list[Candidate]:
+        """The candidates of the thread."""
+        # Turns never decrease along a branch, so what the state has behind it comes first.
+        past = bisect_right(branch.turns, state.turn)
+        asked = branch.index.bm25(turn.user_words, past)
+        own = asked + self.state_weight * branch.index.bm25(self._about(state), past)
+        total = branch.index.in_context(own)
+        for observation in turn.readable:
+            total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
+        best = _best(total, self.most)
+        # The same question, asked before, has all of the words; it is no measure for what answers it.
+        told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
+        highest = float(total[next(told, best[0])]) if best else 1.0
+        shared = branch.index.shared(turn.user_words, best)
+        return [
+            Candidate(
+                artifact=branch.artifacts[at],
+                score=min(1.0, float(total[at]) / highest),
+                by_turn=float(asked[at] / own[at]),
+                shared=found_by,
+            )
+            for at, found_by in zip(best, shared, strict=True)
+        ]
+
+    def _about(self, state: CompressedCognitiveState) -> str:
+        return " ".join(_about(state)) if self.state_weight else ""
+
+
+def _best(scores: NDArray[np.float64], most: int) -> list[int]:
+    """Positions of the ``most`` best scores above 0, the later first where scores are equal."""
+    most = min(most, int(np.count_nonzero(scores)))
+    if most < 1:
+        return []
+    least = np.partition(scores, -most)[-most]
+    found = np.flatnonzero(scores >= least)
+    return sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
+
+
+def _about(state: CompressedCognitiveState) -> Iterator[str]:
+    for _, item in state.items():
+        if isinstance(item, Entity):
+            yield item.name
+        elif isinstance(item, Uncertainty):
+            yield item.gap
+        elif isinstance(item, Cue):
+            yield item.text
+
+
+@dataclass(frozen=True)
+class WideRecall(Recall):
+    """Recalls as `Recall` does, and from the user's other threads with the same agent.
+
+    Nothing crosses threads where no user is known (`Thread.has_user`): then it is `Recall`.
+
+    Attributes:
+        wide: Candidates of other threads at the most, beside those of the thread and of documents.
+    """
+
+    wide: int = 8
+
+    def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
+        return super()._far(query, branch, max(threads, self.wide))

@@ -1,0 +1,329 @@
+"""Dense vectors for the wider scope of recall: made once for each record, and kept in the store.
+
+A namespace's vectors are read by id, once, into one matrix, as the lexical ones are. So a query asks
+the embedder for one vector, and for those of what was added since. An embedder is somebody else's
+service and may fail: then the words alone decide, and the deployer is told.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acc.errors import ConfigurationError, StoreError
+from acc.stores.embedding import DIMENSION, embed
+from acc.stores.protocol import Artifact, ArtifactStore, DenseStore
+
+Vector = NDArray[np.float32]
+Vectoriser = Callable[[str], Sequence[float]]
+"""A text as numbers; all of one length."""
+
+
+class Likeness(Protocol):
+    """The likeness of a vector to each row of a matrix, 1 for the same."""
+
+    def __call__(self, vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """One number a row."""
+        ...
+
+
+def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The cosine; 0 where either has no length."""
+    lengths = np.linalg.norm(rows, axis=1) * float(np.linalg.norm(vector))
+    products: NDArray[np.float32] = rows @ vector
+    found: NDArray[np.float32] = np.zeros_like(products)
+    np.divide(products, lengths, out=found, where=lengths > 0)
+    return found
+
+
+def lexical(text: str) -> Sequence[float]:
+    """The keyless vector of a text (`acc.stores.embedding`); a text without terms is all zeros."""
+    vector = embed(text)
+    return vector if vector[0] >= 0 else [0.0] * DIMENSION
+
+
+def texts_alike(one: str, other: str) -> float:
+    """The cosine of two texts' keyless vectors, 1 for equal texts."""
+    if one == other:
+        return 1.0
+    pair = [np.asarray(lexical(text), np.float32) for text in (one, other)]
+    return float(cosine(pair[0], pair[1][None, :])[0])
+
+
+class Rows:
+    """Named vectors of one length, in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._matrix: NDArray[np.float32] = np.empty((0, 0), np.float32)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def add(self, name: str, vector: Sequence[float] | NDArray[np.float32]) -> None:
+        """Append a vector."""
+        row = np.asarray(vector, np.float32)
+        count = len(self._names)
+        if count == len(self._matrix):
+            grown = np.zeros((max(16, 2 * count), len(row)), np.float32)
+            grown[:count] = self._matrix[:count] if count else 0
+            self._matrix = grown
+        self._matrix[count] = row
+        self._names.append(name)
+
+    def remove(self, names: Collection[str]) -> None:
+        """Take these out."""
+        kept = [at for at, name in enumerate(self._names) if name not in names]
+        self._matrix = self._matrix[kept]
+        self._names = [self._names[at] for at in kept]
+
+    @property
+    def matrix(self) -> NDArray[np.float32]:
+        """A row for each vector."""
+        return self._matrix[: len(self._names)]
+
+    def best(
+        self,
+        vector: Sequence[float] | NDArray[np.float32],
+        k: int,
+        likeness: Likeness,
+        keep: Callable[[str], bool] | None = None,
+    ) -> list[tuple[str, float]]:
+        """The ``k`` most alike, best first; of equals the later first. ``keep`` passes names."""
+        if not self._names or k < 1:
+            return []
+        scores = likeness(np.asarray(vector, np.float32), self.matrix)
+        if keep is not None:
+            kept = np.fromiter(map(keep, self._names), np.bool_, len(self._names))
+            scores = np.where(kept, scores, np.float32(-np.inf))
+        most = min(k, len(scores))
+        least = np.partition(scores, -most)[-most]
+        found = np.flatnonzero(scores >= least)
+        ranked = sorted((int(at) for at in found), key=lambda at: (-scores[at], -at))[:most]
+        return [(self._names[at], float(scores[at])) for at in ranked if scores[at] > -np.inf]
+
+
+Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
+"""Texts as dense vectors of one length."""
+
+_READ = 300
+_ASKED = 100
+
+
+def warned(error: Exception) -> None:
+    """Tell by a Python warning that an embedder failed."""
+    said = f"dense recall is off for this turn: {type(error).__name__}: {error}"
+    warnings.warn(said, RuntimeWarning, stacklevel=2)
+
+
+@dataclass(frozen=True)
+class Dense:
+    """A dense embedder, and how much it counts beside BM25.
+
+    Attributes:
+        embedder: Embeds texts; asked for at most 101 at once.
+        weight: alpha of the weighted score; 0.5 to 1 measured best.
+        name: The model's name, under which the store keeps its vectors; by default the embedder's
+            own ``name``. Without one they are kept in the process alone. Another model needs another.
+        most: Records of a namespace that have a dense vector at the most, the newest at first; the rest
+            are found by words.
+        on_failure: Told of an embedder that fails.
+    """
+
+    embedder: Embedder
+    weight: float = 0.7
+    name: str = ""
+    most: int = 20_000
+    on_failure: Callable[[Exception], None] = warned
+
+    @property
+    def title(self) -> str:
+        """The name that counts."""
+        return self.name or str(getattr(self.embedder, "name", ""))
+
+    def asked(self, query: str) -> Vector | None:
+        """The query's vector; None where it has no words, or the embedder fails."""
+        if not query.strip():
+            return None
+        try:
+            (asked,) = self.vectors([query])
+            return asked
+        except Exception as error:  # whatever somebody else's embedder raises
+            self.on_failure(error)
+            return None
+
+    def vectors(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector of length 1 for each text.
+
+        Raises:
+            StoreError: What came back is no such vectors; or whatever the embedder raises.
+        """
+        found = np.asarray(self.embedder(texts), np.float32)
+        if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
+            raise StoreError(
+                f"{len(texts)} texts came back as numbers of shape {found.shape}",
+                where=self.title or "embedder",
+                mend="return one vector of finite numbers for each text, all of one length",
+            )
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        unit: NDArray[np.float32] = np.divide(
+            found, lengths, out=np.zeros_like(found), where=lengths > 0
+        )
+        return list(unit)
+
+
+class DenseRows:
+    """The dense vectors of a namespace's records.
+
+    Args:
+        store: Keeps them, if it is an `acc.stores.protocol.DenseStore` and the embedder has a name.
+        tenant: The tenant.
+        dense: The embedder.
+    """
+
+    def __init__(self, store: ArtifactStore, tenant: str, dense: Dense) -> None:
+        self._store = store if isinstance(store, DenseStore) and dense.title else None
+        self._tenant = tenant
+        self._dense = dense
+        self._rows = Rows()
+        self._places: dict[str, int] = {}
+        self._waiting: list[Artifact] = []
+
+    def see(self, artifacts: Iterable[Artifact]) -> None:
+        """Records that are to have a vector at the next query."""
+        self._waiting += [a for a in artifacts if a.text.strip()]
+
+    def read(self, asked: Vector) -> bool:
+        """Have the vectors of all records at hand, of the query's length; False where the embedder fails."""
+        try:
+            self._read(f"{self._dense.title}:{len(asked)}", len(asked))
+            return True
+        except Exception as error:  # whatever somebody else's embedder raises
+            self._dense.on_failure(error)
+            return False
+
+    def best(self, asked: Vector, k: int, keep: Callable[[str], bool] | None) -> list[str]:
+        """Ids of the ``k`` records most like the query."""
+        return [id_ for id_, score in self._rows.best(asked, k, _product, keep) if score > 0]
+
+    def scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Cosines of records with the query; 0 for one without a vector."""
+        places = [self._places.get(id_, -1) for id_ in ids]
+        scores = np.zeros(len(ids))
+        there = [at for at, place in enumerate(places) if place >= 0]
+        if there:
+            scores[there] = self._rows.matrix[[places[at] for at in there]] @ asked
+        return scores
+
+    def _read(self, embedder: str, length: int) -> None:
+        room = max(0, self._dense.most - len(self._rows))
+        del self._waiting[: max(0, len(self._waiting) - room)]
+        while self._waiting:
+            batch = self._waiting[:_READ]
+            kept = self._kept(embedder, [a.id for a in batch], length)
+            missing = [a for a in batch if a.id not in kept]
+            for start in range(0, len(missing), _ASKED):
+                kept |= self._made(embedder, missing[start : start + _ASKED])
+            for artifact in batch:
+                self._places[artifact.id] = len(self._rows)
+                self._rows.add(artifact.id, kept[artifact.id])
+            self._waiting = self._waiting[_READ:]
+
+    def _kept(self, embedder: str, ids: Sequence[str], length: int) -> dict[str, Vector]:
+        raw = self._store.dense(self._tenant, embedder, ids) if self._store is not None else {}
+        vectors = {id_: np.frombuffer(data, np.float32) for id_, data in raw.items()}
+        return {id_: vector for id_, vector in vectors.items() if len(vector) == length}
+
+    def _made(self, embedder: str, artifacts: Sequence[Artifact]) -> dict[str, Vector]:
+        vectors = self._dense.vectors([a.text for a in artifacts])
+        made = {a.id: vector for a, vector in zip(artifacts, vectors, strict=True)}
+        if self._store is not None:
+            data = {id_: vector.tobytes() for id_, vector in made.items()}
+            self._store.keep_dense(self._tenant, embedder, data)
+        return made
+
+
+def _product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = rows @ vector
+    return found
+
+
+_BATCH = 256
+_CHARS = 8_000
+_SECONDS = 20.0
+"""A turn waits for it: an endpoint that is down must not hold the agent up."""
+
+
+def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -> Embedder:
+    """OpenAI's embeddings, or those of a server that speaks like it.
+
+    Args:
+        model: The model's name.
+        client: An `openai.OpenAI`; by default one of OPENAI_BASE_URL and OPENAI_API_KEY that waits 20
+            seconds at the most.
+
+    Raises:
+        ConfigurationError: No key is set.
+    """
+    import openai
+
+    try:
+        speaking = client if client is not None else openai.OpenAI(timeout=_SECONDS, max_retries=1)
+    except openai.OpenAIError as error:
+        raise ConfigurationError(
+            str(error), where="openai_embedder", mend="set OPENAI_API_KEY, or pass a client"
+        ) from error
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        found: list[list[float]] = []
+        # An empty text is refused there; a space is not.
+        asked = [text[:_CHARS] or " " for text in texts]
+        for start in range(0, len(asked), _BATCH):
+            try:
+                reply = speaking.embeddings.create(model=model, input=asked[start : start + _BATCH])
+            except openai.OpenAIError as error:
+                raise StoreError(
+                    f"texts cannot be embedded: {type(error).__name__}: {error}"[:300],
+                    where=model,
+                    mend="look at the endpoint and its key, or recall without a dense embedder",
+                ) from error
+            found.extend(row.embedding for row in sorted(reply.data, key=lambda row: row.index))
+        return found
+
+    embed.name = f"openai:{model}"  # type: ignore[attr-defined]
+    return embed
+
+
+def sentence_transformer(model: str, **settings: Any) -> Embedder:
+    """A model of sentence-transformers: the extra ``dense``. A folder's path needs no network.
+
+    Raises:
+        ConfigurationError: It is not installed, or there is no such model.
+    """
+    try:
+        import sentence_transformers
+    except ImportError as error:
+        raise ConfigurationError(
+            "sentence-transformers is not installed",
+            where="sentence_transformer",
+            mend="pip install 'agent-cognitive-compressor[dense]'",
+        ) from error
+    try:
+        loaded = sentence_transformers.SentenceTransformer(model, **settings)
+    except Exception as error:  # the hub, the disk, torch: each raises its own
+        raise ConfigurationError(
+            f"the model does not load: {type(error).__name__}: {error}"[:300],
+            where=model,
+            mend="name a folder that holds it, or a model that can be fetched",
+        ) from error
+
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [list(map(float, row)) for row in loaded.encode(list(texts))]
+
+    embed.name = f"sentence-transformers:{model}"  # type: ignore[attr-defined]
+    return embed

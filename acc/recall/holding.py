@@ -1,0 +1,226 @@
+"""Records of a namespace as rows of vectors, kept in step with the store: what the wider scope searches.
+
+A namespace's records have computable ids, so their vectors are read by id, once, into one matrix: a query
+costs one product, whatever else the store holds. The vectors carry no inverse document frequency; the
+query weighs its own buckets by how many of the records have them.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acc.recall.dense import Dense, DenseRows, Rows
+from acc.state.model import ROOT
+from acc.stores.directory import threads_in
+from acc.stores.embedding import embed
+from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, artifact_id
+from acc.stores.shelf import Shelf, documents_mark
+from acc.thread.branch import OVERTAKEN
+
+if TYPE_CHECKING:
+    from acc.recall.dense import Vector
+
+What = Literal["documents", "threads"]
+Keep = Callable[[str], bool]
+
+KNOWN = 4_096
+"""Records kept in memory at the most."""
+
+READ = 300
+"""Records that are asked for at once."""
+
+_FIRST_READ = 16
+_KINDS = ("observation", "set_aside", "document")
+
+
+class Holding:
+    """The documents of a namespace, or what was said in its threads (their main branches).
+
+    Args:
+        store: Any store; one without vectors (`acc.stores.protocol.ManagedStore`) has them made of the texts.
+        space: The namespace.
+        what: Which of the two. Documents cost the same however many threads there are.
+        dense: Finds by meaning, too.
+    """
+
+    def __init__(
+        self, store: ArtifactStore, space: Thread, what: What, dense: Dense | None = None
+    ) -> None:
+        self.store = store
+        self.space = space
+        self.what = what
+        self._vectors = store.vectors if isinstance(store, ManagedStore) else None
+        self._dense = dense
+        self._rewrites: int | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing yet."""
+        space, dense = self.space, self._dense
+        self._threads = Shelf(self.store, space, "threads") if self.what == "threads" else None
+        self._next = {} if self._threads is not None else {f"{space.key}.documents": 1}
+        self._rows = Rows()
+        self._having: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._known: dict[str, Artifact] = {}
+        self._dense_rows = DenseRows(self.store, space.tenant, dense) if dense is not None else None
+        self._seen: int | None = None
+        self._now: int | None = None
+
+    def probes(self) -> list[str]:
+        """Ids of which one is there if something was added since the last look.
+
+        None where this process alone writes to the store, and has written nothing of the kind.
+        """
+        rewrites = self._counted("rewrites")
+        if rewrites != self._rewrites:  # records were replaced or deleted: their vectors are others
+            self._begin()
+            self._rewrites = rewrites
+        is_threads = self._threads is not None
+        self._now = self._counted("revision") if is_threads else documents_mark(self.store)
+        if self._now is not None and self._now == self._seen:
+            return []
+        door = [self._threads.id_of(self._threads.end)] if self._threads is not None else []
+        return [*door, *(_id(log, seq) for log, seq in self._next.items())]
+
+    def take(self, there: Collection[str]) -> None:
+        """Read what was added, as those of `probes` that are ``there`` say.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        grown = [log for log, seq in self._next.items() if _id(log, seq) in there]
+        if self._threads is not None and self._threads.id_of(self._threads.end) in there:
+            grown += self._entered()
+        for log in grown:
+            self._read(log)
+        if grown:
+            self._having = np.count_nonzero(self._rows.matrix > 0, axis=0)
+        self._seen = self._now
+
+    def proposed(
+        self, query: str, asked: Vector | None, most: int, keep: Keep | None
+    ) -> list[Artifact]:
+        """The ``most`` records that are nearest by words, and as many by meaning; in no order."""
+        if not len(self._rows):
+            return []
+        ids = self._by_words(query, most, keep)
+        if self._dense_rows is not None and asked is not None and self._dense_rows.read(asked):
+            ids = list(dict.fromkeys([*ids, *self._dense_rows.best(asked, most, keep)]))
+        found = self._texts(ids)
+        return [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
+
+    def dense_scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
+        """Cosines of records with the query; 0 for one without a vector, and for another's."""
+        if self._dense_rows is None:
+            return np.zeros(len(ids))
+        return self._dense_rows.scores(asked, ids)
+
+    def _by_words(self, query: str, most: int, keep: Keep | None) -> list[str]:
+        vector = np.frombuffer(embed(query), np.float32)
+        if vector[0] < 0:
+            return []
+        having = self._having
+        asked = vector * np.log1p((len(self._rows) - having + 0.5) / (having + 0.5))
+        ids = self._rows.best(asked.astype(np.float32), most, _product, keep)
+        return [name for name, score in ids if score > 0]
+
+    def _texts(self, ids: Sequence[str]) -> list[Artifact]:
+        """The records, those read lately from memory where nobody else may have replaced them."""
+        if self._rewrites is None:
+            return self.store.get(self.space.tenant, ids)
+        missing = [id_ for id_ in ids if id_ not in self._known]
+        if len(self._known) + len(missing) > KNOWN:
+            self._known, missing = {}, list(ids)
+        self._known |= {a.id: a for a in self.store.get(self.space.tenant, missing)}
+        return [self._known[id_] for id_ in ids if id_ in self._known]
+
+    def _counted(self, name: str) -> int | None:
+        """What the store counts of its own writes; None where it does not, or others write too."""
+        return None if self.store.shared else getattr(self.store, name, None)
+
+    def _entered(self) -> list[str]:
+        """The logs of threads that were entered into the directory since the last look."""
+        records = self._threads.records() if self._threads is not None else ()
+        logs = (f"{thread.key}.{ROOT}" for thread in threads_in(records))
+        new = [log for log in logs if log not in self._next]
+        self._next |= dict.fromkeys(new, 1)
+        return new
+
+    def _read(self, log: str) -> None:
+        batch = _FIRST_READ
+        while True:
+            first = self._next[log]
+            ids = [_id(log, seq) for seq in range(first, first + batch)]
+            found = self.store.get(self.space.tenant, ids)
+            self._note(found)
+            self._next[log] = first + len(found)
+            if len(found) < batch:
+                return
+            batch = min(2 * batch, READ)
+
+    def _note(self, found: Sequence[Artifact]) -> None:
+        ids = [a.id for a in found]
+        kept = self._vectors(self.space.tenant, ids) if self._vectors is not None else {}
+        if self._rewrites is not None and len(self._known) + len(found) <= KNOWN:
+            self._known |= {a.id: a for a in found}
+        if self._dense_rows is not None:
+            self._dense_rows.see(a for a in found if a.kind in _KINDS)
+        for artifact in found:
+            lost = artifact.id not in kept
+            raw = embed(artifact.text).tobytes() if lost else kept[artifact.id]
+            self._rows.add(artifact.id, np.frombuffer(raw, np.float32))
+
+
+class Holdings:
+    """The holdings that were used lately, one for all threads that may see it.
+
+    Args:
+        most: Holdings kept at the most; the least recently used goes, and is read again when needed.
+    """
+
+    def __init__(self, most: int = 64) -> None:
+        self._most = most
+        self._of: OrderedDict[tuple[int, str, What, int], Holding] = OrderedDict()
+
+    def of(self, store: ArtifactStore, space: Thread, what: What, dense: Dense | None) -> Holding:
+        """The holding of a namespace, made if it is not known."""
+        name = (id(store), space.key, what, id(dense))
+        found = self._of.pop(name, None) or Holding(store, space, what, dense)
+        self._of[name] = found
+        while len(self._of) > self._most:
+            self._of.popitem(last=False)
+        return found
+
+
+def refresh(holdings: Iterable[Holding]) -> None:
+    """Read what was added to any of them since the last look: one probe for all, as a rule.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    behind = [(holding, ids) for holding in holdings if (ids := holding.probes())]
+    asked = [id_ for _, ids in behind for id_ in ids]
+    there = {
+        artifact.id
+        for start in range(0, len(asked), READ)
+        for artifact in behind[0][0].store.get(
+            behind[0][0].space.tenant, asked[start : start + READ]
+        )
+    }
+    for holding, _ in behind:
+        holding.take(there)
+
+
+def _product(vector: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = rows @ vector
+    return found
+
+
+def _id(log: str, seq: int) -> str:
+    key, _, branch = log.partition(".")
+    return artifact_id(key, branch, seq)

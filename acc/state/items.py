@@ -1,0 +1,285 @@
+"""The items that fill the slots of a state, and how an item type declares itself.
+
+An item type is a frozen model. What it says stands in its own fields; who said it, and
+when, stands in the fields of `Item`, which only `acc.commit.commit` fills (law 5). A domain adds
+item types by subclassing `Item`, naming a ``head`` (the field shown first) and a ``key``
+(the fields that say what an item is about, so that a later value replaces an earlier one).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    TypeAdapter,
+)
+
+from acc.errors import SchemaError
+from acc.text.lines import Line as Line
+from acc.text.lines import Name as Name
+from acc.text.lines import OptionalLine as OptionalLine
+from acc.text.lines import OptionalName as OptionalName
+from acc.text.lines import Quote as Quote
+from acc.text.lines import one_line as one_line
+from acc.turn.observations import Channel, Observation, Trust
+
+
+def _read_trust(value: Any) -> Any:
+    return (
+        Trust[value.upper()]
+        if isinstance(value, str) and value.upper() in Trust.__members__
+        else value
+    )
+
+
+TrustWord = Annotated[
+    Trust, BeforeValidator(_read_trust), PlainSerializer(lambda trust: trust.word, return_type=str)
+]
+"""A `Trust`, stored by its name."""
+
+
+class Item(BaseModel):
+    """What every item carries beside what it says. Filled by commit alone.
+
+    Attributes:
+        id: Slot letter and a number never reused in the thread, such as ``c17``.
+        turn: Turn in which it came.
+        touched: Turn in which it was last cited or updated; eviction goes by it.
+        sources: Refs of the observations it rests on.
+        trust: That of the least trusted source; never rises by rewriting (law 6).
+        endorsed: Whether the user assented to it when the agent proposed it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    key: ClassVar[tuple[str, ...]] = ()
+    head: ClassVar[str] = ""
+    unseen: ClassVar[tuple[str, ...]] = ("quote",)
+    """Fields kept for the record and not rendered."""
+    computed: ClassVar[tuple[str, ...]] = ()
+    """Fields that commit derives from the cited source; never on the wire."""
+
+    id: str = ""
+    turn: int = 0
+    touched: int = 0
+    sources: tuple[str, ...] = ()
+    trust: TrustWord = Trust.DOCUMENT
+    endorsed: bool = False
+
+    @classmethod
+    @cache
+    def own_fields(cls) -> tuple[str, ...]:
+        """Fields that say something, in the order of their declaration."""
+        return tuple(name for name in cls.model_fields if name not in Item.model_fields)
+
+    @classmethod
+    @cache
+    def shown_fields(cls) -> tuple[str, ...]:
+        """Fields that are rendered."""
+        return tuple(name for name in cls.own_fields() if name not in cls.unseen)
+
+    @classmethod
+    @cache
+    def wire_fields(cls) -> tuple[str, ...]:
+        """Fields that a compressor writes."""
+        return tuple(name for name in cls.own_fields() if name not in cls.computed)
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """Proposed ``fields``, held to what ``source`` and ``trust`` allow them to say."""
+        return fields
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A copy with other fields; what was worked out from the old ones is not copied."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in ("about", "words", "row"):
+            copied.__dict__.pop(name, None)
+        return copied
+
+    @cached_property
+    def about(self) -> tuple[str, ...]:
+        """What the item is about: its key's values, folded; equal subjects replace one another."""
+        return self._subject()
+
+    def _subject(self) -> tuple[str, ...]:
+        return tuple(str(getattr(self, name)).casefold() for name in self.key)
+
+    @cached_property
+    def words(self) -> str:
+        """All that the item says, on one line."""
+        shown = [(name, getattr(self, name)) for name in self.shown_fields()]
+        return " ".join(
+            n if value is True else str(value) for n, value in shown if value is not False
+        )
+
+    @cached_property
+    def row(self) -> Mapping[str, Any]:
+        """What is rendered of the item, as JSON values by field; not to be changed."""
+        shown = self.shown_fields()
+        dumped = self.model_dump(mode="json", include=set(shown))
+        return {name: dumped[name] for name in shown}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the item still binds; a pinned slot carries only what is open."""
+        return True
+
+
+class Event(Item):
+    """What happened in the turn. Paper: episodic trace."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Gist(Item):
+    """The dominant topic or intent. Paper: semantic gist."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Entity(Item):
+    """A typed thing or person under its canonical name. Paper: focal entities."""
+
+    key = ("type", "name")
+    head = "name"
+    type: Name
+    name: Name
+
+
+Status = Literal["stated", "observed", "reported", "decided", "hypothesis"]
+
+_STATUS: dict[Trust, tuple[Status, ...]] = {
+    Trust.DOCUMENT: ("reported", "hypothesis"),
+    Trust.TOOL: ("observed", "reported", "hypothesis"),
+    Trust.AGENT: ("decided", "observed", "reported", "hypothesis"),
+    Trust.USER: ("stated", "decided", "observed", "reported", "hypothesis"),
+    Trust.OPERATOR: ("stated", "decided", "observed", "reported", "hypothesis"),
+}
+
+
+class Relation(Item):
+    """A fact: subject, predicate, object. Paper: relational map.
+
+    Keyed by subject and predicate, so that a later value replaces an earlier one. ``status``
+    says on whose word it stands, and cannot claim more than its trust allows.
+    """
+
+    key = ("subject", "predicate")
+    head = "subject"
+    subject: Name
+    predicate: Name
+    object: Line
+    status: Status = "stated"
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """A status beyond what ``trust`` allows becomes the strongest allowed one."""
+        allowed = _STATUS[trust]
+        status = fields.get("status", allowed[0])
+        return {**fields, "status": status if status in allowed else allowed[0]}
+
+    def _subject(self) -> tuple[str, ...]:
+        """Subject and predicate; a hypothesis stands beside what is settled, by its object too."""
+        own = super()._subject()
+        return (*own, self.object.casefold()) if self.status == "hypothesis" else own
+
+
+class Goal(Item):
+    """An objective of the user or operator, active or done. Paper: goal orientation."""
+
+    key = ("text",)
+    head = "text"
+    text: Quote
+    quote: Quote
+    done: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """An active goal binds; one that is done may go."""
+        return not self.done
+
+
+Kind = Literal["prohibition", "requirement", "limit", "format", "preference"]
+
+
+class Constraint(Item):
+    """A rule that holds until it is lifted, beside the words that made it. Paper: constraints."""
+
+    key = ("text",)
+    head = "text"
+    unseen = ("quote", "kind")
+    text: Quote
+    kind: Kind = "requirement"
+    quote: Quote
+
+
+class Cue(Item):
+    """What comes next. Paper: predictive cue."""
+
+    key = ("text",)
+    head = "text"
+    text: Line
+
+
+class Uncertainty(Item):
+    """What is not known, and how much that matters. Paper: uncertainty signal."""
+
+    key = ("gap",)
+    head = "gap"
+    level: Literal["low", "medium", "high"] = "medium"
+    gap: Line
+
+
+class ArtifactReference(Item):
+    """A pointer to evidence: its ref, a label, its channel; no raw content."""
+
+    key = ("artifact",)
+    head = "artifact"
+    computed = ("artifact", "channel")
+    artifact: Name
+    label: Name
+    channel: Channel
+
+    @classmethod
+    def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
+        """Points at the cited source."""
+        return {**fields, "artifact": source.ref, "channel": source.channel}
+
+
+EXPRESSIBLE = ("string", "integer", "number", "boolean")
+_DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
+
+
+def wire_field(item: type[Item], name: str) -> dict[str, Any]:
+    """JSON Schema of one field, without lengths and defaults, which commit checks and fills in.
+
+    Raises:
+        SchemaError: A field that strict output cannot express.
+    """
+    annotation: Any = item.model_fields[name].annotation
+    try:
+        found = TypeAdapter(annotation).json_schema()
+    except Exception as error:  # pydantic's, of several kinds, and those of a type's own hooks
+        raise _inexpressible(item, name) from error
+    if found.get("type") not in EXPRESSIBLE:
+        raise _inexpressible(item, name)
+    return {key: value for key, value in found.items() if key not in _DROPPED}
+
+
+def _inexpressible(item: type[Item], name: str) -> SchemaError:
+    return SchemaError(
+        f"field {name!r} of {item.__name__} cannot be asked of a model",
+        where=item.__qualname__,
+        mend="use str, int, float, bool or a Literal of strings; "
+        "for text that may be missing OptionalLine or OptionalName of acc.state.items",
+    )

@@ -1,0 +1,177 @@
+"""The one way in for a stored state: validated, of the right schema, and unedited, or adopted.
+
+A state stored under an earlier version of its schema is brought up to date, as a child of
+what was stored, so that the chain shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from acc.errors import StateError
+from acc.state.items import Item
+from acc.state.migrations import Stored, class_named, migrated, stored_name
+from acc.state.reasons import SetAside
+from acc.text.lines import sha256_of
+from acc.turn.observations import Channel, Trust
+
+if TYPE_CHECKING:
+    from acc.state.model import CompressedCognitiveState
+
+State = TypeVar("State", bound="CompressedCognitiveState")
+
+
+def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
+    """What `CompressedCognitiveState.load` documents."""
+    if raw is None:
+        return schema.empty()
+    if type(raw) is schema and raw.hash == raw.digest() and raw.schema_name == stored_name(schema):
+        return raw
+    stored = _plain(schema, raw)
+    name = str(stored.get("schema_name", ""))
+    if class_named(name) != schema.__name__:
+        raise StateError(
+            f"a state of schema {name!r}",
+            where=f"loading {schema.__name__}",
+            mend=f"load it with that class, or start from {schema.__name__}.empty()",
+        )
+    if name == stored_name(schema):
+        state = _validated(schema, stored)
+        if state.hash == state.digest():
+            return state
+    is_intact = stored.get("hash") == _digest(stored)
+    if not is_intact and adopt is None:
+        raise StateError(
+            "the state was changed after it was committed",
+            where=f"version {stored.get('version')}, hash {str(stored.get('hash'))[:12]}",
+            mend="restore the committed state, or load it with adopt=Trust.USER or lower",
+        )
+    state = _of_today(schema, stored, name)
+    if adopt is not None and not is_intact:
+        return _adopted(state, adopt).vouched()
+    today = state.model_copy(update={"parent": state.hash}).sealed()
+    today = today.model_copy(update={"signature": state.signature})
+    today._stored_hash = state.hash
+    return today
+
+
+def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
+    """Whole items by slot, stored under the name ``stored``, as ``schema`` has them today.
+
+    Raises:
+        StateError: They cannot be migrated; says which, and why.
+    """
+    return migrated(schema, schema.slots(), stored, items)
+
+
+def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[SetAside]:
+    """What a commit set aside by its audit record, as ``schema`` has it today; in the order of the record.
+
+    Raises:
+        StateError: An item is of another shape, and no migration answers for it.
+    """
+    stored: Stored = {}
+    for gone in record["set_aside"]:
+        stored.setdefault(gone["slot"], []).append(gone["item"])
+    reasons = {gone["item"]["id"]: gone["reason"] for gone in record["set_aside"]}
+    today = migrated_items(schema, str(record["state"]["schema_name"]), stored)
+    places = {item: place for place, item in enumerate(reasons)}
+    found = [
+        SetAside(slot=name, reason=reasons[item["id"]], item=_item_of(schema, name, item))
+        for name, items in today.items()
+        for item in items
+    ]
+    return sorted(found, key=lambda gone: places[gone.item.id])
+
+
+def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
+    slot = schema.slots().get(name)
+    if slot is None:
+        raise _no_state(schema, f"an item of slot {name!r}, which is not there", str(stored["id"]))
+    try:
+        return slot.item.model_validate(stored)
+    except ValidationError as error:
+        raise _no_state(schema, error.errors()[0]["msg"], f"{name}, {stored['id']}") from error
+
+
+def _of_today(schema: type[State], stored: Mapping[str, Any], name: str) -> State:
+    """The stored state under today's version, not yet sealed anew."""
+    slots = {key: value for key, value in stored.items() if _is_items(schema, key, value)}
+    rest = {key: value for key, value in stored.items() if key not in slots}
+    today = {**rest, **migrated_items(schema, name, slots)}
+    return _validated(schema, {**today, "schema_name": stored_name(schema)})
+
+
+def _is_items(schema: type[State], key: str, value: Any) -> bool:
+    """Whether a stored value is a slot's: of today's schema, or of an earlier version's."""
+    known = key in schema.slots() or key not in schema.model_fields
+    return known and isinstance(value, list) and all(isinstance(i, dict) for i in value)
+
+
+def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
+    """What was stored, as plain JSON values."""
+    try:
+        if isinstance(raw, BaseModel):
+            canonical = getattr(raw, "canonical", None)
+            raw = canonical() if callable(canonical) else raw.model_dump(mode="json")
+        if isinstance(raw, str | bytes):
+            raw = from_json(raw)
+    except ValueError as error:
+        raise _no_state(schema, f"not JSON: {error}", "the whole") from error
+    if not isinstance(raw, Mapping):
+        raise _no_state(schema, f"{type(raw).__name__}, not an object", "the whole")
+    return dict(raw)
+
+
+def _validated(schema: type[State], stored: Mapping[str, Any]) -> State:
+    try:
+        return schema.model_validate(stored)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise _no_state(schema, first["msg"], place) from error
+
+
+def _no_state(schema: type[State], what: str, place: str) -> StateError:
+    return StateError(
+        f"not a state of {stored_name(schema)}: {what}",
+        where=place,
+        mend="pass what canonical() returned, unchanged; if the schema has changed since, "
+        "its migrations have to answer for that (acc schema diff OLD NEW)",
+    )
+
+
+def _digest(stored: Mapping[str, Any]) -> str:
+    """The hash that a stored state should have, whatever schema it is of; empty if it can have none."""
+    try:
+        return sha256_of({k: v for k, v in stored.items() if k not in ("hash", "signature")})
+    except (TypeError, ValueError):
+        return ""
+
+
+def _adopted(state: State, trust: Trust) -> State:
+    """``state`` with nothing in it above ``trust``, and no id that could be given out again."""
+    lowered = {
+        name: tuple(
+            i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(state, name)
+        )
+        for name in state.slots()
+    }
+    pending = tuple(
+        o if o.trust <= trust else o.model_copy(update={"channel": Channel[trust.name]})
+        for o in state.pending
+    )
+    numbers = (int(item.id[1:]) for _, item in state.items() if item.id[1:].isdigit())
+    changed = {
+        **lowered,
+        "pending": pending,
+        "lifted": (),
+        "bound_to": "",
+        "parent": state.hash,
+        "counter": max(state.counter, max(numbers, default=0)),
+    }
+    return state.model_copy(update=changed).sealed()

@@ -1,0 +1,245 @@
+"""Versions of a schema, and how a state stored under an earlier one becomes one of today.
+
+    class ClinicState(CompressedCognitiveState):
+        schema_version: ClassVar[int] = 2
+        migrations: ClassVar[Migrations] = {1: Migration(jobs_are_runs)}
+
+A class counts its own versions; those of the class it inherits from are counted there. A
+stored state names them: ``ClinicState`` is version 1, ``ClinicState@2`` the second, and
+``ClinicState@2/ITOperationsState@3`` the second over the third of its parent. Nothing is
+dropped on the way: a migration that loses an item or a value is an error that names it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+from acc.errors import AccError, SchemaError, StateError
+from acc.state.items import Item
+from acc.state.slots import SlotField
+
+Stored: TypeAlias = dict[str, list[dict[str, Any]]]
+"""Items by slot, each a dict of what it says, and its ``id``."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """From one version of a schema to the next.
+
+    Attributes:
+        change: Given what was stored, returns it as the next version has it. Every item comes
+            back once, under its id, in whatever slot; what then does not fit its slot is
+            evicted by the next commit, into the store. It may raise `StateError`, to say that
+            this version can no longer be read, and what to do.
+        rewrites: ``slot.field`` names whose values it words anew or leaves out on purpose. Every
+            other value must be found again in the item. Never holds for what was quoted.
+    """
+
+    change: Callable[[Stored], Stored]
+    rewrites: tuple[str, ...] = ()
+
+
+Migrations: TypeAlias = Mapping[int, Migration]
+"""By the version that they start from."""
+
+
+def check_versions(state: type[BaseModel]) -> None:
+    """Hold a state class to a migration for each of its earlier versions.
+
+    Raises:
+        SchemaError: One is missing, or there is one for a version that never was.
+    """
+    version, migrations = own_version(state), own_migrations(state)
+    if not isinstance(version, int) or version < 1:
+        raise SchemaError(
+            f"schema_version is {version!r}", where=state.__qualname__, mend="count from 1"
+        )
+    for since in range(1, version):
+        if not isinstance(migrations.get(since), Migration):
+            raise SchemaError(
+                f"schema_version is {version}, and no migration starts from {since}",
+                where=state.__qualname__,
+                mend=f"declare migrations: ClassVar[Migrations] = {{{since}: Migration(...)}}; "
+                "acc schema diff OLD NEW tells what it must answer",
+            )
+    if beyond := [since for since in migrations if since not in range(1, version)]:
+        raise SchemaError(
+            f"a migration starts from version {beyond[0]!r}, and schema_version is {version}",
+            where=state.__qualname__,
+            mend="raise schema_version to the version that the last migration leads to",
+        )
+
+
+def own_version(state: type[BaseModel]) -> int:
+    """The version that the class itself declares, 1 if none; its parents' aside."""
+    version: int = vars(state).get("schema_version", 1)
+    return version
+
+
+def own_migrations(state: type[BaseModel]) -> Migrations:
+    """The migrations that the class itself declares."""
+    declared: Migrations = vars(state).get("migrations", {})
+    return declared
+
+
+def stored_name(state: type[BaseModel]) -> str:
+    """What a state of this class is stored under: its name, and versions from the second on."""
+    parents = [base for base in _lineage(state) if base is not state and own_version(base) > 1]
+    return "/".join([_versioned(state), *map(_versioned, reversed(parents))])
+
+
+def _versioned(state: type[BaseModel]) -> str:
+    version = own_version(state)
+    return state.__name__ if version == 1 else f"{state.__name__}@{version}"
+
+
+def class_named(stored: str) -> str:
+    """Name of the class in what a state is stored under."""
+    return stored.partition("/")[0].partition("@")[0]
+
+
+def migrated(
+    state: type[BaseModel], slots: Mapping[str, SlotField], stored: str, items: Stored
+) -> Stored:
+    """``items`` stored under the name ``stored``, as ``state`` has them today.
+
+    Args:
+        state: The class.
+        slots: Its slots.
+        stored: What the state says it was stored under.
+        items: Whole items by slot, with their bookkeeping, which no migration sees or changes.
+
+    Raises:
+        StateError: Stored by a later version; or a migration fails, or loses something.
+    """
+    was_in = {item.get("id"): name for name, item in _each(items)}
+    for base, since in _steps(state, stored):
+        items = _step(base, since, items)
+    for name, item in _each(items):
+        is_moved = was_in.get(item.get("id")) != name
+        if is_moved and item.get("quote") and not (name in slots and slots[name].rules.quote):
+            raise StateError(
+                f"migrating moves the quoted item {item.get('id')} to {name!r}, which keeps no quotes",
+                where=state.__qualname__,
+                mend="have the migration put it into a slot with quote=True",
+            )
+    return {name: each for name, each in items.items() if each or name in slots}
+
+
+def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel], int]]:
+    was = _versions(stored)
+    lineage = {base.__name__: base for base in _lineage(state)}
+    if class_named(stored) not in lineage:
+        raise StateError(
+            f"stored under {stored!r}, which {state.__qualname__} does not descend from",
+            where=f"loading {state.__qualname__}",
+            mend="load it with that schema, or start another thread",
+        )
+    for name, version in was.items():
+        now = own_version(lineage[name]) if name in lineage else 0
+        if version > now:
+            raise StateError(
+                f"stored under version {version} of {name}, and here is "
+                + (f"version {now}" if now else "no such class among its parents"),
+                where=f"loading {state.__qualname__}",
+                mend="load it with the release that stored it, or a later one",
+            )
+    for base in lineage.values():
+        for since in range(was.get(base.__name__, 1), own_version(base)):
+            yield base, since
+
+
+def _lineage(state: type[BaseModel]) -> list[type[BaseModel]]:
+    """The state classes that ``state`` descends from, itself last."""
+    return [base for base in reversed(state.__mro__) if hasattr(base, "slots")]
+
+
+def _versions(stored: str) -> dict[str, int]:
+    found = {}
+    for part in stored.split("/"):
+        name, _, version = part.partition("@")
+        found[name] = int(version) if version.isascii() and version.isdigit() else 1
+    return found
+
+
+def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
+    migration = own_migrations(base)[since]
+    where = f"{base.__qualname__}, version {since} to {since + 1}"
+    kept = {str(item.get("id")): item for _, item in _each(items)}
+    said = {name: [_without_bookkeeping(i) for i in each] for name, each in items.items()}
+    try:
+        changed = migration.change(copy.deepcopy(said))
+        after = {name: [dict(item) for item in each] for name, each in changed.items()}
+    except AccError:
+        raise
+    except Exception as error:  # a migration is the schema's author's
+        raise StateError(
+            f"the migration fails: {type(error).__name__}: {error}",
+            where=where,
+            mend="mend the migration of the schema; the stored state is as it was",
+        ) from error
+    for what in _lost(said, after, migration.rewrites):
+        raise StateError(
+            f"the migration {what}",
+            where=where,
+            mend="carry it on under its id, or name slot.field in the migration's rewrites",
+        )
+    return {
+        name: [{**_bookkeeping(kept[item["id"]]), **item} for item in each]
+        for name, each in after.items()
+    }
+
+
+def _lost(before: Stored, after: Stored, rewrites: tuple[str, ...]) -> Iterator[str]:
+    old = {str(item.get("id")): (name, item) for name, item in _each(before)}
+    ids = [str(item.get("id")) for _, item in _each(after)]
+    if missing := [i for i in old if i not in ids]:
+        yield f"drops {', '.join(missing)} of {old[missing[0]][0]}"
+    if made := [i for i in ids if i not in old]:
+        yield f"makes an item {made[0]!r} that was not stored"
+    if twice := [i for i in old if ids.count(i) > 1]:
+        yield f"gives {twice[0]} twice"
+    for _, item in _each(after):
+        if forged := sorted(_BOOKKEEPING & set(item)):
+            yield f"writes {forged[0]} of {item['id']}, which is commit's"
+        name, was = old[str(item["id"])]
+        for field in _missing(was, item):
+            if f"{name}.{field}" not in rewrites or was.get("quote"):
+                yield f"loses {field} of {was['id']} in {name}: {str(was[field])[:60]!r}"
+
+
+def _missing(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Fields whose value is not found again; what stood in two fields has to stand in two."""
+    rest = {name: value for name, value in now.items() if not _same(was.get(name), value)}
+    for field, value in was.items():
+        if value == "" or _same(now.get(field), value):
+            continue
+        match = next((name for name, other in rest.items() if _same(other, value)), None)
+        if match is None:
+            yield field
+        else:
+            del rest[match]
+
+
+def _same(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _each(items: Stored) -> Iterator[tuple[str, dict[str, Any]]]:
+    return ((name, item) for name, each in items.items() for item in each)
+
+
+_BOOKKEEPING = set(Item.model_fields) - {"id"}
+
+
+def _without_bookkeeping(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name not in _BOOKKEEPING}
+
+
+def _bookkeeping(item: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in item.items() if name in _BOOKKEEPING}

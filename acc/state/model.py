@@ -1,0 +1,329 @@
+"""The Compressed Cognitive State: nine slots of typed items, frozen, hashed, chained.
+
+The one variable that persists in what the agent reads (law 1). Only `acc.commit.commit` makes the
+next one. It has two faces: `canonical` JSON with provenance, which is stored, checkpointed
+and read back through `load`, and `render`, which the agent reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic.json_schema import SkipJsonSchema
+
+from acc.state.declaration import check_fields, check_slots
+from acc.state.items import (
+    ArtifactReference,
+    Constraint,
+    Cue,
+    Entity,
+    Event,
+    Gist,
+    Goal,
+    Item,
+    Relation,
+    Uncertainty,
+)
+from acc.state.migrations import Migrations, check_versions, stored_name
+from acc.state.slots import Slot, SlotField, read_slots
+from acc.text.lines import Quote, sha256_of
+from acc.turn.observations import Observation, Trust
+
+
+class Lifted(BaseModel):
+    """A pinned item retired in this turn; the agent reads it once (law 7)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    text: Quote
+    because: Quote
+
+
+class Doubted(BaseModel):
+    """A pinned item that somebody's words may have been meant to end: it stands, and the agent asks."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    text: Quote
+    because: Quote
+
+
+class Pending(Observation):
+    """An observation that no compression has read yet.
+
+    Attributes:
+        shown: Whether there is room for it in what the agent reads.
+    """
+
+    shown: bool = True
+    # Left empty: the evidence has it, and the form and hash of a stored state must not change.
+    message: SkipJsonSchema[str] = Field(default="", exclude=True)
+
+    def plain(self) -> Observation:
+        """The observation, as a turn carries it."""
+        return Observation(**self.model_dump(exclude={"shown"}))
+
+
+ROOT = "main"
+"""The branch of a thread that was never forked."""
+
+
+class CompressedCognitiveState(BaseModel):
+    """CCS_t. Subclass it to add slots for a domain, or to tighten these.
+
+    Attributes:
+        schema_name: Name of the class, with its version from the second on (`acc.state.migrations`).
+        version: Commits since the first state, operators' acts included.
+        turn: Turns folded in.
+        branch: Branch of the thread it is on; a fork gets its own.
+        bound_to: `acc.stores.protocol.Thread.mark` of the thread it was committed in; empty, and then no part
+            of the canonical state, where no controller made it.
+        counter: Last item number given out.
+        policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
+        parent: Hash of the state it replaced; empty for the first.
+        hash: SHA-256 over all the rest but the signature.
+        signature: Who made it, by a key (`acc.state.signing`); empty, and then no part of the canonical state,
+            where none is set.
+        lifted: Rules and goals retired in this turn.
+        doubted: Rules and goals that were perhaps meant to be lifted in this turn: they stand, and the
+            agent asks. No part of the canonical state where there are none.
+        pending: Observations of turns that no compression has read yet (law 9).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schema_version: ClassVar[int] = 1
+    migrations: ClassVar[Migrations] = {}
+    max_tokens: ClassVar[int] = 800
+
+    schema_name: str = ""
+    version: int = 0
+    turn: int = 0
+    branch: str = ROOT
+    bound_to: str = ""
+    counter: int = 0
+    policy: str = ""
+    parent: str = ""
+    hash: str = ""
+    signature: str = ""
+
+    _vouched: bool = PrivateAttr(default=False)
+    _stored_hash: str = PrivateAttr(default="")
+
+    episodic_trace: Annotated[
+        tuple[Event, ...],
+        Slot(
+            places=4,
+            lifetime="turn",
+            evict=20,
+            letter="e",
+            guidance="what happened in this turn, and what earlier evidence answers it",
+        ),
+    ] = ()
+    semantic_gist: Annotated[
+        tuple[Gist, ...],
+        Slot(places=1, evict=90, letter="s", guidance="the topic, when it changed"),
+    ] = ()
+    focal_entities: Annotated[
+        tuple[Entity, ...],
+        Slot(places=16, evict=40, letter="f", guidance="things and people by one canonical name"),
+    ] = ()
+    relational_map: Annotated[
+        tuple[Relation, ...],
+        Slot(
+            places=32,
+            evict=50,
+            letter="r",
+            guidance="facts that matter later: identifiers, versions, numbers, owners, decisions, "
+            "findings; one relation a fact, keyed by subject and predicate",
+        ),
+    ] = ()
+    goal_orientation: Annotated[
+        tuple[Goal, ...],
+        Slot(
+            places=6,
+            write=Trust.USER,
+            pinned=True,
+            quote=True,
+            evict=60,
+            letter="g",
+            join=" & ",
+            guidance="what the user wants achieved; mark done when it is",
+        ),
+    ] = ()
+    constraints: Annotated[
+        tuple[Constraint, ...],
+        Slot(
+            places=24,
+            write=Trust.USER,
+            pinned=True,
+            quote=True,
+            letter="c",
+            guidance="standing rules, limits, formats and preferences of the user, "
+            "with scope, condition and deadline; not one-off requests",
+        ),
+    ] = ()
+    predictive_cue: Annotated[
+        tuple[Cue, ...],
+        Slot(
+            places=3,
+            write=Trust.AGENT,
+            lifetime="turn",
+            evict=30,
+            letter="p",
+            guidance="what comes next",
+        ),
+    ] = ()
+    uncertainty_signal: Annotated[
+        tuple[Uncertainty, ...],
+        Slot(places=6, evict=35, letter="q", guidance="open questions, and what would settle them"),
+    ] = ()
+    retrieved_artifacts: Annotated[
+        tuple[ArtifactReference, ...],
+        Slot(
+            places=6,
+            lifetime="turn",
+            evict=10,
+            letter="k",
+            guidance="evidence worth opening, by its ref",
+        ),
+    ] = ()
+
+    lifted: tuple[Lifted, ...] = ()
+    doubted: tuple[Doubted, ...] = ()
+    pending: tuple[Pending, ...] = ()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        super().__pydantic_init_subclass__(**kwargs)
+        undefaulted = [name for name in read_slots(cls) if cls.model_fields[name].is_required()]
+        for name in undefaulted:
+            cls.model_fields[name].default = ()
+        if undefaulted:
+            cls.model_rebuild(force=True)
+        slots = read_slots(cls)
+        for base in cls.__bases__:
+            check_slots(cls, slots, _slots_of(base), cls.max_tokens)
+        check_fields(cls, slots, _BOOKKEEPING)
+        check_versions(cls)
+
+    @classmethod
+    def slots(cls) -> dict[str, SlotField]:
+        """The slots by name, in the order in which they are rendered."""
+        return _slots_of(cls)
+
+    @classmethod
+    def empty(cls) -> Self:
+        """CCS_0 with nothing in it, hashed."""
+        return cls(schema_name=stored_name(cls)).sealed()
+
+    @classmethod
+    def load(cls, raw: Any, *, adopt: Trust | None = None) -> Self:
+        """Read a stored state: the one way in. One of an earlier version is brought up to date.
+
+        Args:
+            raw: None (the empty state), a state, its `canonical` dict, or that as JSON text.
+            adopt: Accept a state that was edited after its commit, with every item's trust
+                lowered to this. Without it an edited state is an error.
+
+        Raises:
+            StateError: Not a state, one of another schema or a later version, an edited one, or
+                one of an earlier version that its migrations do not bring up to date.
+        """
+        from acc.state.loading import load_state
+
+        return load_state(cls, raw, adopt)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal fields; where it comes from makes no difference."""
+        return type(other) is type(self) and self.__dict__ == other.__dict__
+
+    __hash__ = BaseModel.__hash__
+
+    def vouched(self) -> Self:
+        """The same state, which this process's own code made or chose: no record need know it.
+
+        It holds for this very object: what is serialised, copied or sealed anew does not have it.
+        """
+        made = self.model_copy()
+        made._vouched = True
+        return made
+
+    @property
+    def is_vouched(self) -> bool:
+        """Whether it is what `vouched` returned."""
+        return self._vouched
+
+    @property
+    def stored_hash(self) -> str:
+        """The hash under which it was stored, before it was brought up to date."""
+        return self._stored_hash or self.hash
+
+    def on_branch(self, name: str) -> Self:
+        """The same state as the first of a fork; a sealed child, so that the chain shows it."""
+        copy = self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
+        return copy.vouched() if self._vouched else copy
+
+    def unread(self) -> tuple[Observation, ...]:
+        """The pending observations, as the next turn carries them."""
+        return tuple(observation.plain() for observation in self.pending)
+
+    def canonical(self) -> dict[str, Any]:
+        """The state as plain JSON values with all its provenance."""
+        return self._body(set())
+
+    def digest(self) -> str:
+        """SHA-256 over the canonical JSON without `hash`, keys sorted."""
+        return sha256_of(self._body({"hash", "signature"}))
+
+    def sealed(self) -> Self:
+        """The same state with its hash."""
+        return self.sealed_and_canonical()[0]
+
+    def sealed_and_canonical(self) -> tuple[Self, dict[str, Any]]:
+        """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
+        body = self._body({"hash", "signature"})
+        digest = sha256_of(body)
+        sealed = self.model_copy(update={"hash": digest, "signature": ""})
+        sealed._vouched, sealed._stored_hash = False, ""
+        return sealed, {**body, "hash": digest}
+
+    def _body(self, without: set[str]) -> dict[str, Any]:
+        absent = {n for n in ("bound_to", "signature", "doubted") if not getattr(self, n)}
+        return self.model_dump(mode="json", exclude=without | absent)
+
+    def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
+        """What the agent reads."""
+        from acc.state.render import render
+
+        return render(self, style)
+
+    def items(self) -> Iterator[tuple[SlotField, Item]]:
+        """Every item with its slot, in order."""
+        for name, slot in self.slots().items():
+            for item in getattr(self, name):
+                yield slot, item
+
+    def find(self, item_id: str) -> tuple[SlotField, Item] | None:
+        """The item of that id with its slot."""
+        return next(((s, i) for s, i in self.items() if i.id == item_id), None)
+
+
+_BOOKKEEPING = tuple(
+    name
+    for name in CompressedCognitiveState.model_fields
+    if name not in read_slots(CompressedCognitiveState)
+)
+
+_SLOTS: dict[type, dict[str, SlotField]] = {}
+
+
+def _slots_of(state: type) -> dict[str, SlotField]:
+    if not (isinstance(state, type) and issubclass(state, BaseModel)):
+        return {}
+    if state not in _SLOTS:
+        _SLOTS[state] = read_slots(state)
+    return _SLOTS[state]

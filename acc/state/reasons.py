@@ -1,0 +1,122 @@
+"""Why commit did what it did: a code for everything refused, evicted, carried, lowered, repaired."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, SerializeAsAny
+
+from acc.state.items import Item
+
+
+class Reason(StrEnum):
+    """Reason codes. They are stored: a code is never renamed, nor given another meaning."""
+
+    # refused: the proposal is in the audit record, the state is as if it had not been made
+    UNKNOWN_SLOT = "unknown_slot"
+    UNKNOWN_ITEM = "unknown_item"
+    MALFORMED = "malformed"
+    TOO_LONG = "too_long"
+    UNCITED = "uncited"
+    UNTRUSTED = "untrusted"
+    NOT_THIS_TURN = "not_this_turn"
+    QUOTE_MISSING = "quote_missing"
+    QUOTE_NOT_FOUND = "quote_not_found"
+    QUOTE_UNRELATED = "quote_unrelated"
+    LIFTING_DOUBTED = "lifting_doubted"
+    ENDORSES_LOWER = "endorses_lower"
+    REPEATS_LOWER = "repeats_lower"
+    OUTRANKED = "outranked"
+    FLOOD = "flood"
+    NO_ROOM = "no_room"
+    # done
+    ADDED = "added"
+    UPDATED = "updated"
+    RETIRED = "retired"
+    DONE = "done"
+    # set aside: the item left the state and is in the store
+    REPLACED = "replaced"
+    SETTLED = "settled"
+    LEFT_OUT = "left_out"
+    MADE_ROOM = "made_room"
+    EVICTED_PLACES = "evicted_places"
+    EVICTED_TOKENS = "evicted_tokens"
+    # gone with its turn
+    LAPSED = "lapsed"
+    # carried on
+    CARRIED = "carried"
+    DUPLICATE = "duplicate"
+    # lowered
+    CITE_UNKNOWN = "cite_unknown"
+    CITES_NARROWED = "cites_narrowed"
+    LOWERED = "lowered"
+    BESIDE = "beside"
+    # repaired
+    USERS_WORDS = "users_words"
+    PIN_RESTORED = "pin_restored"
+    SPLIT = "split"
+    # about the turn as a whole
+    ENDORSED = "endorsed"
+    HELD = "held"
+    FOLDED = "folded"
+    PENDING_CUT = "pending_cut"
+    LIFTED_CUT = "lifted_cut"
+    POLICY_CHANGED = "policy_changed"
+    LANGUAGE_NOT_READ = "language_not_read"
+
+
+REFUSALS = frozenset(
+    {
+        Reason.UNKNOWN_SLOT, Reason.UNKNOWN_ITEM, Reason.MALFORMED, Reason.TOO_LONG, Reason.UNCITED,
+        Reason.UNTRUSTED, Reason.NOT_THIS_TURN, Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND,
+        Reason.QUOTE_UNRELATED, Reason.LIFTING_DOUBTED, Reason.ENDORSES_LOWER, Reason.REPEATS_LOWER, Reason.OUTRANKED,
+        Reason.FLOOD, Reason.NO_ROOM,
+    }
+)  # fmt: skip
+EVICTIONS = frozenset({Reason.EVICTED_PLACES, Reason.EVICTED_TOKENS})
+
+
+class Note(BaseModel):
+    """One thing that commit did.
+
+    Attributes:
+        reason: Why.
+        slot: The slot concerned; empty where the turn as a whole is.
+        item: Id of the item concerned; empty for what never got one.
+        text: What it said.
+        detail: What exactly was the matter.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    reason: Reason
+    slot: str = ""
+    item: str = ""
+    text: str = ""
+    detail: str = ""
+
+    def __str__(self) -> str:
+        parts = (
+            self.reason.value,
+            self.slot,
+            self.item,
+            self.text,
+            self.detail and f"({self.detail})",
+        )
+        return " ".join(part for part in parts if part)
+
+
+class SetAside(BaseModel):
+    """An item that left the state: it goes to the store, from where it can be recalled.
+
+    Attributes:
+        slot: The slot it left.
+        reason: Why.
+        item: The item.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    slot: str
+    reason: Reason
+    item: SerializeAsAny[Item]

@@ -1,0 +1,194 @@
+"""What the agent reads: the state without its bookkeeping, low trust marked.
+
+Two notations. ``toon`` goes through the official ``toon-format`` package. ``predicates`` is
+the notation of the paper's Figure 3: ``functor(argument argument)``, a slot a paragraph.
+In both, a text inside an item stays inside its item: it is quoted wherever it could be read
+as structure.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from acc.state.items import Entity, Gist, Item, Relation, Uncertainty, one_line
+from acc.turn.observations import Trust
+
+if TYPE_CHECKING:
+    from acc.state.model import CompressedCognitiveState
+    from acc.state.slots import SlotField
+
+Style = Literal["toon", "predicates"]
+
+
+def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
+    """The state as the agent reads it; an empty state renders as an empty text."""
+    shown: list[object] = [type(state), style, *state.lifted, *state.doubted, *state.pending]
+    for placed in state.items():
+        shown += placed
+    before, text = _LAST[0]
+    if len(before) != len(shown) or not all(map(operator.is_, before, shown)):
+        text = render_toon(state) if style == "toon" else render_predicates(state)
+        _LAST[0] = (shown, text)
+    return text
+
+
+_LAST: list[tuple[Sequence[object], str]] = [((), "")]
+"""What was rendered last, and its text: commit counts the tokens of what the agent then reads.
+
+All that is shown is frozen, so that the very same objects give the same text.
+"""
+
+
+def render_toon(state: CompressedCognitiveState) -> str:
+    """The state in TOON: a table a slot, a row an item.
+
+    Rows of a slot that holds anything from tools or documents carry ``by``, the trust of
+    each; relations say it by their status. Sections ``lifted`` and ``pending`` follow.
+    """
+    tables: dict[str, Any] = {}
+    for name, slot in state.slots().items():
+        if items := getattr(state, name):
+            tables[name] = _rows(slot, items)
+    if state.lifted:
+        tables["lifted"] = [
+            {"rule": entry.text, "because": entry.because} for entry in state.lifted
+        ]
+    if state.doubted:
+        tables["possibly_lifted"] = [
+            {"rule": entry.text, "by": entry.because, "so": "ask the user"}
+            for entry in state.doubted
+        ]
+    if unread := [o for o in state.pending if o.shown]:
+        tables["pending"] = [
+            {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in unread
+        ]
+    if not tables:
+        return ""
+    from toon_format import dumps
+
+    return str(dumps(tables))
+
+
+def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
+    shown = slot.item.shown_fields()
+    says_it = "status" in shown or "channel" in shown
+    if not says_it and any(_is_low(item) for item in items):
+        return [{**item.row, "by": item.trust.word} for item in items]
+    return [item.row for item in items]
+
+
+def _is_low(item: Item) -> bool:
+    return item.trust < Trust.AGENT
+
+
+_ATOM = r"(?:[\w./%€$£+#-]|(?<=\d):(?=\d))+"
+_TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
+
+
+def render_predicates(state: CompressedCognitiveState) -> str:
+    """The state in the predicate notation of the paper's Figure 3.
+
+    An item that is one well-formed predicate stands as it is; other texts are quoted.
+    ``@tool`` and ``@document`` mark low trust, ``@hypothesis`` and ``@done`` status; an
+    ``@`` never stands in an unquoted text.
+    """
+    paragraphs = []
+    for name, slot in state.slots().items():
+        if items := getattr(state, name):
+            body = slot.rules.join.join(_predicate(item) for item in items)
+            paragraphs.append(f"{name}:\n{body}")
+    if state.lifted:
+        lifted = (
+            f"lifted({_term(entry.text)} because({_term(entry.because)}))" for entry in state.lifted
+        )
+        paragraphs.append("lifted:\n" + " ".join(lifted))
+    if state.doubted:
+        asked = (f"ask(lift({_term(d.text)}) because({_term(d.because)}))" for d in state.doubted)
+        paragraphs.append("possibly_lifted:\n" + " ".join(asked))
+    if pending := [o for o in state.pending if o.shown]:
+        unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
+        paragraphs.append("pending:\n" + " ".join(unread))
+    return "\n".join(paragraphs)
+
+
+def _predicate(item: Item) -> str:
+    return "".join((_body(item), *(f"@{mark}" for mark in _marks(item))))
+
+
+def _body(item: Item) -> str:
+    if isinstance(item, Entity):
+        return f"{_atom(item.type)}({_term(item.name)})"
+    if isinstance(item, Relation):
+        return f"{_atom(item.predicate)}({_term(item.subject)} {_term(item.object)})"
+    if isinstance(item, Uncertainty):
+        return f"level({item.level}) gaps({_terms(item.gap)})"
+    if isinstance(item, Gist):
+        return _conjunction(item.text)
+    head, *rest = (n for n in item.shown_fields() if n not in ("done", "channel"))
+    if not rest:
+        return _term(str(getattr(item, head)))
+    arguments = " ".join(_term(str(getattr(item, name))) for name in rest)
+    return f"{_atom(str(getattr(item, head)))}({arguments})"
+
+
+def _marks(item: Item) -> Iterator[str]:
+    if getattr(item, "status", "") == "hypothesis":
+        yield "hypothesis"
+    if not item.is_open:
+        yield "done"
+    if _is_low(item):
+        yield item.trust.word
+
+
+def _term(text: str) -> str:
+    """``text`` as one term: as it stands if it is one, else quoted."""
+    return text if _is_terms(text, single=True) else _quoted(text)
+
+
+def _terms(text: str) -> str:
+    return text if _is_terms(text, single=False) else _quoted(text)
+
+
+def _conjunction(text: str) -> str:
+    """The one item of a slot may be several terms joined by ``&``: there is no other to pose as."""
+    return (
+        text if all(_is_terms(part, single=True) for part in text.split(" & ")) else _quoted(text)
+    )
+
+
+def _atom(text: str) -> str:
+    return text if re.fullmatch(_ATOM, text) else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _is_terms(text: str, *, single: bool) -> bool:
+    """Whether ``text`` is atoms and predicates with balanced brackets; one, or one to three."""
+    depth = position = top = 0
+    previous = ""
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return False
+        token = match[1]
+        attached = match.end() - match.start() == len(token)
+        if token == "(":
+            if previous in ("", "(", ")") or not attached:
+                return False
+            depth += 1
+        elif token == ")":
+            if previous == "(":
+                return False
+            depth -= 1
+        elif depth == 0:
+            top += 1
+        if depth < 0:
+            return False
+        previous, position = token, match.end()
+    return depth == 0 and 0 < top <= (1 if single else 3)

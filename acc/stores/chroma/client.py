@@ -1,0 +1,375 @@
+"""Opening Chroma: its settings, an embedded path, a server, and the patience with that."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from acc.errors import AccError, StoreError
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from chromadb.config import Settings
+    from tenacity.wait import wait_base
+
+
+_SPARE = 1 << 20
+"""Bytes that SQLite needs free to write a page and its journal, generously."""
+
+
+class _Fault(NamedTuple):
+    pattern: str
+    what: str
+    mend: str
+
+
+# Chroma hands on SQLite's, the system's and the server's messages as texts without a code, so
+# they are told apart by their words. The first that matches counts.
+_FULL = _Fault(
+    r"disk is full|no space left|disk quota",
+    "the disk is full",
+    "free space there; what was stored before is intact, and the write may be repeated",
+)
+_FAULTS = (
+    _FULL,
+    _Fault(
+        r"validation errors? for settings|can't decode byte",
+        "a Chroma setting in the environment, or in a .env of the working directory, is not valid",
+        "correct it (the cause names it), or start in another directory",
+    ),
+    _Fault(
+        r"readonly database|read-only file|permission denied|not permitted|unable to open database",
+        "the path cannot be written",
+        "let this user write to the directory and all in it, or choose another path",
+    ),
+    _Fault(
+        r"not a directory|file exists|is a directory",
+        "the path is not a directory, or lies below a file",
+        "name a directory, or a path where one can be made",
+    ),
+    _Fault(
+        r"no attribute 'bindings'",
+        "the store was closed by another thread",
+        "open it again",
+    ),
+    _Fault(
+        r"database is locked|pool timed out",
+        "another program keeps the database of the store busy",
+        "end it: an embedded path is for one process",
+    ),
+    _Fault(
+        r"not a database|malformed",
+        "the files of the store are damaged",
+        "restore the directory from a backup, or move it away and begin anew",
+    ),
+    _Fault(
+        r"hnsw|pickle",
+        "a vector index of the store is damaged",
+        "stop the server if there is one, and open its directory by ChromaArtifactStore.embedded, "
+        "which makes a half-written index anew; if that does not help, restore a backup",
+    ),
+    _Fault(
+        r"payload too large|status 413",
+        "the server refuses a request of this size",
+        "raise max_payload_size_bytes in the file that `chroma run` is given, or its proxy's limit",
+    ),
+    _Fault(
+        r"status 40[13]|forbidden|unauthorized",
+        "the server refuses the credentials",
+        "pass what it or its proxy asks for in headers=",
+    ),
+    _Fault(
+        r"status 404|jsondecodeerror|nanosecond heartbeat",
+        "what answers there is no Chroma server that this client knows",
+        "correct host, port and ssl; the server must be 1.0 or later",
+    ),
+    _Fault(
+        r"ratelimiterror:|status 429",
+        "the Chroma server is overloaded",
+        "repeat it later, or give the server more room",
+    ),
+    _Fault(
+        r"(connect|read|write|pool)timeout:",
+        "the Chroma server does not answer in time",
+        "look at its load, or raise timeout=",
+    ),
+    _Fault(
+        r"(connect|read|write|close|proxy|remoteprotocol|connection\w*)error:|status 50[234]",
+        "the Chroma server cannot be reached",
+        "start it with `chroma run --path DIR --port PORT`, or correct host, port and ssl",
+    ),
+    _Fault(
+        r"collection .* does not exist",
+        "the tenant's collection is gone",
+        "restore it from a backup; the next write begins a new one",
+    ),
+)
+
+
+@contextmanager
+def translated(doing: str, where: str) -> Iterator[None]:
+    """Turn whatever is raised inside into a `StoreError`, with the original as its cause.
+
+    Args:
+        doing: What failed, as a clause, where nothing better is known about the fault.
+        where: Path or address of the store.
+
+    Raises:
+        StoreError: Anything was raised, an `AccError`, an interrupt or an exit apart.
+    """
+    try:
+        yield
+    except AccError:
+        raise
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic in Chroma's Rust is no Exception
+        raise _store_error(error, doing, where) from error
+
+
+def chain(error: BaseException) -> Iterator[BaseException]:
+    """``error`` and what it was raised from, outermost first."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__
+
+
+def status(error: BaseException) -> int:
+    """The HTTP status that ``error`` tells of; 0 if none."""
+    code = getattr(getattr(error, "response", None), "status_code", 0)
+    return code if isinstance(code, int) else 0
+
+
+def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
+    account = " | ".join(_account(link) for link in chain(error)).lower()
+    if "failed to apply logs" in account and _is_full(where):
+        return StoreError(_FULL.what, where=where, mend=_FULL.mend)
+    for fault in _FAULTS:
+        if re.search(fault.pattern, account):
+            return StoreError(fault.what, where=where, mend=fault.mend)
+    return StoreError(
+        f"{doing}: {_account(error)[:200]}",
+        where=where,
+        mend="look at the cause, at the disk and, with a server, at its log",
+    )
+
+
+def _is_full(where: str) -> bool:
+    # Chroma does not say why it could not go through its latest records; this is why, mostly.
+    with suppress(OSError, ValueError):
+        return shutil.disk_usage(where).free < _SPARE
+    return False
+
+
+def _account(error: BaseException) -> str:
+    code = status(error)
+    return f"{type(error).__name__}: {error}" + (f" (status {code})" if code else "")
+
+
+T = TypeVar("T")
+
+_BUSY = (429, 502, 503, 504)
+
+
+class Patience(Protocol):
+    """Makes a call, perhaps more than once, and returns what it returns or raises its last."""
+
+    def __call__(self, call: Callable[[], T], /) -> T:
+        """The result of ``call``."""
+        ...
+
+
+def at_once(call: Callable[[], T], /) -> T:
+    """The patience of one attempt."""
+    return call()
+
+
+class Connection:
+    """A client that somebody else opened and will close.
+
+    Attributes:
+        client: The client to use now.
+        failed: Whether a call of it raised; set by the user of the connection.
+        owns_files: Whether the files are this process's to rewrite.
+    """
+
+    owns_files = False
+
+    def __init__(self, client: ClientAPI) -> None:
+        self.client = client
+        self.failed = False
+
+    def recover(self) -> None:
+        """Make the client fit for use after a failure."""
+        self.failed = False
+
+    def scrub(self) -> bool:
+        """Rewrite the files, so that nothing deleted is left in them; False if they are another's."""
+        return False
+
+    def widen(self, collection: str, links: int) -> bool:
+        """Make a collection's index anew with so many links a vector; False if the files are another's."""
+        return False
+
+    def keep_private(self) -> None:
+        """Close what a write made to everybody else, where the files are this process's."""
+
+    def close(self) -> None:
+        """Release what was opened. Safe to repeat."""
+
+
+class ServerConnection(Connection):
+    """A client of a Chroma server that answers. After a failure it connects anew by itself.
+
+    Raises:
+        StoreError: The server cannot be reached within ``timeout`` seconds, or is no Chroma.
+    """
+
+    def __init__(
+        self, host: str, port: int, *, ssl: bool, headers: Mapping[str, str] | None, timeout: float
+    ) -> None:
+        with translated("the Chroma server cannot be used", address(host, port)):
+            settings = _settings(
+                chroma_api_impl="chromadb.api.fastapi.FastAPI",
+                chroma_server_host=host,
+                chroma_server_http_port=port,
+                chroma_server_ssl_enabled=ssl,
+                chroma_server_headers=dict(headers or {}),
+            )
+            # Chroma's own client would wait for ever: this request does not.
+            _require_answer(settings, timeout)
+            super().__init__(_server_client(settings, timeout))
+
+    def close(self) -> None:
+        """End the connections."""
+        close_client(self.client)
+
+
+def embedded_client(directory: Path) -> ClientAPI:
+    """Chroma in this process, on ``directory``, which the caller holds a lock on.
+
+    Raises:
+        StoreError: Chroma does not load, or the path cannot be read or written.
+    """
+    with translated("the embedded Chroma cannot be opened", str(directory)):
+        settings = _settings(chroma_api_impl="chromadb.api.rust.RustBindingsAPI")
+        try:
+            import chromadb
+
+            return chromadb.PersistentClient(str(directory), settings=settings)
+        except BaseException:
+            _forget(str(directory))
+            raise
+
+
+def close_client(client: ClientAPI) -> None:
+    """End the client, and its connections with it. Safe to repeat.
+
+    Raises:
+        StoreError: Chroma does not let go.
+    """
+    with translated("the client of Chroma cannot be closed", "chroma"):
+        from chromadb.api.client import Client
+
+        session = _session(client)
+        if isinstance(client, Client):
+            client.close()
+        if session is not None:
+            session.close()
+
+
+def patient(attempts: int, wait: wait_base | None) -> Patience:
+    """The patience that tries ``attempts`` times while the connection fails; then the error stands.
+
+    Writes may be repeated, because a record that is there stays as it is. What took too long
+    is not tried again.
+    """
+    import tenacity
+
+    return tenacity.Retrying(
+        stop=tenacity.stop_after_attempt(attempts),
+        wait=wait if wait is not None else tenacity.wait_random_exponential(0.1, max=1.0),
+        retry=tenacity.retry_if_exception(_transient),
+        reraise=True,
+    )
+
+
+def address(host: str, port: int) -> str:
+    """Host and port as they may be shown: without a user and password."""
+    return re.sub(r"//[^/@]*@", "//", f"{host}:{port}")
+
+
+def _transient(error: BaseException) -> bool:
+    import httpx
+    from chromadb.errors import RateLimitError
+
+    links = list(chain(error))
+    if any(isinstance(link, httpx.TimeoutException) for link in links):
+        return False
+    passing = (httpx.TransportError, RateLimitError)
+    return any(isinstance(link, passing) or status(link) in _BUSY for link in links)
+
+
+def _require_answer(settings: Settings, timeout: float) -> None:
+    import httpx
+    from chromadb.api.base_http_client import BaseHTTPClient
+
+    url = BaseHTTPClient.resolve_url(
+        str(settings.chroma_server_host),
+        settings.chroma_server_ssl_enabled,
+        settings.chroma_server_api_default_path,
+        settings.chroma_server_http_port,
+    )
+    verify = settings.chroma_server_ssl_verify
+    answer = httpx.get(
+        f"{url}/heartbeat",
+        headers=settings.chroma_server_headers,
+        timeout=timeout,
+        verify=True if verify is None else verify,
+    )
+    answer.raise_for_status().json()["nanosecond heartbeat"]
+
+
+def _server_client(settings: Settings, timeout: float) -> ClientAPI:
+    import httpx
+    from chromadb import HttpClient
+
+    client = HttpClient(
+        str(settings.chroma_server_host),
+        int(settings.chroma_server_http_port or 0),
+        bool(settings.chroma_server_ssl_enabled),
+        settings.chroma_server_headers,
+        settings,
+    )
+    if (session := _session(client)) is not None:
+        session.timeout = httpx.Timeout(timeout)
+    return client
+
+
+def _settings(**given: Any) -> Settings:
+    from chromadb.config import Settings
+
+    # Without _env_file=None, a .env in the working directory would overrule the deployer.
+    return Settings(_env_file=None, anonymized_telemetry=False, allow_reset=False, **given)
+
+
+def _session(client: ClientAPI) -> Any:
+    # Chroma offers no way to its connection pool; without it, requests only lack the time limit.
+    return getattr(getattr(client, "_server", None), "_session", None)
+
+
+def _forget(path: str) -> None:
+    # After a failed start Chroma keeps the half-started system for this path, and every later
+    # attempt of the process fails, though the cause may be gone.
+    from chromadb.api.shared_system_client import SharedSystemClient
+
+    with suppress(AttributeError):
+        if path not in SharedSystemClient._identifier_to_refcount:
+            SharedSystemClient._identifier_to_system.pop(path, None)

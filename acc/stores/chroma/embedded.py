@@ -1,0 +1,281 @@
+"""Chroma on a directory that this process alone has: locked, and mended where that is needed."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+from acc.errors import StoreError, StoreLockedError
+from acc.folders import PRIVATE_FILE, opened_private, private_folder, tighten
+from acc.stores.chroma.client import Connection, close_client, embedded_client, translated
+from acc.stores.chroma.repair import blank_unused, make_anew, scrub, set_aside_damaged, widen
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+
+LOCK = "acc.lock"
+HOLDER = "acc.pid"
+
+
+class PathLock:
+    """Holds a directory from construction to `release`, or to the end of the process.
+
+    The operating system drops the lock when the process ends, however it ends. A second file
+    has the holder's process id, and stays behind where the holder did not release.
+
+    Attributes:
+        left_open: Whether the holder before ended without a release: it may have been killed.
+
+    Raises:
+        StoreLockedError: Another store holds the directory, in this process or another.
+        StoreError: The directory cannot be made or written, or its file system has no locks.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        import filelock
+
+        self._pid = os.getpid()
+        self._directory = directory
+        self.left_open = False
+        with translated("the directory of the store cannot be locked", str(directory)):
+            private_folder(directory)
+            # Not per thread: a store may be closed by another thread than opened it.
+            self._lock = filelock.FileLock(
+                directory / LOCK, timeout=0, mode=PRIVATE_FILE, thread_local=False
+            )
+            if self._other is not None:
+                gc.collect()  # what holds it may be a memory that nobody holds any more
+            with _GUARD:
+                self._acquire()
+
+    def _acquire(self) -> None:
+        import filelock
+
+        try:
+            self._lock.acquire()
+        except filelock.Timeout as error:
+            raise self._refusal() from error
+        try:
+            if isinstance(self._lock, filelock.SoftFileLock):
+                raise self._no_locks()
+            self.left_open = self._holder.exists()
+            with opened_private(self._holder, "w", encoding="ascii") as file:
+                file.write(f"{self._pid}\n")
+            _HELD[self._key] = self
+        except BaseException:
+            self._lock.release()
+            raise
+
+    @property
+    def held(self) -> bool:
+        """Whether this process, and not a fork of it, holds the directory."""
+        return os.getpid() == self._pid and self._lock.is_locked
+
+    def release(self, *, clean: bool = True) -> None:
+        """Let go. Safe to repeat; in a forked child it does nothing, since the parent holds it.
+
+        Args:
+            clean: Whether nothing was left half done; if not, the next holder is told.
+        """
+        if not self.held:
+            return
+        with translated("the lock of the store cannot be released", str(self._directory)):
+            try:
+                if clean:
+                    self._holder.unlink(missing_ok=True)
+            finally:
+                self._lock.release()
+
+    @property
+    def _holder(self) -> Path:
+        return self._directory / HOLDER
+
+    @property
+    def _key(self) -> str:
+        return os.path.realpath(self._directory)
+
+    @property
+    def _other(self) -> PathLock | None:
+        """The lock of this process that holds the directory, if one does."""
+        other = _HELD.get(self._key)
+        return other if other is not None and other.held else None
+
+    def _refusal(self) -> StoreLockedError:
+        if self._other is not None:
+            return StoreLockedError(
+                "a memory or store that is open in this process holds the path",
+                where=str(self._directory),
+                mend="go on with that one, or close it first: memory.close(), or open it in a "
+                "`with` block",
+            )
+        pid = ""
+        with suppress(OSError, UnicodeDecodeError):
+            pid = self._holder.read_text(encoding="ascii").strip()
+        known = pid.isdigit() and int(pid) != self._pid  # else a process of another container
+        return StoreLockedError(
+            f"{f'process {pid}' if known else 'another process'} holds the path of the store",
+            where=str(self._directory),
+            mend="end that process or close its memory, choose another path, or let both use a Chroma "
+            "server: start `chroma run --path DIR` and open ChromaArtifactStore.server()",
+        )
+
+    def _no_locks(self) -> StoreError:
+        return StoreError(
+            "the file system has no locks, without which two processes damage a store",
+            where=str(self._directory),
+            mend="put the store on a local disk, or use a Chroma server",
+        )
+
+
+_HELD: WeakValueDictionary[str, PathLock] = WeakValueDictionary()
+"""The locks of this process, by the real path of the directory."""
+
+_GUARD = threading.Lock()
+"""Held until a lock that was acquired is among `_HELD`: whoever comes second in this process finds it."""
+
+
+def _renew_guard() -> None:
+    """A forked child must not wait for a thread that only its parent has."""
+    global _GUARD
+    _GUARD = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_guard)
+
+
+DATABASE = "chroma.sqlite3"
+
+
+class EmbeddedConnection(Connection):
+    """Holds the path, and a client on it, from construction to `close`.
+
+    Args:
+        directory: The path.
+        looks: Whether nothing that a kill left is ended here: the next holder is told of it again.
+
+    Raises:
+        StoreLockedError: Another store holds the path.
+        StoreError: The path cannot be read or written, or its files are damaged.
+    """
+
+    owns_files = True
+
+    def __init__(self, directory: Path, *, looks: bool = False) -> None:
+        self._directory = directory
+        self._looks = looks
+        self._lock = PathLock(directory)
+        if not _others_in(directory):
+            tighten([directory])
+        self._seen: set[str] = set()
+        self.after_kill = self._lock.left_open
+        try:
+            super().__init__(self._opened(suspect=self._lock.left_open))
+        except BaseException:
+            self._lock.release(clean=False)
+            raise
+
+    def keep_private(self) -> None:
+        """Close to others the folders of the indexes that Chroma made since the last call."""
+        with suppress(OSError):
+            names = set(os.listdir(self._directory))
+            new = [self._directory / name for name in names - self._seen]
+            self._seen = names
+            tighten(path for path in new if _is_index(path))
+
+    def recover(self) -> None:
+        """Replace the client: after a failure, a later write to the same one may hang for ever.
+
+        Raises:
+            StoreError: The path still cannot be used; the client stays closed.
+        """
+        with suppress(StoreError):
+            close_client(self.client)
+        self.client = self._opened(suspect=True)
+        self.failed = False
+
+    def scrub(self) -> bool:
+        """Rewrite the files, so that nothing deleted is left in them, and open them anew.
+
+        Raises:
+            StoreError: They cannot be rewritten; the next opening mends what was begun.
+        """
+        return self._rewritten(lambda: scrub(self._directory))
+
+    def widen(self, collection: str, links: int) -> bool:
+        """Make a collection's index anew with so many links a vector, and open the files anew.
+
+        Raises:
+            StoreError: They cannot be rewritten; the next opening mends what was begun.
+        """
+        return self._rewritten(lambda: widen(self._directory, collection, links))
+
+    def _rewritten(self, act: Callable[[], None]) -> bool:
+        self.failed = True
+        for each in self.client.list_collections():
+            each.get(limit=1, include=[])  # so that its log of writes is applied
+        close_client(self.client)
+        act()
+        self.client = self._opened(suspect=True)
+        self.failed = False
+        return True
+
+    def close(self) -> None:
+        """Close the client and let the path go. Safe to repeat.
+
+        After a failure, whoever opens the path next examines its files.
+        """
+        try:
+            close_client(self.client)
+            if self._lock.held:
+                blank_unused(self._directory)
+                tighten(_files_of(self._directory))
+        finally:
+            self._lock.release(clean=not self.failed and not (self._looks and self.after_kill))
+
+    def _opened(self, *, suspect: bool) -> ClientAPI:
+        aside = set_aside_damaged(self._directory, suspect=suspect)
+        with translated("the embedded Chroma cannot be opened", str(self._directory)):
+            # Made here, since Chroma makes it as the umask has it; its journals follow its mode.
+            opened_private(self._directory / DATABASE, "ab").close()
+        client = embedded_client(self._directory)
+        try:
+            make_anew(client, aside)
+            blank_unused(self._directory)
+        except BaseException:
+            close_client(client)
+            raise
+        tighten(_files_of(self._directory))
+        return client
+
+
+_OURS = (
+    f"{DATABASE}*", "acc.*", "audit", "audit.lock", "erasure*.json*", "import.json", "vacuum.json", ".*.half"
+)  # fmt: skip
+"""Names in a memory's folder, beside those of Chroma's indexes."""
+
+
+def _others_in(directory: Path) -> list[Path]:
+    """What in the folder is no memory's: then the folder is not the memory's alone, and keeps its mode."""
+    ours = {path for name in _OURS for path in directory.glob(name)}
+    return [p for p in directory.iterdir() if p not in ours and not _is_index(p)]
+
+
+def _files_of(directory: Path) -> Iterator[Path]:
+    """The files of the store in ``directory``, and the folders of its indexes."""
+    for name in _OURS:
+        yield from (path for path in directory.glob(name) if not path.is_dir())
+    for index in filter(_is_index, directory.iterdir()):
+        yield from index.iterdir()
+        yield index
+
+
+def _is_index(path: Path) -> bool:
+    is_named = path.name.count("-") >= 4 and len(path.name.partition(".")[0]) == 36
+    return is_named and path.is_dir()

@@ -1,0 +1,254 @@
+"""Rewriting an embedded Chroma's files, so that nothing deleted is left in them.
+
+Chroma deletes by marking: SQLite keeps the text in free pages, in the log of writes and in the
+index of trigrams, and a vector index keeps its vectors for good. Here the log loses what its
+records hold already, the trigrams are built anew, the database is vacuumed, and every vector
+index is set aside and made anew from the texts (`acc.stores.chroma.repair`). Dense vectors follow
+from no text that is here: their collections are written anew before (`acc.stores.chroma.vectors`).
+
+Each step may be repeated, and a kill between any two is mended by the next opening: once an
+index is aside, it is made anew whatever else has happened.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import struct
+from collections.abc import Iterator, Mapping, Set
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from acc.stores.chroma.client import at_once, translated
+from acc.stores.chroma.collections import DENSE, fingerprint, wide
+from acc.stores.chroma.rows import embedded_again
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+
+
+ASIDE = ".damaged"
+"""Suffix of an index set aside; it stays until the vectors are made anew."""
+
+_IDS = "index_metadata.pickle"
+_INDEXES = """
+    SELECT segments.id, collections.name
+    FROM segments JOIN collections ON collections.id = segments.collection
+    WHERE segments.scope = 'VECTOR' AND collections.name LIKE 'acc-%'
+"""
+
+
+def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
+    """Set damaged indexes aside; to be called before Chroma opens ``directory``.
+
+    Args:
+        directory: The embedded path, locked.
+        suspect: Whether the last process may have been killed, or has failed. Then a list of ids
+            that is whole but older than its index counts as damage, which else is how a copy
+            of the directory may look.
+
+    Returns:
+        The collection's name of each index that is aside now.
+
+    Raises:
+        StoreError: The files cannot be read or moved.
+    """
+    with translated("the indexes of the store cannot be examined", str(directory)):
+        aside = {}
+        for segment, name in _indexes(directory / "chroma.sqlite3"):
+            index, moved = directory / segment, directory / f"{segment}{ASIDE}"
+            if _is_damaged(index, suspect=suspect):
+                shutil.rmtree(moved, ignore_errors=True)
+                index.rename(moved)
+            if moved.exists():
+                aside[moved] = name
+        return aside
+
+
+def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
+    """Embed the records of these collections again; some 0.7 ms for each record.
+
+    Those of another embedder are left for the release that wrote them; of dense ones the collection
+    goes, and whoever wants a vector makes it anew. Interrupted, it is done again when the store is
+    opened again.
+
+    Raises:
+        StoreError: The records cannot be read or written.
+    """
+    for moved, name in aside.items():
+        if name.startswith(DENSE):
+            with translated("the dense vectors cannot be dropped", str(moved.parent)):
+                client.delete_collection(name)
+                shutil.rmtree(moved)
+        elif name.endswith(f"-{fingerprint()}"):
+            with translated("the vector index cannot be made anew", str(moved.parent)):
+                collection = client.get_collection(name, embedding_function=None)
+                embedded_again(at_once, collection, collection.get(include=[])["ids"])
+                shutil.rmtree(moved)
+
+
+def _indexes(database: Path) -> list[tuple[str, str]]:
+    if not database.is_file():
+        return []
+    with closing(sqlite3.connect(database)) as connection:
+        try:
+            return connection.execute(_INDEXES).fetchall()
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):  # killed before Chroma had made its tables
+                return []
+            raise
+
+
+def _is_damaged(index: Path, *, suspect: bool) -> bool:
+    files = list(index.iterdir()) if index.is_dir() else []
+    if not files:
+        return False
+    ids = index / _IDS
+    if ids not in files or not _is_whole(ids):
+        return True
+    written = ids.stat().st_mtime_ns
+    return suspect and any(file.stat().st_mtime_ns > written for file in files)
+
+
+def _is_whole(pickle: Path) -> bool:
+    with pickle.open("rb") as file:
+        file.seek(max(0, pickle.stat().st_size - 1))
+        return file.read() == b"."  # its last instruction
+
+
+_DATABASE = "chroma.sqlite3"
+_SEGMENTS = """
+    SELECT segments.id, collections.name
+    FROM segments JOIN collections ON collections.id = segments.collection
+    WHERE segments.scope = 'VECTOR'
+"""
+
+# Version, offset, room, elements, bytes of an element: the head of an index's header.
+_HEADER = struct.Struct("<i4Q")
+
+# The newest row stays, whatever it is: the numbers of later rows follow from it, and Chroma
+# passes over rows whose number its records have had.
+_APPLIED = """
+    DELETE FROM embeddings_queue
+    WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue) AND seq_id <= (
+        SELECT max_seq_id.seq_id FROM max_seq_id
+        JOIN segments ON segments.id = max_seq_id.segment_id
+        WHERE segments.scope = 'METADATA'
+        AND embeddings_queue.topic LIKE '%/' || segments.collection
+        AND segments.collection NOT IN (SELECT id FROM collections WHERE name LIKE 'acc-dense-%')
+    )
+"""
+_ID = "SELECT id FROM collections WHERE name = ?"
+_ORPHANS = (
+    "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
+    "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
+    "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
+)
+
+
+def scrub(directory: Path) -> None:
+    """Rewrite the files in ``directory``: locked, with no client open, its log applied.
+
+    Takes time linear in the records: they are embedded again when it is opened.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    database = directory / _DATABASE
+    with translated("the files of the store cannot be rewritten", str(directory)):
+        if not database.is_file():
+            return
+        with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            segments = {str(id_): str(name) for id_, name in connection.execute(_SEGMENTS)}
+            for segment, name in segments.items():
+                if not name.startswith(DENSE):  # written anew already, from vectors, not from texts
+                    _set_aside(directory / segment)
+            for orphan in _orphans(directory, segments.keys()):
+                shutil.rmtree(orphan)
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in (_APPLIED, *_ORPHANS):
+                connection.execute(statement)
+            connection.execute("COMMIT")
+            connection.execute("VACUUM")
+
+
+def widen(directory: Path, collection: str, links: int) -> None:
+    """Set a collection's index aside, to be made anew as a graph with ``links`` links a vector.
+
+    ``directory`` is locked, with no client open. A kill leaves an index that is made anew.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    database = directory / _DATABASE
+    with (
+        translated("the index cannot be made anew", str(directory)),
+        closing(sqlite3.connect(database)) as connection,
+        connection,
+    ):
+        for segment, name in connection.execute(_SEGMENTS).fetchall():
+            if name == collection:
+                _set_aside(directory / segment)
+        connection.execute(f"{_APPLIED} AND topic LIKE '%/' || ({_ID})", (collection,))
+        of_it = "FROM collections WHERE name = ?"
+        for id_, schema in connection.execute(f"SELECT id, schema_str {of_it}", (collection,)):
+            wider = json.dumps(_widened(json.loads(schema or "{}"), links))
+            connection.execute("UPDATE collections SET schema_str = ? WHERE id = ?", (wider, id_))
+
+
+def _widened(schema: Any, links: int) -> Any:
+    """Chroma's account of a collection, with so many links wherever it speaks of them."""
+    if not isinstance(schema, dict):
+        return schema
+    wider = {name: _widened(value, links) for name, value in schema.items()}
+    return {**wider, "hnsw": {**wider["hnsw"], **wide(links)}} if "hnsw" in wider else wider
+
+
+def blank_unused(directory: Path) -> None:
+    """Zero what a vector index's files hold beyond its elements.
+
+    Chroma writes a new index as large as its room, straight from memory that it never set: what
+    the process had there before, such as a text that was erased meanwhile, ends up in the file.
+
+    Raises:
+        StoreError: The files cannot be written.
+    """
+    with translated("the indexes of the store cannot be blanked", str(directory)):
+        for header in directory.glob("*/header.bin"):
+            _, _, _, count, size = _HEADER.unpack_from(
+                header.read_bytes().ljust(_HEADER.size, b"\0")
+            )
+            _blank(header.with_name("data_level0.bin"), count * size)
+            _blank(header.with_name("length.bin"), count * 4)
+
+
+def _blank(file: Path, used: int) -> None:
+    rest = file.stat().st_size - used if file.exists() else 0
+    if rest <= 0:
+        return
+    with file.open("r+b") as opened:
+        opened.seek(used)
+        if any(opened.read()):
+            opened.seek(used)
+            opened.write(bytes(rest))
+
+
+def _set_aside(index: Path) -> None:
+    moved = index.with_name(f"{index.name}{ASIDE}")
+    if moved.exists():
+        shutil.rmtree(index, ignore_errors=True)
+    elif index.exists():
+        index.rename(moved)
+    else:
+        moved.mkdir()
+
+
+def _orphans(directory: Path, segments: Set[str]) -> Iterator[Path]:
+    """Indexes of collections that are no more: Chroma leaves their folders behind."""
+    for path in directory.iterdir():
+        name = path.name.removesuffix(ASIDE)
+        if path.is_dir() and (path / "header.bin").exists() and name not in segments:
+            yield path

@@ -1,0 +1,282 @@
+"""Looking whether Chroma's vector indexes come to every vector, and mending those that do not.
+
+An index is a graph, and a query a walk through it. Where many vectors are equal they link to one
+another, and others can end up in a corner that no walk comes to: they are read by id as before, and
+no query finds them. Asked with a vector itself, an exact comparison answers that vector before all
+that are farther. Where all answers are equal to it, one of them stands for it: that is a tie.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from acc.stores.chroma.collections import DENSE, SYNC, GuardedClient, wide
+from acc.stores.chroma.rows import (
+    BATCH,
+    deleted,
+    embedded_again,
+    read,
+    row_id,
+    tells_of_loss,
+    vectors,
+)
+from acc.stores.protocol import Looked
+
+if TYPE_CHECKING:
+    from chromadb import Collection
+    from chromadb.api import ClientAPI
+
+
+_EMBEDDER = "acc:embedder"
+
+# Nobody queries it, and under "cosine" a vector comes back at another length.
+_INDEX: Mapping[str, Any] = {"space": "l2", "sync_threshold": SYNC}
+
+
+class DenseRecords(GuardedClient):
+    """The part of `acc.stores.chroma.store.ChromaArtifactStore` that offers `acc.stores.protocol.DenseStore`."""
+
+    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep these vectors; see `acc.stores.protocol.DenseStore`.
+
+        Raises:
+            StoreError: They cannot be written.
+        """
+        import numpy
+
+        with self._changing(tenant, "the dense vectors cannot be written"):
+            collection = made(self._ask, self._connection.client, tenant, embedder)
+            rows = {row_id(id_): numpy.frombuffer(v, numpy.float32) for id_, v in vectors.items()}
+            written(self._ask, collection, rows)
+
+    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The vectors that are kept; see `acc.stores.protocol.DenseStore`.
+
+        Raises:
+            StoreError: They cannot be read.
+        """
+        with self._reading(tenant):
+            name = collection_name(tenant, embedder)
+            client = self._connection.client
+            there = {c.name: c for c in self._ask(client.list_collections)}
+            if name not in there:
+                return {}
+            # A lost vector is an answer, not a failure of the connection: no `_ask` here.
+            return vectors(self._patience, there[name], ids)
+
+
+def collection_name(tenant: str, embedder: str) -> str:
+    """``acc-dense-<hash of the tenant>-<hash of the embedder's name>``."""
+    return f"{_prefix(tenant)}{hashlib.sha256(embedder.encode()).hexdigest()[:8]}"
+
+
+def made(ask: Any, client: ClientAPI, tenant: str, embedder: str) -> Collection:
+    """The collection, made if absent."""
+    return _made(ask, client, collection_name(tenant, embedder), {_EMBEDDER: embedder})
+
+
+def written(ask: Any, collection: Collection, rows: Mapping[str, Any]) -> None:
+    """Write vectors over what stands under their keys."""
+    keys = list(rows)
+    for start in range(0, len(keys), BATCH):
+        batch = keys[start : start + BATCH]
+        ask(lambda batch=batch: collection.upsert(ids=batch, embeddings=[rows[k] for k in batch]))
+
+
+def collections_of(ask: Any, client: ClientAPI, tenant: str) -> list[Collection]:
+    """The tenant's collections, one for each embedder."""
+    return _of(ask, client, _prefix(tenant))
+
+
+def embedder_of(collection: Collection) -> str:
+    """The name of the embedder whose vectors it has."""
+    return str((collection.metadata or {}).get(_EMBEDDER, collection.name))
+
+
+def dropped(ask: Any, client: ClientAPI, tenant: str, keys: Sequence[str]) -> None:
+    """Take the dense vectors under these keys out, whichever embedder made them."""
+    for collection in collections_of(ask, client, tenant):
+        deleted(ask, collection, keys)
+
+
+def renewed(ask: Any, client: ClientAPI) -> None:
+    """Write every collection of dense vectors anew: an index keeps what was deleted from it.
+
+    A kill meanwhile loses vectors, which are made anew when they are wanted.
+    """
+    for collection in _of(ask, client, DENSE):
+        rewritten(ask, client, collection)
+
+
+def rewritten(
+    ask: Any, client: ClientAPI, collection: Collection, more: Mapping[str, int] | None = None
+) -> None:
+    """Write one anew, its index with ``more`` settings; see `renewed`."""
+    name, metadata = collection.name, dict(collection.metadata or {})
+    rows = dict(_kept(ask, collection))
+    ask(lambda: client.delete_collection(name))
+    written(ask, _made(ask, client, name, metadata, {**_INDEX, **(more or {})}), rows)
+
+
+def _kept(ask: Any, collection: Collection) -> Iterator[tuple[str, Any]]:
+    import numpy
+
+    keys = ask(lambda: collection.get(include=[]))["ids"]
+    for start in range(0, len(keys), BATCH):
+        for key, vector in read(ask, collection, keys[start : start + BATCH]):
+            yield key, numpy.frombuffer(vector, numpy.float32)
+
+
+def _of(ask: Any, client: ClientAPI, prefix: str) -> list[Collection]:
+    return [c for c in ask(client.list_collections) if c.name.startswith(prefix)]
+
+
+def _made(
+    ask: Any,
+    client: ClientAPI,
+    name: str,
+    metadata: dict[str, Any],
+    index: Mapping[str, Any] = _INDEX,
+) -> Collection:
+    configuration: Any = {"hnsw": dict(index)}
+    collection: Collection = ask(
+        lambda: client.get_or_create_collection(
+            name,
+            embedding_function=None,
+            metadata=metadata,
+            configuration=configuration,
+        )
+    )
+    return collection
+
+
+def _prefix(tenant: str) -> str:
+    digest = hashlib.sha256(tenant.encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{DENSE}{digest[:24]}-"
+
+
+_NEAR = 8
+"""Answers that are asked for."""
+
+_ROUNDING = 1e-6
+"""Cosine distance of a vector to itself, and then some; under "l2" it is 0."""
+
+
+class IndexedRecords(GuardedClient):
+    """The part of `acc.stores.chroma.store.ChromaArtifactStore` that is an `acc.stores.protocol.IndexedStore`."""
+
+    def indexes(self, tenant: str) -> list[str]:
+        """The tenant's indexes; see `acc.stores.protocol.IndexedStore`.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self._reading(tenant) as collection:
+            dense = map(embedder_of, collections_of(self._ask, self._connection.client, tenant))
+            return [*([""] if collection is not None else []), *sorted(dense)]
+
+    def look(self, tenant: str, index: str) -> Iterator[Looked]:
+        """Look at every vector; see `acc.stores.protocol.IndexedStore`.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self._reading(tenant):
+            collection = self._index(tenant, index)
+            keys = self._ask(lambda: collection.get(include=[])["ids"]) if collection else []
+        for start in range(0, len(keys), BATCH):
+            batch = keys[start : start + BATCH]
+            with self._reading(tenant):
+                collection = self._index(tenant, index)
+                # A lost vector is an answer, not a failure of the connection: no `_ask` here.
+                found = dict(read(self._patience, collection, batch)) if collection else {}
+                missed = tuple(_missed(self._patience, collection, found))
+            lost = tuple(key for key in batch if key not in found)
+            yield Looked(start + len(batch), len(keys), lost, missed)
+
+    def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
+        """Write these vectors anew; see `acc.stores.protocol.IndexedStore`.
+
+        Raises:
+            StoreError: They cannot be written.
+        """
+        self._check_usable()
+        with self._changing(tenant, "the vectors cannot be written"):
+            collection = self._index(tenant, index)
+            for start in range(0, len(keys) if collection is not None else 0, BATCH):
+                batch = list(keys[start : start + BATCH])
+                if index:
+                    self._relink_dense(collection, batch)
+                else:
+                    embedded_again(self._ask, collection, batch)
+
+    def widen(self, tenant: str, index: str, links: int) -> bool:
+        """Make an index anew with ``links`` links for each vector; see `acc.stores.protocol.IndexedStore`.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        self._check_usable()
+        with self._changing(tenant, "the index cannot be made anew"):
+            collection = self._index(tenant, index)
+            if collection is None:
+                return False
+            if index:
+                rewritten(self._ask, self._connection.client, collection, wide(links))
+                return True
+            done = self._connection.widen(collection.name, links)
+            self._read_anew(self._connection.client)
+            return done
+
+    def _relink_dense(self, collection: Any, batch: list[str]) -> None:
+        import numpy
+
+        found = dict(read(self._patience, collection, batch))
+        deleted(self._ask, collection, [key for key in batch if key not in found])
+        rows = {key: numpy.frombuffer(vector, numpy.float32) for key, vector in found.items()}
+        written(self._ask, collection, rows)
+
+    def _index(self, tenant: str, index: str) -> Any:
+        """The collection, or None."""
+        if not index:
+            return self._collections.existing(tenant)
+        found = collections_of(self._ask, self._connection.client, tenant)
+        return next((c for c in found if embedder_of(c) == index), None)
+
+
+def _missed(ask: Any, collection: Any, vectors: Mapping[str, bytes]) -> Iterator[str]:
+    """Keys that do not come though something farther does, or though there is room."""
+    tie = 0.0 if vectors and collection.name.startswith(DENSE) else _ROUNDING
+    answers = _answers(ask, collection, list(vectors.values()))
+    for key, (ids, distances) in zip(vectors, answers, strict=True):
+        are_ties = len(ids) == _NEAR and distances[-1] <= tie
+        if key not in ids and not are_ties:
+            yield key
+
+
+def _answers(
+    ask: Any, collection: Any, vectors: Sequence[bytes]
+) -> Iterator[tuple[list[str], list[float]]]:
+    """Ids and distances for each vector; none where the query comes upon what has lost its id."""
+    import numpy
+
+    if not vectors:
+        return
+    asked: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in vectors]
+    try:
+        found = ask(
+            lambda: collection.query(query_embeddings=asked, n_results=_NEAR, include=["distances"])
+        )
+    except BaseException as error:
+        if not tells_of_loss(error):
+            raise
+        if len(vectors) == 1:
+            yield [], []
+        else:
+            half = len(vectors) // 2
+            yield from _answers(ask, collection, vectors[:half])
+            yield from _answers(ask, collection, vectors[half:])
+        return
+    yield from zip(found["ids"], found["distances"], strict=True)

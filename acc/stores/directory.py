@@ -1,0 +1,95 @@
+"""Which threads and namespaces a user has: a shelf with a record for each, written with its first.
+
+A namespace without a conversation has an entry too, a thread without a name: whoever erases a user
+must find the documents and experiences of every agent of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import Shelf, namespace_of
+
+
+class Directory:
+    """The entries of a store's namespaces: read once, then kept in step.
+
+    Not for several threads of execution at once.
+    """
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._shelves: dict[str, Shelf] = {}
+        self._places: dict[str, dict[str, str]] = {}
+
+    def enrol(self, thread: Thread, at: str) -> None:
+        """Enter ``thread``, or a namespace, into the directory of its namespace; repeatable.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        if not self.has(thread):
+            self._shelf(thread).append([_entry(thread, at)])
+
+    def has(self, thread: Thread) -> bool:
+        """Whether it has an entry, now.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        shelf = self._shelf(thread)
+        places = self._places[shelf.space.key]
+        for record in shelf.news():
+            places[record.identity] = record.id
+        if thread.key not in places:
+            return False
+        # It may have been erased since it was read, by another process too.
+        found = self._store.get(thread.tenant, [places[thread.key]])
+        return bool(found) and found[0].identity == thread.key
+
+    def _shelf(self, thread: Thread) -> Shelf:
+        space = namespace_of(thread)
+        shelf = self._shelves.get(space.key)
+        if shelf is None or self._was_cut(shelf):
+            shelf = self._shelves[space.key] = Shelf(self._store, space, "threads")
+            self._places[space.key] = {}
+        return shelf
+
+    def _was_cut(self, shelf: Shelf) -> bool:
+        """Whether its last entry is gone, as where an import was undone: the next would leave a gap."""
+        last = shelf.end - 1
+        return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
+
+
+def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:
+    """The threads of a namespace, in the order of their first turns.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    return threads_in(Shelf(store, space, "threads").records())
+
+
+def threads_in(records: Iterable[Artifact]) -> list[Thread]:
+    """The threads that entries name, each once."""
+    return [thread for thread in _named(records) if thread.thread]
+
+
+def spaces_in(records: Iterable[Artifact]) -> list[Thread]:
+    """The namespaces that entries name, or the threads of which they name, each once."""
+    spaces = map(namespace_of, _named(records))
+    return list({space.key: space for space in spaces}.values())
+
+
+def _named(records: Iterable[Artifact]) -> list[Thread]:
+    names = (Thread(**json.loads(record.text)) for record in records)
+    return list({thread.key: thread for thread in names}.values())
+
+
+def _entry(thread: Thread, at: str) -> Artifact:
+    return Artifact(
+        id="", thread="", branch="", seq=0, turn=0, kind="thread",
+        text=json.dumps(thread.model_dump(), ensure_ascii=False), identity=thread.key, at=at,
+    )  # fmt: skip

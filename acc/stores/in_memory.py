@@ -1,0 +1,141 @@
+"""An artifact store in memory: for tests, and for agents whose evidence may end with them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from acc.errors import StoreError
+from acc.stores.embedding import embed
+from acc.stores.limits import check_storable, labels
+from acc.stores.protocol import Artifact
+
+
+class MemoryArtifactStore:
+    """Keeps records in a dict per tenant; accepts and refuses what the Chroma store does.
+
+    For any number of threads. Gone with the process.
+    """
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, dict[str, Artifact]] = {}
+        self._dense: dict[tuple[str, str], dict[str, bytes]] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @property
+    def shared(self) -> bool:
+        """False: nothing else can write to it."""
+        return False
+
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Insert those whose id is absent; what is there stays as it is.
+
+        Raises:
+            StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
+        """
+        for artifact in artifacts:
+            check_storable(artifact, labels(tenant, artifact))
+        with self._lock:
+            self._check_open()
+            records = self._tenants.setdefault(tenant, {})
+            for artifact in artifacts:
+                records.setdefault(artifact.id, artifact)
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        """The records of these ids that exist, in the order asked; any number of ids.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            records = self._tenants.get(tenant, {})
+            return [records[id_] for id_ in ids if id_ in records]
+
+    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
+        """The ids of all records, or of those of this kind or thread, sorted.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            records = self._tenants.get(tenant, {}).values()
+            return sorted(
+                a.id for a in records if kind in ("", a.kind) and thread in ("", a.thread)
+            )
+
+    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Write these records, over what stands under their ids.
+
+        Raises:
+            StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
+        """
+        for artifact in artifacts:
+            check_storable(artifact, labels(tenant, artifact))
+        with self._lock:
+            self._check_open()
+            self._drop_dense(tenant, [artifact.id for artifact in artifacts])
+            self._tenants.setdefault(tenant, {}).update({a.id: a for a in reversed(artifacts)})
+
+    def delete(self, tenant: str, ids: Sequence[str]) -> None:
+        """Take the records of these ids out. Absent ones are passed over.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            self._drop_dense(tenant, ids)
+            for id_ in ids:
+                self._tenants.get(tenant, {}).pop(id_, None)
+
+    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The lexical vectors of these ids, made when asked for.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
+
+    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep these vectors; see `acc.stores.protocol.DenseStore`.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            self._dense.setdefault((tenant, embedder), {}).update(vectors)
+
+    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """The vectors that are kept; see `acc.stores.protocol.DenseStore`.
+
+        Raises:
+            StoreError: The store is closed.
+        """
+        with self._lock:
+            self._check_open()
+            kept = self._dense.get((tenant, embedder), {})
+            return {id_: kept[id_] for id_ in ids if id_ in kept}
+
+    def compact(self) -> bool:
+        """True: there are no files."""
+        return True
+
+    def close(self) -> None:
+        """Forget everything. Safe to repeat; using it afterwards is a `StoreError`."""
+        with self._lock:
+            self._closed = True
+            self._tenants.clear()
+            self._dense.clear()
+
+    def _drop_dense(self, tenant: str, ids: Sequence[str]) -> None:
+        for (owner, _), kept in self._dense.items():
+            for id_ in ids if owner == tenant else ():
+                kept.pop(id_, None)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed", where="memory", mend="open a new one")

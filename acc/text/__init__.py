@@ -1,0 +1,1 @@
+"""Texts: lines, terms, tokens, quotes, clauses, and how two wordings compare."""

@@ -1,0 +1,288 @@
+"""Sentences across odd line breaks, what stands over a list, and which clause governs which.
+
+English clauses are told apart by their subjects and verbs; where that fails they are taken to
+belong together. Pure functions on text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from acc.text.same_words import PAUSES, tokens
+
+_NOT = (
+    r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w+n['’]ts?|"
+    r"(?:do|does|did|is|are|was|were|wo|ca|must|should|would|could|need|have|has|had|ai)nt|donts|without|only|solely|"
+    r"exclusively|merely|unless|except\w*|otherwise|however|although|avoid\w*|refuse\w*|stop\w*|forbid\w*|forbade|"
+    r"prohibit\w*|ban(?:s|ned)?|exclud\w*|omit\w*|refrain\w*|abstain\w*|hardly|rarely|seldom|wrong|taboo|off[- ]limits|"
+    # German
+    r"nicht|nichts|nie|niemals|niemand\w*|nirgends|kein\w*|weder|ohne|nur|bloß|lediglich|ausschließlich|außer|"
+    r"ausgenommen|verboten|untersagt|vermeide\w*|"
+    # French
+    r"ne|n['’](?=\w)|pas|jamais|aucune?|rien|sans|sauf|seulement|uniquement|interdit\w*|évite\w*|hormis|excepté|"
+    # Spanish, Portuguese, Italian
+    r"nunca|jamás|nadie|nada|ningun\w*|ningún|tampoco|sin|sólo|solo|solamente|únicamente|salvo|excepto|prohibid\w*|"
+    r"evit\w*|não|nem|sem|apenas|somente|exceto|non|mai|nessun\w*|senza|soltanto|tranne|vietat\w*"
+)
+_CONDITIONS = (
+    r"if|when|whenever|where|wherever|while|whilst|until|till?|before|after|once|during|provided|providing|assuming|"
+    r"suppos(?:e|ing)|(?:as|so) (?:long|soon) as|in case|subject to|on condition|"
+    r"wenn|falls|sofern|solange|sobald|bevor|ehe|bis|nachdem|während|si|lorsque|quand|avant|après|jusqu\w*|sinon|"
+    r"cuando|antes|después|hasta|mientras|quando|até|prima|fino|finché"
+)
+_BOUNDS = (
+    r"just|but|instead|rather|though|apart|besides|off|out|alone|first|since|pending|most|least|more|less|fewer|above|below|"
+    r"under|over|beyond|within|max(?:imum)?|min(?:imum)?|up|down|cap(?:s|ped)?|limit(?:s|ed)?|tops|than|may|might|can|"
+    r"could|allow\w*|permit\w*|ask\w*|approv\w*|confirm\w*|reject\w*|den(?:y|ie[sd])|every\w*|all|any\w*|each|always|"
+    r"höchstens|mindestens|erst|statt|sondern"
+)
+_SCRIPTS = (
+    r"ない|ません|なく|禁止|禁じ|だめ|ダメ|駄目|いけ|ならば|たら|れば|とき|時|まで|前に|後に|限り|のみ|だけ|以外|除|"
+    r"不|别|勿|没|未|只|仅|如果|之前|마|않|없|금지"
+)
+MARKS = r"[<>≤≥≠❌✗✘❎🚫⛔👎]|~~|!="
+
+_GOVERNS = re.compile(rf"\b(?:{_NOT}|{_CONDITIONS})\b|{_SCRIPTS}|{MARKS}", re.IGNORECASE)
+_BINDS = re.compile(
+    rf"(?:{_NOT}|{_CONDITIONS}|{_BOUNDS})|.*(?:{_SCRIPTS}).*|{MARKS}", re.IGNORECASE
+)
+_OPENS = re.compile(
+    rf"^\W*(?:and |or |but )?(?:{_CONDITIONS}|unless|except\w*|only)\b",
+    re.IGNORECASE,
+)
+
+_ENGLISH = """
+    the and of is it you we for that with have this my your please to are will be if what can don not they from
+    by at has but all our how when should must only any every never always do keep a i me us
+    because them use ask before after until unless without while who there their
+    would could about like each than once off
+"""
+_FOREIGN = """
+    und der das ist nicht ein eine einen mit für auf den dem des ich wir sie du ihr bitte bevor zu im vom wenn nur
+    nie kein keine ohne bis oder aber de la le les el los las que et est pas une du dans vous nous sur por para con
+    una del se favor antes não uma em os het een niet voor och att det som på är il che di gli jest się ne jamais
+    sans au aux ce sin su lo al si nunca y
+"""
+ENGLISH = frozenset(_ENGLISH.split())
+"""Function words that say a text is English."""
+
+FOREIGN = frozenset(_FOREIGN.split())
+"""Function words that English lacks; a name may bring along one or two."""
+
+
+def governs(text: str) -> bool:
+    """Whether ``text`` has a word that may forbid, restrict or condition what stands beside it."""
+    return _GOVERNS.search(text) is not None
+
+
+def subordinates(clause: str) -> bool:
+    """Whether ``clause`` opens with a condition or an exception, so that it needs another clause."""
+    return _OPENS.match(clause) is not None
+
+
+def binds(word: str) -> bool:
+    """Whether a rule without ``word`` could be less restrictive or less conditional than with it."""
+    return _BINDS.fullmatch(word) is not None
+
+
+Span = tuple[int, int]
+
+# --- sentences, also across line breaks, and what is written above a list -------------------
+
+_DOT = r"(?:[-*+•‣▪◦–—☐☑✓]|\[.?\]|\(?(?:\d{1,3}|[a-zA-Z])[.)])"
+_ITEM = rf"[ \t]*(?:{_DOT}|[✗✘❌🚫])[ \t]+"
+_IS_ITEM, _DOTTED = re.compile(_ITEM), re.compile(rf"\s*{_DOT}\s+")
+_STOP = re.compile(
+    rf"(?P<item>(?:\A|\n){_ITEM})|[.!?…]+[\"'”’)\]]*(?=\s)|[。！？]+[」』]?|\n[ \t]*(?=\n)|:[*_ \t]*(?=\n)|(?P<line>\n)"
+)
+_GOES_ON = re.compile(
+    r"(?:[,;–—-]|\b(?:this|these|those|that|it|following|things?|circumstances|account|case|ever|below|"
+    r"and|or|to|do|you|the|a|an|of|for|with|is|are|be))\W*$",
+    re.IGNORECASE,
+)
+
+
+def sentence_spans(text: str) -> list[Span]:
+    """The sentences of ``text``. A line break ends one where the next line begins another."""
+    ends = [
+        m.end() if not m["item"] else m.start() + 1 if m[0][0] == "\n" else 0
+        for m in _STOP.finditer(text)
+        if not m["line"] or _breaks(text, m.start())
+    ]
+    spans = pairwise(sorted({0, *ends, len(text)}))
+    return [span for span in spans if text[slice(*span)].strip(" \t\r\n") not in ("", "*", "-")]
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of ``text``, and the lines of its lists."""
+    return [text[a:b].strip("\n").rstrip() for a, b in sentence_spans(text)]
+
+
+def heads_and_governs(line: str) -> bool:
+    """Whether ``line`` stands over what follows, and forbids, restricts or conditions it."""
+    return _HEADS.search(line.strip()) is not None and governs(line)
+
+
+def _breaks(text: str, at: int) -> bool:
+    line = text[max(text.rfind("\n", 0, at) + 1, at - 200) : at]
+    following = text[at + 1 : at + 2]
+    words = line.split()
+    is_whole = len(words) >= 3 and not _GOES_ON.search(line) and not governs(words[-1])
+    return is_whole and (following.isupper() or following.isdigit())
+
+
+_TITLES = re.compile(r"^(?:#{1,6}\s|\*\*.*\*\*\W*$|__.*__\W*$)")
+_HEADS = re.compile(
+    r"^(?:#{1,6}\s|\*\*|__|(?:here (?:is|are)|here['’]s|these are|the following|what|things?)\b)|:[*_]*$|"
+    r"\b(?:this|these|those|following)\W*$",
+    re.IGNORECASE,
+)
+
+
+def above(text: str, spans: Sequence[Span], first: int) -> list[Span]:
+    """What is written over the list or paragraph in which sentence ``first`` stands, where it governs."""
+    found: list[Span] = []
+    depth, is_beyond = _depth(text, spans[first]), False
+    for n in range(first - 1, -1, -1):
+        line, level = text[slice(*spans[n])], _depth(text, spans[n])
+        titles, heads = _TITLES.search(line.strip()), _HEADS.search(line.strip())
+        if level < depth or (level == depth and (titles or (heads and not is_beyond))):
+            depth = level
+            if governs(line):
+                found.append(spans[n])
+            if titles:
+                break
+        elif not heads and "\n\n" in re.sub(r"[ \t]", "", text[spans[n][0] : spans[n + 1][0] + 1]):
+            is_beyond = True
+    return found
+
+
+def _depth(text: str, span: Span) -> int:
+    """0 for plain text, 1 for a list, more the further it is indented."""
+    line = text[slice(*span)].strip("\n")
+    return 1 + len(line) - len(line.lstrip()) if _IS_ITEM.match(line) else 0
+
+
+_TAKES_BACK = re.compile(
+    r"^\W*(?:(?:no|nope|never|not|don['’]?t|do not|nein|nicht|non|jamais|nunca)\W*$|no(?:[,!]| wait| way)|"
+    r"not (?:really|yet|the|on|in|for|if|until|till|before|when|with|without|at|to|by|that)\b|"
+    r"(?:but|except|unless|however|although|though|only if|just kidding|kidding|joking|wait|scratch that|"
+    r"aber|außer|mais|sauf|pero|salvo)\b|ただし|でも|しかし)",
+    re.IGNORECASE,
+)
+
+
+def takes_back(sentence: str) -> bool:
+    """Whether ``sentence`` denies or limits the one before it."""
+    return _TAKES_BACK.match(sentence) is not None
+
+
+def undotted(text: str) -> str:
+    """``text`` on one line, without the mark of a list's item."""
+    dot = _DOTTED.match(text)
+    return " ".join(text[dot.end() if dot else 0 :].split())
+
+
+# --- English clauses ------------------------------------------------------------------------
+
+JOINT = re.compile(
+    r"[,;:.!?](?=\s)|\s[-–—]+(?=\s)|[()]|…|\s(?=(?:because|so that)\b)", re.IGNORECASE
+)
+_OWN_SUBJECT = re.compile(
+    r"^\W*(?:(?:and|but|so|plus|also|then) )*(?:i|you|we|he|she|they|there|every\w*|any\w*|some\w*|all|each|the|an?|"
+    r"my|our|your|his|her|their|its|(?-i:[A-Z])[\w-]*|\d\S*)(?:['’](?:s|ll|re|m|d|ve))?\s",
+    re.IGNORECASE,
+)
+_FINITE = re.compile(
+    r"\b(?:is|are|was|were|am|has|have|had|do|does|did|can|could|may|might|must|shall|should|will|would|needs?|goes|go|"
+    r"gets?|stays?|comes?|runs?|signs?|decides?|wants?|takes?|keeps?|holds?|says?|knows?|phones?|writes?|flies|"
+    r"\w+n['’]t|\w+['’](?:s|ll|re|m|d|ve))\b",
+    re.IGNORECASE,
+)
+_BACK = re.compile(r"\b(?:that|this|it|so|them|those|these|either|neither|none)\b", re.IGNORECASE)
+_FORBIDS_MORE = re.compile(
+    r"^\W*(?:and|but) (?:please )?(?:no|never|don['’]?t|do not) (?!(?:need|wait|way|one|thanks?|before|after|until|"
+    r"till|on|in|at|by|with|without|if|when|for|to|that|this|it|them|so|do|any|really|ever|the other)\b)\w+",
+    re.IGNORECASE,
+)
+
+
+def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, bool]]:
+    """The clauses of the quote, and those that govern one: each with `is_own` and `is_loose`.
+
+    The quote is widened within its clause where that cuts something off which governs.
+    """
+    cuts = [m.end() for m in JOINT.finditer(text, *whole) if m.end() < whole[1]]
+    spans = list(pairwise((whole[0], *cuts, whole[1])))
+    clauses = [text[slice(*span)] for span in spans]
+    inside = [n for n, (a, b) in enumerate(spans) if a < quote[1] and quote[0] < b]
+    governing = {g for n in inside for g in (*_before(clauses, n), *_behind(clauses, n))}
+    found = [(spans[n], False, False) for n in governing.difference(inside)]
+    for n in inside:
+        is_loose = n not in governing and (_stands_alone(clauses[n]) or not _binds(clauses[n]))
+        found.append((_widened(text, spans[n], quote), True, is_loose))
+    return sorted(found)
+
+
+def _widened(text: str, clause: Span, quote: Span) -> Span:
+    """What of ``clause`` is quoted; all of it where the rest governs, or is punctuation."""
+    start, end = max(clause[0], quote[0]), min(clause[1], quote[1])
+    before, behind = text[clause[0] : start], text[end : clause[1]]
+    if governs(f"{before} {behind}"):
+        return clause
+    return start, clause[1] if set(behind) <= set(" \n.,;:!?)") else end
+
+
+def _before(clauses: Sequence[str], first: int) -> Iterator[int]:
+    """Clauses before ``first`` that may govern it."""
+    is_apart = False
+    for n in range(first - 1, -1, -1):
+        introduces = clauses[n].rstrip().endswith(":")
+        is_apart = is_apart or (_stands_alone(clauses[n + 1]) and not introduces)
+        opens = subordinates(clauses[n]) and (n == 0 or not _stands_alone(clauses[n]))
+        if governs(clauses[n]) and (not is_apart or introduces or (opens and n == 0)):
+            yield n
+
+
+def _behind(clauses: Sequence[str], last: int) -> Iterator[int]:
+    """Clauses behind ``last`` that may govern it."""
+    is_apart = False
+    for n in range(last + 1, len(clauses)):
+        is_apart = is_apart or _begins_another(clauses[n])
+        if governs(clauses[n]) and (not is_apart or subordinates(clauses[n])):
+            yield n
+
+
+def _stands_alone(clause: str) -> bool:
+    """Whether a clause has a subject and a verb of its own, so that none before it governs it."""
+    return _OWN_SUBJECT.match(clause) is not None and _FINITE.search(clause) is not None
+
+
+def _begins_another(clause: str) -> bool:
+    """Whether a clause says something else, rather than take back what was said before it."""
+    if _FORBIDS_MORE.match(clause):
+        return True
+    words = clause.split() or [""]
+    back = _BACK.search(clause) or governs(words[-1]) or words[-1].strip(".!") == "to"
+    return _stands_alone(clause) and not back
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
+def is_english(text: str) -> bool:
+    """Whether ``text`` is English for certain: by its function words, few of which are another's."""
+    words = [word.casefold() for word in _LETTERS.findall(text)]
+    ours, theirs = (sum(word in known for word in words) for known in (ENGLISH, FOREIGN))
+    return ours > 2 * theirs + sum(not word.isascii() for word in words)
+
+
+def _binds(clause: str) -> bool:
+    """Whether a clause has a name, a number, or a word that forbids, bounds or permits."""
+    words = [token for token in tokens(clause) if token not in PAUSES]
+    return any(
+        not word.isalpha() or binds(word) or (n > 0 and word[0].isupper() and word != "I")
+        for n, word in enumerate(words)
+    )

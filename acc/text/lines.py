@@ -1,0 +1,133 @@
+"""Text that a terminal, a pager or a spreadsheet shows as it is, and does nothing else with.
+
+Tools, documents and users put what they like into a conversation: escape sequences that write to the
+clipboard or hide a line, marks that turn the direction of reading. Whoever prints it prints it through here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import TracebackType
+from typing import Annotated, Any, Self, TextIO
+
+from pydantic import BeforeValidator, StringConstraints
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys, without spaces, and without escapes beyond what JSON asks for."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def sha256_of(body: Mapping[str, Any]) -> str:
+    """SHA-256 of `canonical_json`, in hexadecimal."""
+    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+
+
+_UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e0fff]+"
+)
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line: control, bidirectional and invisible characters become spaces."""
+    return " ".join(_UNSEEN.sub(" ", text).split())
+
+
+def _as_line(value: Any) -> Any:
+    return one_line(value) if isinstance(value, str) else value
+
+
+Line = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=320)]
+"""One line of text, 1 to 320 characters."""
+
+Name = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=120)]
+"""A name or short phrase, 1 to 120 characters."""
+
+Quote = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=480)]
+"""The source's own words, or a rule in them, on one line, 1 to 480 characters."""
+
+OptionalLine = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=320)]
+"""One line of text, or none where it is not known. Give it the default ``""``."""
+
+OptionalName = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=120)]
+"""A name or short phrase, or none where it is not known. Give it the default ``""``."""
+
+
+_CONTROLS = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but for tab and line feed, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of reading
+    "\u2028\u2029"  # line and paragraph separators
+    "\ufff9-\ufffb"  # interlinear annotations
+)
+_ACTIVE = re.compile(f"[{_CONTROLS}]")
+
+
+def inert(text: str) -> str:
+    r"""``text`` with each control character as ``\uXXXX``; line feeds and tabs stay. Idempotent.
+
+    In JSON that is the escape of the same character, so that a JSON text keeps its value.
+    """
+    return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def inert_line(text: str) -> str:
+    r"""``text`` as `inert` shows it, on one line: line feeds and tabs as ``\n`` and ``\t``."""
+    return inert(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+class InertStream:
+    """A text stream that writes inertly to another one; all else is that one's.
+
+    Attributes:
+        raw: The other one, for who draws: what others said has to be made `inert` before.
+    """
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+
+    def write(self, text: str) -> int:
+        """Write ``text`` inertly; the characters of it that were taken."""
+        self.raw.write(inert(text))
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        """Write each of ``lines`` inertly."""
+        for line in lines:
+            self.write(line)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.raw.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+@contextmanager
+def inert_output() -> Iterator[None]:
+    """Have all that is written to stdout and stderr meanwhile written inertly."""
+    with redirect_stdout(_inertly(sys.stdout)), redirect_stderr(_inertly(sys.stderr)):
+        yield
+
+
+def _inertly(stream: TextIO) -> Any:
+    return stream if isinstance(stream, InertStream) else InertStream(stream)
+
+
+def raw(stream: Any) -> Any:
+    """What ``stream`` writes to, where it writes inertly."""
+    return stream.raw if isinstance(stream, InertStream) else stream

@@ -1,0 +1,284 @@
+"""A rule in its author's own words: where a quote stands, what governs it, what may be left out.
+
+A rule is never less restrictive or less conditional than what was said. So a quote comes with every
+negation, restriction, condition and exception that may govern it, and a wording may only leave words
+out. English clauses are told apart; where that cannot be done, as in other languages or between odd
+line breaks, the whole sentence is the rule. Pure functions on text: they never decide trust, which
+comes by channel (law 6).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from acc.text.clauses import (
+    JOINT,
+    MARKS,
+    above,
+    binds,
+    clause_spans,
+    governs,
+    is_english,
+    sentence_spans,
+    takes_back,
+    undotted,
+)
+from acc.text.same_words import EMPTY, PAUSES, tokens, uninflected
+
+_QUOTES = frozenset("\"'`´‘’‚‛“”„‟«»‹›「」『』")
+_AROUND = "".join(sorted(_QUOTES)) + " \t\r\n,;"
+_CLOSING = _AROUND + ".:!?…。！？"
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+MOST_AROUND = 4_000
+"""Characters before and behind a quote within which what governs it is looked for."""
+
+
+MOST_FOUND = 8
+"""Places at which the same words are looked at."""
+
+
+class Clause(NamedTuple):
+    """A clause of what somebody said, or all of it where clauses are not told apart.
+
+    Attributes:
+        text: Its words.
+        is_own: Whether it was quoted; the others only govern what was.
+        is_loose: Whether the others are understood without it: it governs none of them, and has a
+            subject and a verb of its own, or binds nobody.
+        is_apart: Whether something that was said stands between it and the one before.
+    """
+
+    text: str
+    is_own: bool = True
+    is_loose: bool = False
+    is_apart: bool = False
+
+
+class Passage(NamedTuple):
+    """Words that somebody said, with what governs them.
+
+    Attributes:
+        quote: The words as they stand in the text, on one line.
+        clauses: The same with all that may forbid, restrict or condition them, in order.
+        splits: Whether the clauses are understood, so that some may be left out.
+        is_whole: Whether the quote is whole clauses, or a whole sentence where they are not told apart.
+    """
+
+    quote: str
+    clauses: tuple[Clause, ...]
+    splits: bool
+    is_whole: bool
+
+    @property
+    def text(self) -> str:
+        """The clauses on one line; ``…`` stands for what was left out in between."""
+        return _joined(self.clauses)
+
+
+def find_quote(quote: str, text: str) -> str | None:
+    """The words of ``text`` that ``quote`` repeats, as they stand there, or None."""
+    found = find_passage(quote, text)
+    return found.quote if found else None
+
+
+@lru_cache(maxsize=512)
+def find_passage(quote: str, text: str) -> Passage | None:
+    """The words of ``text`` that ``quote`` repeats, with what governs them; None if they are not there.
+
+    White space, case, quotation marks and closing punctuation aside (law 6). A quote
+    without a letter or digit is found nowhere. Of words that were said twice, those are taken that are
+    restricted. Time is linear in the texts.
+    """
+    wanted = _folded(quote)[0].lstrip().rstrip(_CLOSING)
+    if not any(c.isalnum() for c in wanted):
+        return None
+    folded, places = _folded(text)
+    found: list[Passage] = []
+    at = folded.find(wanted)
+    while at >= 0 and len(found) < MOST_FOUND:
+        if _ends_at(folded, at) and _ends_at(folded, at + len(wanted)):
+            found.append(_governed(text, places[at], places[at + len(wanted) - 1] + 1))
+        at = folded.find(wanted, at + len(wanted))
+    return max(found, key=lambda passage: governs(passage.text), default=None)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """``text`` without case, quotation marks and runs of white space; and where each character stood."""
+    kept: list[str] = []
+    places: list[int] = []
+    for place, char in enumerate(text):
+        if char in _QUOTES or (char.isspace() and kept and kept[-1] == " "):
+            continue
+        for folded in " " if char.isspace() else char.casefold():
+            kept.append(folded)
+            places.append(place)
+    return "".join(kept), places
+
+
+def _ends_at(text: str, at: int) -> bool:
+    """Whether no word goes on at ``at``; in scripts without spaces words may end anywhere."""
+    around = text[max(0, at - 1) : at + 1]
+    joined = len(around) == 2 and at > 0 and all(c.isalnum() or c == "_" for c in around)
+    return not joined or all(map(_CJK.match, around))
+
+
+def _governed(text: str, start: int, end: int) -> Passage:
+    """The passage from ``start`` to ``end``, with what governs it."""
+    base = max(0, start - MOST_AROUND)
+    text, start, end = text[base : end + MOST_AROUND], start - base, end - base
+    sentences = sentence_spans(text)
+    inside = [n for n, (a, b) in enumerate(sentences) if a < end and start < b]
+    first, last = inside[0], inside[-1]
+    asks = "?" in text[slice(*sentences[last])].strip()[-3:]
+    while last + 1 < len(sentences):
+        if not asks and not takes_back(text[slice(*sentences[last + 1])]):
+            break
+        last, asks = last + 1, False
+    whole = (sentences[first][0], sentences[last][1])
+    over = [(span, False, False) for span in above(text, sentences, first)]
+    splits = is_english(text[slice(*whole)])
+    said = clause_spans(text, whole, (start, end)) if splits else [(whole, True, False)]
+    own = [span for span, is_own, _ in said if is_own]
+    quote = _tidy(text[own[0][0] : own[-1][1]])
+    clauses: list[Clause] = []
+    at = 0
+    for (a, b), is_own, is_loose in sorted([*over, *said]):
+        is_apart = bool(clauses) and any(c.isalnum() for c in text[at:a])
+        clauses.append(Clause(undotted(text[a:b]), is_own, is_loose, is_apart))
+        at = b
+    edges = [m.end() for m in JOINT.finditer(text, *whole) if splits] or [whole[0]]
+    begun = text[max([whole[0], *(e for e in edges if e <= start)]) : start]
+    left = text[end : min([whole[1], *(e for e in edges if e >= end)])]
+    is_whole = not _content(begun)[0] and not _content(left)[0]
+    return Passage(quote, tuple(clauses), splits, is_whole)
+
+
+def _joined(clauses: Sequence[Clause]) -> str:
+    line = " ".join(f"… {c.text}" if c.is_apart and n else c.text for n, c in enumerate(clauses))
+    if line.count("(") != line.count(")"):
+        line = " ".join(line.replace("(", " ").replace(")", " ").split())
+    return _tidy(re.sub(r"[\s,;–—-]*… ", " … ", line.replace(" ,", ",").replace("( ", "(")))
+
+
+def _tidy(text: str) -> str:
+    line = undotted(text).lstrip(_AROUND).rstrip(_CLOSING)
+    return f'{line}"' if line.count('"') % 2 else line
+
+
+# --- wordings -------------------------------------------------------------------------------
+
+
+def worded(text: str, passage: Passage) -> str:
+    """The rule that ``passage`` lays down: as ``text`` words it, if that is an extract of it.
+
+    An extract has the words of the passage in their order, but for loose clauses and `_FREE` words.
+    Inflection and punctuation are free, but none that ends a sentence goes where there was none. What
+    is no extract decides only which of the loose clauses are kept. Of a passage in another language
+    nothing is left out.
+    """
+    wanted, stops, _ = _content(text, passage.splits)
+    used = set(wanted)
+    kept = [
+        clause
+        for clause in passage.clauses
+        if not clause.is_loose or used & set(_content(clause.text)[0])
+    ]
+    if not any(clause.is_own for clause in kept):
+        kept = list(passage.clauses)
+    own = _apart(passage.clauses, kept)
+    said, _, pauses = _content(own, passage.splits)
+    return text if wanted == said and stops <= pauses else own
+
+
+def covers(texts: Sequence[str], passage: Passage) -> bool:
+    """Whether ``texts``, the fields of a record, say together what ``passage`` says.
+
+    They have no other words, and all that govern, all names and all numbers; their order is the
+    record's.
+    """
+    said = [token.casefold() for token in tokens(passage.text) if token not in PAUSES]
+    there = {token.casefold() for text in texts for token in tokens(text) if token not in PAUSES}
+    needed = {word for word in said if governs(word) or not word.isalpha()}
+    names = {token.casefold() for token in tokens(passage.text)[1:] if token[0].isupper()} - {"i"}
+    return passage.splits and needed | names <= there <= {*said, *EMPTY}
+
+
+def _apart(clauses: Sequence[Clause], kept: Sequence[Clause]) -> str:
+    """The ``kept`` ones of ``clauses``, with marks where one was left out."""
+    found: list[Clause] = []
+    is_apart = False
+    for clause in clauses:
+        is_apart = is_apart or clause.is_apart
+        if clause in kept:
+            found.append(clause._replace(is_apart=is_apart))
+        is_apart = clause not in kept
+    return _joined(found)
+
+
+_JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou", "oder"])
+
+
+def shortens(text: str, whole: str) -> bool:
+    """Whether ``text`` is ``whole`` with some of its words left out, and still says who has what.
+
+    Words stay in their order. What forbids, restricts or bounds is never left out; a name or a number
+    only together with its whole phrase, from one comma or "and" to the next.
+    """
+    kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
+    gap: list[str] = []
+    is_joined = True
+    at = 0
+    said = tokens(whole)
+    for token in said:
+        word = uninflected(token.casefold())
+        if at < len(kept) and word == kept[at]:
+            if not _may_go(gap, is_joined, ends=bool(gap) and gap[-1].casefold() in _JOINS):
+                return False
+            at, gap, is_joined = at + 1, [], False
+        elif not gap and token.casefold() in _JOINS:
+            is_joined = True
+        else:
+            gap.append(token)
+    return bool(kept) and at == len(kept) and _may_go(gap, is_joined, ends=True)
+
+
+def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:
+    """Whether a run of words may be left out, which ``begins`` or ``ends`` where a phrase does."""
+    words = [token for token in gap if token not in PAUSES]
+    if any(binds(word) for word in words):
+        return False
+    tells = any(not word.isalpha() or word[0].isupper() for word in words)
+    return not tells or (begins and ends)
+
+
+_WISH = re.compile(
+    r"(?:^|(?<=[,;:.] ))(?:i|we)(?:['’]d| would)? (?:really )?(?:like|want|need|prefer|love|rather)"
+    r"(?: you| us)?(?: to)?\b",
+    re.IGNORECASE,
+)
+_FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", "okay"}
+"""Words that a wording may leave out, or add."""
+
+
+@lru_cache(maxsize=512)
+def _content(
+    text: str, splits: bool = True
+) -> tuple[tuple[object, ...], frozenset[int], frozenset[int]]:
+    """The words of ``text``, uninflected where it is English; and behind how many of them there is a
+    full stop, colon or the like, and a pause of any kind."""
+    if not splits:
+        return tuple(re.findall(rf"[^\W_]+|{MARKS}", text.casefold())), frozenset(), frozenset()
+    found: list[object] = []
+    stops, pauses = set[int](), set[int]()
+    for token in tokens(_WISH.sub("", text)):
+        folded = token.casefold()
+        if token in PAUSES:
+            pauses.add(len(found))
+            stops |= {len(found)} if token != "," else set()
+        elif folded not in _FREE:
+            found.append(uninflected(folded))
+    return tuple(found), frozenset(stops - {0, len(found)}), frozenset(pauses)

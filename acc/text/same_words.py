@@ -1,0 +1,205 @@
+"""Whether two texts lay down the same thing: the same words, but for inflection, order and politeness.
+
+Errs towards "not the same": two rules that are kept apart cost a line, one that is taken for
+another is lost. English; in other languages only texts of the same words are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from acc.text.ranking import terms
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥≠+&#❌✗✘❎🚫⛔👎]|~~|[,;:.!?()\n–—…]")
+PAUSES = frozenset(",;:.!?()\n–—…")
+"""Signs at which one phrase ends."""
+
+_THOUSANDS = re.compile(r"(?<=\d)[ ,'’_](?=\d{3}\b)")
+_NOT = re.compile(
+    r"\b(?:can)?not\b|(?<=\w)n['’]t\b|\b(?:do|does|did|is|are|wo|ca|must|should)nt\b|\bnever\b|\bno\b(?! longer)",
+    re.I,
+)
+_ENDING = re.compile(r"['’](?:s|ll|d|ve|re|m)?(?!\w)", re.I)
+_REMINDER = re.compile(
+    r"^\W*(?:(?:and|also|but|so|well|ok(?:ay)?|hi|hello|hey|again|please|pls|kindly|once (?:more|again)"
+    r"|(?:as|like) (?:I|we) (?:said|told you|asked)(?: (?:before|earlier|already))?"
+    r"|as (?:before|agreed|always)|(?:just )?(?:a |to )?(?:remind(?:er| you)?|repeat)(?: that)?"
+    r"|(?:please )?remember(?: that)?|could you|would you|can you|I repeat)\b\W*)+",
+    re.I,
+)
+EMPTY = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "am",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "doing",
+        "must",
+        "should",
+        "shall",
+        "will",
+        "would",
+        "ever",
+        "also",
+        "please",
+        "pls",
+        "kindly",
+        "thanks",
+        "thank",
+    ]
+)
+"""Words that change nothing of what a rule asks for."""
+
+_OPENS = frozenset(
+    [
+        "not",
+        "always",
+        "only",
+        "to",
+        "from",
+        "of",
+        "in",
+        "into",
+        "on",
+        "onto",
+        "at",
+        "by",
+        "with",
+        "without",
+        "for",
+        "before",
+        "after",
+        "until",
+        "till",
+        "during",
+        "between",
+        "under",
+        "over",
+        "above",
+        "below",
+        "through",
+        "via",
+        "against",
+        "about",
+        "near",
+        "off",
+        "out",
+        "up",
+        "down",
+        "per",
+        "as",
+        "than",
+        "within",
+        "outside",
+        "inside",
+        "since",
+        "and",
+        "or",
+        "if",
+        "when",
+        "unless",
+        "while",
+        "because",
+        "but",
+    ]
+)
+"""Words with which a phrase begins; phrases may change places."""
+
+Phrase = tuple[tuple[str, str], ...]
+
+
+def same_words(one: str, other: str) -> bool:
+    """Whether ``one`` and ``other`` differ in inflection, the order of phrases and politeness alone.
+
+    Every other word counts, prepositions, pronouns and figures among them: "before noon" is not
+    "after noon", nor "round up" "round down". Never raises; time is linear in the texts.
+    """
+    if one.casefold() == other.casefold():
+        return True
+    mine = phrases(one)
+    return mine == phrases(other) != ()
+
+
+def sets_figure(text: str, old: str, quote: str) -> bool:
+    """Whether ``text`` is ``old`` with one figure replaced by a figure of ``quote``, word for word."""
+    new, before = text.split(), old.split()
+    changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
+    if len(new) != len(before) or len(changed) != 1:
+        return False
+    put, left = (_DIGITS.findall(word) for word in changed[0])
+    is_figure = len(put) == len(left) == 1 and put[0] in _DIGITS.findall(quote)
+    return is_figure and _DIGITS.sub("0", changed[0][0]) == _DIGITS.sub("0", changed[0][1])
+
+
+_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*k?\b")
+
+
+@lru_cache(maxsize=1024)
+def phrases(text: str) -> tuple[Phrase, ...]:
+    """The phrases of ``text``, each a tuple of words without their inflection.
+
+    They are sorted where each begins otherwise; where two begin alike ("A to B, and C to D"),
+    their order tells what belongs to what, and stays.
+    """
+    found = _phrases(text)
+    heads = [phrase[0] for phrase in found]
+    return tuple(sorted(found)) if len(set(heads)) == len(heads) else tuple(found)
+
+
+def tokens(text: str) -> list[str]:
+    """The words, names, figures, signs and pauses of ``text`` in order, without politeness before them.
+
+    Every plain negation is a "not".
+    """
+    plain = _THOUSANDS.sub("", _REMINDER.sub("", text))
+    found: list[str] = _TOKEN.findall(_ENDING.sub("", _NOT.sub(" not ", plain)))
+    return found
+
+
+def _phrases(text: str) -> list[Phrase]:
+    found: list[list[tuple[str, str]]] = []
+    is_new = True
+    for token in map(str.lower, tokens(text)):
+        if token in PAUSES:
+            is_new = True
+        elif token not in EMPTY:
+            if is_new or token in _OPENS:
+                found.append([])
+            found[-1].append(uninflected(token))
+            is_new = False
+    return [tuple(phrase) for phrase in found]
+
+
+def uninflected(word: str) -> tuple[str, str]:
+    """A word by its stem, and by what is left without a plural's or a verb's ending.
+
+    The stem alone takes "policy" for "police", the ending alone "plane" for "plan".
+    """
+    if not word.isalpha():
+        return word, ""
+    stem = terms(word)
+    return (stem[0], _base(word)) if stem else (word, "")
+
+
+_SUFFIX = re.compile(r"(?<=[a-z]{2})(?:(?<=[sxz])es|(?<=[cs]h)es|(?<![suiw])s|ing|(?<!e)ed)$")
+_VOWEL = re.compile(r"[aeiouy]")
+
+
+def _base(word: str) -> str:
+    if word.endswith(("ies", "ied")) and len(word) > 4:
+        return f"{word[:-3]}y"
+    cut = _SUFFIX.sub("", word)
+    cut = cut if _VOWEL.search(cut) else word
+    doubled = cut != word and len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "lsz"
+    return (cut[:-1] if doubled else cut).removesuffix("e")

@@ -1,0 +1,276 @@
+"""Comparing wordings: is this quote there, are these words borne out, is this an assent.
+
+Pure functions on text. They never decide trust, which comes by channel (law 6); they decide
+whether a text says what its source said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import lru_cache
+from itertools import islice
+from typing import NamedTuple
+
+from acc.text.clauses import MARKS
+from acc.text.quoting import find_quote as find_quote
+from acc.text.ranking import terms
+
+_DELIMITERS = re.compile(r"[\s()\[\]{}<>\"'“”‘’«»,;|]+")
+_HAS_DIGIT = re.compile(r"\d")
+_RANGE = re.compile(r"(?<=\d)[-–—](?=\d{1,4}$)(?<!-\d\d-)(?<!-\d-)")
+_SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
+
+
+@lru_cache(maxsize=2048)
+def marks(text: str) -> frozenset[str]:
+    """Identifiers, addresses and numbers in ``text``, folded: what no rewording may invent."""
+    tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
+    found = (
+        part
+        for token in tokens
+        if _HAS_DIGIT.search(token) or "@" in token or "://" in token
+        for part in (_RANGE.split(token) if len(token) < 40 else (token,))
+    )
+    folded = (mark.strip(".,:!?*_-–—…%€$£+=/&").casefold() for mark in found)
+    return frozenset(mark for mark in folded if mark)
+
+
+@lru_cache(maxsize=2048)
+def stems(text: str) -> frozenset[str]:
+    """The content words of ``text``, stemmed."""
+    return frozenset(terms(text))
+
+
+def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    """Jaccard similarity, 0 to 1; 0 where either is empty."""
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) if shared else 0.0
+
+
+def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
+    """Whether the `overlap` of the two is at least ``least``."""
+    if len(one) > len(other):
+        one, other = other, one
+    # The overlap is at most the ratio of the sizes, which costs nothing to know.
+    if len(one) < least * len(other):
+        return False
+    # What a few words lack, all of them lack: most texts are told apart by these.
+    lacking = min(SAMPLE, len(one)) - len(other.intersection(islice(one, SAMPLE)))
+    spare = len(one) - least * (len(one) + len(other)) / (1 + least)
+    return lacking < spare + 1 and overlap(one, other) >= least
+
+
+SAMPLE = 32
+"""Words that are looked for before all are."""
+
+
+_POLARITY = (
+    (
+        "most",
+        r"(?:not|no|nothing|never) (?:\w+ )?(?:above|over|more than|beyond|higher than)|max(?:imum)?|"
+        r"at (?:the )?most|no more than|up to|under|below|cap(?:ped)?|limit(?:ed)?|tops",
+    ),
+    (
+        "least",
+        r"(?:not|no|nothing|never) (?:\w+ )?(?:below|under|less than|fewer than)|min(?:imum)?|"
+        r"at (?:the )?least",
+    ),
+    (
+        "forbids",
+        r"no|not|never|none|nobody|nothing|nowhere|neither|nor|cannot|\w+n['’]t|forbid\w*|forbade|"
+        r"prohibit\w*|ban(?:ned|s)?|refuse\w*|stop|without|avoid\w*|exclud\w*|omit\w*|refrain\w*|"
+        r"off|out of|alone",
+    ),
+    ("only", r"only|just|solely|exclusively"),
+    ("unless", r"unless|except\w*"),
+    ("until", r"until|till|before"),
+)
+_POLAR = re.compile(
+    "|".join(rf"(?P<{kind}>\b(?:{words})\b)" for kind, words in _POLARITY), re.IGNORECASE
+)
+
+
+def polarity(text: str) -> Counter[str | None]:
+    """How often ``text`` forbids, restricts and bounds: equal for wordings that may stand for one another."""
+    return Counter(match.lastgroup for match in _POLAR.finditer(text))
+
+
+@lru_cache(maxsize=1024)
+def is_negative(text: str) -> bool:
+    """Whether ``text`` forbids, excludes or restricts."""
+    return _POLAR.search(text) is not None
+
+
+def same_polarity(text: str, source: str) -> bool:
+    """Whether ``text`` forbids, restricts and bounds as often as ``source``, and in the same way."""
+    return polarity(text) == polarity(source)
+
+
+_ASSENT = re.compile(
+    r"\W*(?:(?:yes|yep|yeah|yup|ok|okay|k|sure|of course|certainly|agreed|alright|all right|"
+    r"absolutely|definitely|"
+    r"confirmed|approved|i (?:agree|approve|confirm)|right|fine|perfect|great|good|nice|exactly|"
+    r"correct|brilliant|"
+    r"excellent|lovely|go ahead|go for it|do (?:it|that|so|both|them)|proceed|carry on|make it so|"
+    r"with (?:it|that)|"
+    r"(?:(?:that|it) )?(?:sounds|looks) (?:good|right|fine|great|perfect)|(?:that|it)['’]?s (?:fine|"
+    r"right|good|ok|correct)|"
+    r"(?:send|take|book|use|file|run|post|close|lift|tick) (?:it|that|them)|as (?:it )?is|let['’]?s (?:do|"
+    r"go with) (?:it|that|this)|"
+    r"works for me|(?:by|with|to|for) me|as you (?:say|said|propose|proposed|suggest|suggested)|"
+    r"please|then|now|indeed|"
+    r"thanks|thank you|thx|cheers|ja|jawohl|gerne?|genau|einverstanden|bitte|danke|mach das|oui|"
+    r"d['’]accord|entendu|merci|"
+    r"s[íi]|vale|claro|de acuerdo|gracias|sim|はい|了解(?:です|しました)?|お願いします|"
+    r"そうしてください|好的?|是的)(?!\w)\W*)+",
+    re.IGNORECASE,
+)
+LONGEST_ASSENT = 120
+"""Characters of a plain yes at the most."""
+
+
+def is_assent(text: str) -> bool:
+    """Whether a user's words as a whole agree to what was just proposed: they say nothing else."""
+    said = text.strip()
+    if len(said) > LONGEST_ASSENT or "?" in said or _REFUSES.search(said):
+        return False
+    agrees = re.search(r"[^\W\d_]", _COURTESY.sub("", said)) is not None
+    return agrees and _ASSENT.fullmatch(said) is not None
+
+
+_COURTESY = re.compile(
+    r"\b(?:please|thanks|thank you|thx|cheers|bitte|danke|merci|gracias|then|now|lovely|nice)\b",
+    re.IGNORECASE,
+)
+
+
+_REFUSES = re.compile(rf"{MARKS}|🙅|[/\\]")
+
+
+RUN = 5
+"""Consecutive content words that make a repetition of somebody else's text."""
+
+
+def repeats(text: str, other: str) -> bool:
+    """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
+    return bool(_shared_runs(text, other, min(RUN, len(terms(text)))))
+
+
+def repeated(text: str, other: str) -> frozenset[str]:
+    """The content words of ``text`` that stand in a run which ``other`` has too."""
+    size = min(RUN, len(terms(text)), len(terms(other)))
+    return frozenset(word for run in _shared_runs(text, other, size) for word in run)
+
+
+def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
+    # Most texts share no run: their words tell it before the other's runs are made.
+    there = stems(other) if size > 2 else frozenset[str]()
+    likely = frozenset(run for run in _runs(text, size) if there.issuperset(run))
+    return likely & _runs(other, size) if likely else likely
+
+
+@lru_cache(maxsize=512)
+def _runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
+    words = terms(text)
+    return frozenset(zip(*(words[i:] for i in range(size)), strict=False))
+
+
+LEAST_OWN = 1 / 3
+MOST_FOREIGN = 0.4
+
+
+class Vocabulary(NamedTuple):
+    """The content words and the marks of some texts together."""
+
+    stems: frozenset[str]
+    marks: frozenset[str]
+
+
+@lru_cache(maxsize=256)
+def vocabulary(texts: tuple[str, ...]) -> Vocabulary:
+    """The vocabulary of ``texts``."""
+    return Vocabulary(
+        frozenset().union(*(stems(t) for t in texts)), frozenset().union(*(marks(t) for t in texts))
+    )
+
+
+def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
+    """Whether ``text`` says what ``own`` texts say, and takes nothing from ``foreign`` ones.
+
+    Rule (law 6): every identifier, address and number stands in ``own``; at least a third
+    of the content words do; under 40 % come only from ``foreign``.
+    """
+    mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
+    words = stems(text)
+    if marks(text) - mine.marks or not words:
+        return False
+    there = (words - mine.stems) & theirs.stems
+    enough = len(words & mine.stems) >= LEAST_OWN * len(words)
+    return enough and len(there) < MOST_FOREIGN * len(words)
+
+
+def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
+    """Whether ``own`` texts have ``least`` of the content words of ``text``."""
+    words = stems(text)
+    return len(words & vocabulary(tuple(own)).stems) >= least * len(words)
+
+
+def taken(
+    text: str, own: Iterable[str], foreign: Iterable[str], most: float = MOST_FOREIGN
+) -> bool:
+    """Whether ``text`` takes a mark, or ``most`` of its words, from ``foreign`` texts alone."""
+    mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
+    if (marks(text) - mine.marks) & theirs.marks:
+        return True
+    words = stems(text)
+    there = (words - mine.stems) & theirs.stems
+    return bool(there) and len(there) >= most * len(words)
+
+
+_CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")
+
+
+def split_line(text: str, limit: int) -> list[str]:
+    """Cut an overlong line at sentences, clauses, or words, never inside a word.
+
+    Returns:
+        Pieces of at most ``limit`` characters; empty if a single word is longer than that.
+    """
+    pieces: list[str] = []
+    for clause in _CLAUSE.split(" ".join(text.split())):
+        for part in [clause] if len(clause) <= limit else clause.split():
+            if len(part) > limit:
+                return []
+            if pieces and len(pieces[-1]) + 1 + len(part) <= limit:
+                pieces[-1] += f" {part}"
+            else:
+                pieces.append(part)
+    return pieces
+
+
+_ASKS = re.compile(
+    r"\?\W*\Z|\A\W*(?:(?:and|but|so|or|then)\W+)?(?:what|which|who|whom|whose|where|when|why|how)\b",
+    re.IGNORECASE,
+)
+
+
+def asks(text: str) -> bool:
+    """Whether ``text`` ends in a question mark, or begins as questions do."""
+    return _ASKS.search(text) is not None
+
+
+def only_repeats(text: str, said: str) -> bool:
+    """Whether ``text`` tells nobody who says ``said`` anything: all its content words are in it.
+
+    What states, where ``said`` asks, is an answer ("yes, it is so") and no repetition.
+    """
+    if len(text) > 4 * len(said) + 80:
+        return False
+    own, theirs = stems(text), stems(said)
+    if not own or not own <= theirs:
+        return False
+    if asks(text):
+        return True
+    return own == theirs and not asks(said) and same_polarity(text, said)

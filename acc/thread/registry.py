@@ -1,0 +1,128 @@
+"""The threads of a store that are open in this process: one log each, one step at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from weakref import WeakValueDictionary
+
+from acc.errors import ConflictError
+from acc.stores.directory import Directory
+from acc.stores.dropped import when_dropped
+from acc.stores.protocol import ArtifactStore, Thread
+from acc.thread.log import ThreadLog
+
+MOST_LOGS = 64
+"""Threads kept in memory at once; the least recently used goes, and is read again when needed."""
+
+
+class OpenThreads:
+    """The open threads of one store, for all memories that use it.
+
+    When the last of these memories is dropped without `close`, what waits is written.
+
+    Attributes:
+        lock: Held while a log is read or written.
+    """
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self.store = store
+        self.lock = threading.RLock()
+        self._guard = (
+            threading.Lock()
+        )  # never held during I/O: a cancelled step must not wait for it
+        self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._directory = Directory(store)
+        self._under_way: set[str] = set()
+        logs = self._logs
+        when_dropped(
+            self, lambda: _flushed(logs), "records of a memory that was not closed are not written"
+        )
+
+    @contextmanager
+    def stepping(self, thread: Thread) -> Iterator[None]:
+        """A step of ``thread``; no other may be under way.
+
+        Raises:
+            ConflictError: One is.
+        """
+        with self._guard:
+            if thread.key in self._under_way:
+                raise ConflictError(
+                    "another step of this thread is under way",
+                    where=f"thread {thread.thread!r}",
+                    mend="wait for it, then step from the state it committed",
+                )
+            self._under_way.add(thread.key)
+        try:
+            yield
+        finally:
+            with self._guard:
+                self._under_way.discard(thread.key)
+
+    def log(
+        self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
+    ) -> ThreadLog:
+        """The thread's log; one that is not open yet is read, and ``recover`` completes it."""
+        with self.lock:
+            log = self._logs.get(thread.key)
+            if log is None:
+                log = ThreadLog(self.store, thread, now, self._directory)
+                recover(log)
+                self._logs[thread.key] = log
+            self._logs.move_to_end(thread.key)
+            self._let_go()
+            return log
+
+    def forget(self) -> None:
+        """Read every log anew at its next use: records were replaced or deleted.
+
+        Raises:
+            StoreError: What waits cannot be written.
+        """
+        with self.lock:
+            for key, log in list(self._logs.items()):
+                log.flush()
+                del self._logs[key]
+
+    def close(self) -> None:
+        """Write what waits; every log is tried, and the first error raised."""
+        with self.lock:
+            _flushed(self._logs)
+        with _GUARD:
+            if _OPEN.get(id(self.store)) is self:
+                del _OPEN[id(self.store)]
+
+    def _let_go(self) -> None:
+        idle = [key for key in self._logs if key not in self._under_way]
+        for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
+            if key != next(reversed(self._logs)):
+                self._logs[key].flush()
+                del self._logs[key]
+
+
+def _flushed(logs: OrderedDict[str, ThreadLog]) -> None:
+    errors = []
+    for key, log in list(logs.items()):
+        try:
+            log.flush()
+            del logs[key]
+        except Exception as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+
+
+_OPEN: WeakValueDictionary[int, OpenThreads] = WeakValueDictionary()
+_GUARD = threading.Lock()
+
+
+def open_threads(store: ArtifactStore) -> OpenThreads:
+    """The open threads of ``store``: the same for every memory on it, until one closes it."""
+    with _GUARD:
+        found = _OPEN.get(id(store))
+        if found is None:
+            found = _OPEN[id(store)] = OpenThreads(store)
+        return found

@@ -1,0 +1,240 @@
+"""A chat message of any provider as one form: who wrote it, and its parts.
+
+Read are OpenAI's chat messages, Assistants and Responses items, Anthropic's, Gemini's and
+Bedrock's messages, those of the AI SDK (UI and model messages), and LangChain's as objects or
+as JSON (`messages_to_dict`, `dumpd`, a served thread). No vendor is imported, and nothing is
+built by a name that stands in a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from acc.errors import InputError
+from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system", "developer": "system", "user": "user", "assistant": "assistant",
+    "tool": "tool", "function": "tool",
+}  # fmt: skip
+_GEMINI: Mapping[str, Role] = {**_ROLES, "model": "assistant"}
+_LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
+
+_ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
+"""How the types of the Responses items end that are no messages and have no role."""
+
+_BESIDE = ("toolInvocations", "experimental_attachments")
+"""Lists of parts that old versions of the AI SDK have beside the content."""
+
+READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
+
+
+class Message(NamedTuple):
+    """One message as it was read.
+
+    Attributes:
+        role: Who wrote it.
+        parts: What it says, in order, without the model's thoughts.
+        name: Who exactly, where it says so: the speaker, or the tool.
+        id: Its id, if it has one.
+        is_item: Whether it is one of several items that make up an answer.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    name: str = ""
+    id: str = ""
+    is_item: bool = False
+
+    @property
+    def speaks(self) -> bool:
+        """Whether somebody says something in it, and it does not only bring results."""
+        return not self.parts or any(part.kind != "result" for part in self.parts)
+
+
+def read_message(raw: Any, where: str) -> Message:
+    """The message that ``raw`` is.
+
+    Args:
+        raw: A message as a dict, as an object of an SDK or of LangChain, or ``(role, text)``.
+        where: Its place, for errors.
+
+    Raises:
+        InputError: It is none, or in a form that is not read; says how to give it.
+    """
+    if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
+        return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)
+    if _is_langchain(raw):
+        return _langchain(str(raw.type), vars(raw), where)
+    raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
+    if not isinstance(raw, Mapping):
+        raise InputError(
+            f"a message is {type(raw).__name__}, not an object",
+            where=where,
+            mend='write {"role": ..., "content": ...}',
+        )
+    if "role" not in raw and (dumped := _dumped(raw)):
+        return _langchain(*dumped, where)
+    if "role" not in raw and isinstance(raw.get("type"), str):
+        return _item(raw, where)
+    in_parts = isinstance(raw.get("parts"), list)
+    return _chat(raw, _role(raw.get("role"), _GEMINI if in_parts else _ROLES, where), where)
+
+
+def is_message(raw: Any) -> bool:
+    """Whether ``raw``, from JSON, stands for a message."""
+    return isinstance(raw, Mapping) and ("role" in raw or _is_item(raw) or bool(_dumped(raw)))
+
+
+def _is_langchain(raw: Any) -> bool:
+    return isinstance(getattr(raw, "type", None), str) and hasattr(raw, "additional_kwargs")
+
+
+def _is_item(raw: Mapping[str, Any]) -> bool:
+    return isinstance(raw.get("type"), str) and raw["type"].endswith(_ITEMS)
+
+
+def _dumped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
+    """Kind and fields of what stands for a LangChain message in JSON."""
+    kind = raw.get("type")
+    if isinstance(kind, str) and isinstance(raw.get("data"), Mapping):
+        return kind, raw["data"]
+    if raw.get("lc") and isinstance(raw.get("kwargs"), Mapping):
+        named = raw.get("id")
+        last = str(named[-1]) if isinstance(named, list) and named else ""
+        return str(raw["kwargs"].get("type") or last), raw["kwargs"]
+    if isinstance(kind, str) and "content" in raw and not _is_item(raw):
+        return kind, raw
+    return None
+
+
+def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
+    plain = kind.removesuffix("Chunk").removesuffix("Message").lower()
+    if plain == "chat":
+        plain = str(fields.get("role"))
+    if plain not in _LANGCHAIN:
+        raise InputError(
+            f"a message of the kind {kind!r}",
+            where=where,
+            mend=f"give only {', '.join(_LANGCHAIN)}",
+        )
+    more = fields.get("additional_kwargs")
+    if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
+        # A middleware's model wrote it into a human message: nobody said it, the user least of all.
+        text = "\n".join(part.text for part in _chat(fields, "user", where).parts)
+        return Message("assistant", (Part("document", text, "summary"),), id=_id(fields))
+    return _chat(fields, _LANGCHAIN[plain], where)
+
+
+def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
+    if isinstance(role, str) and role in roles:
+        return roles[role]
+    raise InputError(
+        f"unknown role {role!r}",
+        where=where,
+        mend=f"use one of {', '.join(_ROLES)}, in messages of a form that is read: {READ}",
+    )
+
+
+def _item(raw: Mapping[str, Any], where: str) -> Message:
+    """An item of OpenAI's Responses: a call, or what it brought."""
+    parts = _said(tuple(read_part(raw, by_agent=True)))
+    role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
+    if any(part.kind not in ("call", "result") for part in parts):
+        raise InputError(
+            f"an item of the type {raw['type']!r}",
+            where=where,
+            mend="leave it out, or give it as a message with a role and content",
+        )
+    return Message(role, parts, id=_id(raw), is_item=True)
+
+
+def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
+    by_agent = role == "assistant"
+    parts = read_parts(_content(raw, where), by_agent=by_agent, where=where)
+    if by_agent:
+        made = list(_calls(raw, where))
+        told = {(part.call_id, part.name) for part in made}
+        own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in told]
+        parts = (*own, *_voiced(raw, own), *made)
+    name = first(raw, ("name",))
+    if role == "tool" and not any(part.kind == "result" for part in parts):
+        text = "\n".join(part.text for part in parts)
+        parts = (Part("result", text, name, str(raw.get("tool_call_id") or "")),)
+    return Message(role, _said(parts), name, _id(raw))
+
+
+def _content(raw: Mapping[str, Any], where: str) -> Any:
+    """What has the message's words; an error where they may stand under a key that nobody reads."""
+    content, parts = raw.get("content"), raw.get("parts")
+    if isinstance(parts, list):
+        told = as_text(parts)
+        before = [content] if isinstance(content, str) and content not in told else []
+        return [*before, *parts]
+    beside = [_beside(key, each) for key in _BESIDE for each in _listed(raw, key, where)]
+    if beside:
+        given = content if isinstance(content, list) else [content] if content else []
+        return [*given, *beside]
+    known = {"content", "tool_calls", "function_call", "refusal", "audio", "additional_kwargs"}
+    if not known & raw.keys():
+        raise InputError(
+            "a message without content",
+            where=where,
+            mend=f"put its words under 'content'; messages are {READ}",
+        )
+    return content
+
+
+def _beside(key: str, raw: Any) -> Any:
+    if key == "toolInvocations":
+        return {"type": "tool-invocation", "toolInvocation": raw}
+    return {"type": "file", **raw} if isinstance(raw, Mapping) else raw
+
+
+def _voiced(raw: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Part]:
+    """What the agent said outside of the content: a refusal, or what was spoken."""
+    spoken = raw.get("audio")
+    texts = [raw.get("refusal"), spoken.get("transcript") if isinstance(spoken, Mapping) else None]
+    said = {part.text for part in parts}
+    yield from (Part("speech", t) for t in texts if isinstance(t, str) and t and t not in said)
+
+
+def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
+    made = [*_listed(raw, "tool_calls", where), *_listed(raw, "invalid_tool_calls", where)]
+    more = raw.get("additional_kwargs")
+    if not made and isinstance(more, Mapping):  # old dumps have them only as the provider sent them
+        made = list(_listed(more, "tool_calls", where))
+    if legacy := raw.get("function_call"):
+        made.append({"id": "", "function": legacy})
+    for given in made:
+        call = given.model_dump() if hasattr(given, "model_dump") else given
+        if not isinstance(call, Mapping):
+            what = f"a tool call is {type(call).__name__}, not an object"
+            raise InputError(what, where=where, mend=_CALL)
+        function = call.get("function") or call.get("custom") or call
+        if not isinstance(function, Mapping):
+            raise InputError("a tool call without a function", where=where, mend=_CALL)
+        arguments = function.get("arguments", function.get("args", function.get("input", "")))
+        name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
+        yield Part("call", as_arguments(arguments), name, call_id)
+
+
+_CALL = 'write {"id": ..., "function": {"name": ..., "arguments": ...}}'
+
+
+def _listed(raw: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    found = raw.get(name) or []
+    if isinstance(found, list | tuple):
+        return list(found)
+    raise InputError(f"{name} is not a list", where=where, mend=f"write [{_CALL[6:]}]")
+
+
+def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    return tuple(part for part in parts if part.kind != "thought")
+
+
+def _id(raw: Mapping[str, Any]) -> str:
+    return str(raw.get("id") or "")

@@ -1,0 +1,341 @@
+"""The forms that a conversation's file may have, each read as a list of chat messages.
+
+`acc.turn.chat_messages` says whose messages are read. Beside each message stands its place in the
+file, so that what is wrong with it can be found.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from acc.errors import InputError
+from acc.text.tokens import TokenCounter
+from acc.turn.chat_messages import READ, is_message
+from acc.turn.observations import Channel, storable
+from acc.turn.transcript import Told, check_messages, tell
+from acc.turn.turn import Turn
+
+_LISTS = ("messages", "contents", "input")
+"""Where an object has its messages: that of a chat, Gemini's, and that of OpenAI's Responses."""
+
+_PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
+"""Where such an object has the system prompt, if that is not among the messages."""
+
+_FORMS = (
+    'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario; '
+    f"messages are {READ}"
+)
+
+
+class Given(NamedTuple):
+    """The messages of a file, unchecked, and the place of each.
+
+    Attributes:
+        messages: In order.
+        places: File and line, or number, of each.
+        scenario: Whether they were made from a scenario.
+        dropped: What was left out to mend the file, each as one sentence with its place.
+    """
+
+    messages: list[Any]
+    places: list[str]
+    scenario: bool = False
+    dropped: tuple[str, ...] = ()
+
+
+def read_messages(file: Path, *, repair: bool) -> Given:
+    """The messages in ``file``, whichever form it has.
+
+    Raises:
+        InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
+    """
+    return _messages(_text(file, repair), file, repair)
+
+
+def _text(file: Path, repair: bool) -> str:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        what, mend = "the file cannot be read: " + str(error.strerror or error), "name another"
+        if isinstance(error, FileNotFoundError):
+            what, mend = "no such file", "correct the path"
+        elif isinstance(error, IsADirectoryError):
+            what, mend = "a folder, not a file", "name a file in it"
+        raise InputError(what, where=str(file), mend=mend) from error
+    try:
+        text = data.decode("utf-8-sig", "replace" if repair else "strict")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"not UTF-8: byte 0x{data[error.start]:02x}",
+            where=f"{file}, line {data.count(10, 0, error.start) + 1}",
+            mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+        ) from error
+    if not text.strip():
+        raise InputError("the file is empty", where=str(file), mend=_FORMS)
+    return text
+
+
+def _messages(text: str, file: Path, repair: bool) -> Given:
+    """The messages of ``text``, whichever form it has, each with its place for errors."""
+    start = len(text) - len(text.lstrip())
+    first, end = _decoded(text, start, file, 1)
+    whole = not text[end:].strip()
+    if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
+        if whole and not is_message(first):
+            raise InputError("neither 'messages' nor 'turns'", where=str(file), mend=_FORMS)
+        return _lines(text, file, repair)
+    if not whole:
+        line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
+        raise InputError("text after the JSON", where=f"{file}, line {line}", mend=_FORMS)
+    if isinstance(first, Mapping) and "turns" in first:
+        return _scenario(first, file)
+    if not isinstance(first, Mapping):
+        return _listed(first, file)
+    given = _listed(next(first[key] for key in _LISTS if key in first), file)
+    prompt = next((first[key] for key in _PROMPTS if first.get(key)), None)
+    if prompt is None:
+        return given
+    content = prompt.get("parts") if isinstance(prompt, Mapping) else prompt
+    role = {"role": "system", "content": content}
+    return Given([role, *given.messages], [str(file), *given.places])
+
+
+def _listed(found: Any, file: Path) -> Given:
+    if not isinstance(found, list):
+        raise InputError(f"{type(found).__name__}, not messages", where=str(file), mend=_FORMS)
+    return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
+
+
+def _lines(text: str, file: Path, repair: bool) -> Given:
+    given = Given([], [])
+    lines = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+    for number, line in lines:
+        place = f"{file}, line {number}"
+        try:
+            message, end = _decoded(line, len(line) - len(line.lstrip()), file, number)
+        except InputError as error:
+            broken = isinstance(error.__cause__, json.JSONDecodeError)
+            if not (broken and given.messages and number == lines[-1][0]):
+                raise
+            if not repair:  # what a writer that was killed leaves
+                mend = "complete the last line, or let it be dropped (--repair)"
+                raise InputError(error.what, where=place, mend=mend) from error
+            return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
+        if line[end:].strip():
+            raise InputError("more than one value", where=place, mend="write one message a line")
+        given.messages.append(message)
+        given.places.append(place)
+    return given
+
+
+def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
+    """The JSON value at ``start``, and where it ends; ``line`` is that of the text's beginning."""
+    try:
+        return json.JSONDecoder().raw_decode(text, start)
+    except json.JSONDecodeError as error:
+        what = f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
+        where = f"{file}, line {line + error.lineno - 1}"
+        raise InputError(what, where=where, mend=_FORMS) from error
+    except RecursionError as error:
+        what = "the JSON is nested too deeply"
+        raise InputError(what, where=f"{file}, line {line}", mend=_FORMS) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", mend=_FORMS) from error
+
+
+def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
+    """A scenario's turns as messages, so that they are read in one way."""
+    turns = _field(scenario, "turns", list, str(file))
+    messages: list[Any] = []
+    places: list[str] = []
+    if scenario.get("role"):
+        messages.append({"role": "system", "content": _field(scenario, "role", str, str(file))})
+        places.append(str(file))
+    for number, turn in enumerate(turns, 1):
+        place = f"{file}, turn {number}"
+        said = list(_turn_messages(turn, place))
+        messages.extend(said)
+        places.extend(place for _ in said)
+    return Given(messages, places, scenario=True)
+
+
+def _turn_messages(turn: Any, place: str) -> Iterator[dict[str, str]]:
+    yield {"role": "user", "content": _field(turn, "user", str, place)}
+    for output in _field(turn, "tool_outputs", list, place) if "tool_outputs" in turn else ():
+        name, content = (_field(output, key, str, place) for key in ("tool", "content"))
+        yield {"role": "tool", "name": name, "content": content}
+    if "assistant" in turn:
+        yield {"role": "assistant", "content": _field(turn, "assistant", str, place)}
+
+
+def _field(entry: Any, name: str, kind: type, place: str) -> Any:
+    found = entry.get(name) if isinstance(entry, Mapping) else None
+    if isinstance(found, kind):
+        return found
+    there = isinstance(entry, Mapping) and name in entry
+    what = f"{name!r} is {type(found).__name__}, not {kind.__name__}" if there else f"no {name!r}"
+    mend = 'a turn is {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
+    raise InputError(what, where=place, mend=mend)
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """A conversation that is over.
+
+    Attributes:
+        role: What the agent is told about itself: the system messages at the beginning.
+        turns: The completed turns, in order.
+        texts: The texts of each turn's messages; the first turn's with those before it.
+        dropped: What of the file was left out to mend it, each as one sentence with its place.
+    """
+
+    role: str
+    turns: tuple[Turn, ...]
+    texts: tuple[tuple[str, ...], ...]
+    dropped: tuple[str, ...] = ()
+
+    def transcript_tokens(self, counter: TokenCounter) -> list[int]:
+        """Tokens of all messages up to the end of each turn: what replaying them costs."""
+        return list(accumulate(sum(counter(text) for text in texts) for texts in self.texts))
+
+
+def read_conversation(
+    path: str | Path, *, repair: bool = False, channels: Mapping[str, Channel] | None = None
+) -> Conversation:
+    """Read the conversation in the file ``path``.
+
+    Args:
+        path: The file, UTF-8.
+        repair: Let lone surrogates, NUL and broken UTF-8 become U+FFFD, keep tool results
+            without their call, and drop a last line of JSONL that was cut off. Without it each
+            is an error.
+        channels: Channel by tool name, where a tool is no more than a document.
+
+    Raises:
+        InputError: The file cannot be read, or is malformed; says where.
+    """
+    file = Path(path)
+    try:
+        given = read_messages(file, repair=repair)
+        if repair:
+            given = given._replace(messages=[_mended(message) for message in given.messages])
+        for message, place in zip(given.messages, given.places, strict=True):
+            _check_types(message, place)
+            _check_storable(message, place)
+        with _placed(given.places):
+            if not (repair or given.scenario):
+                check_messages(given.messages)
+            turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
+            told = list(tell(given.messages, channels=channels or {}))
+    except RecursionError as error:
+        what = "a message is nested too deeply"
+        raise InputError(what, where=str(file), mend="flatten it") from error
+    if not turns:
+        raise InputError(
+            "no user message: the conversation is empty",
+            where=str(file),
+            mend="a turn begins with a message of the role 'user'",
+        )
+    for each in given.dropped:
+        _log.warning("%s", each)
+    return Conversation(_role(told), turns, tuple(_texts_by_turn(told)), given.dropped)
+
+
+def _check_types(message: Any, place: str) -> None:
+    """What `acc.turn.transcript` takes for granted: the types of names, ids, parts and tool calls."""
+    if not isinstance(message, Mapping):
+        return
+    for key in ("role", "name", "tool_call_id"):
+        if not isinstance(message.get(key), str | None):
+            kind = type(message[key]).__name__
+            raise InputError(f"{key} is {kind}, not text", where=place, mend="write a string")
+    content, calls = message.get("content"), message.get("tool_calls")
+    if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
+        raise InputError("a part of the content is no object", where=place, mend="write objects")
+    openai = "role" in message and calls is not None  # LangChain's calls have another form
+    if openai and not (isinstance(calls, list) and all(map(_is_call, calls))):
+        mend = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
+        raise InputError("malformed tool calls", where=place, mend=mend)
+
+
+def _is_call(call: Any) -> bool:
+    function = call.get("function") or call.get("custom") if isinstance(call, dict) else None
+    named = isinstance(function, dict) and isinstance(function.get("name"), str)
+    return named and isinstance(call.get("id"), str) and bool(call["id"])
+
+
+def _check_storable(value: Any, place: str) -> None:
+    for text in _strings(value):
+        if storable(text) != text:
+            kind = "a NUL byte" if "\x00" in text else "a lone surrogate"
+            mend = "write what it stands for, or let it be replaced by U+FFFD (--repair)"
+            raise InputError(f"{kind} in a text", where=place, mend=mend)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _strings(entry)
+    elif isinstance(value, dict):
+        for key, entry in value.items():
+            yield key
+            yield from _strings(entry)
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, list):
+        return [_mended(entry) for entry in value]
+    return {storable(k): _mended(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+@contextmanager
+def _placed(places: Sequence[str]) -> Iterator[None]:
+    """Say of a message's error where in the file the message stands."""
+    try:
+        yield
+    except InputError as error:
+        index = re.fullmatch(r"message (\d+)", error.where)
+        where = places[int(index[1]) - 1] if index else error.where
+        raise InputError(error.what, where=where, mend=error.mend) from error
+
+
+def _role(told: Sequence[Told]) -> str:
+    leading = takewhile(lambda each: each.message.role == "system", told)
+    return "\n".join(map(_said, leading))
+
+
+def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
+    texts: list[str] = []
+    spoken = False
+    for each in told:
+        if each.opens:
+            if spoken:
+                yield tuple(texts)
+                texts = []
+            spoken = True
+        texts.append(_said(each))
+    yield tuple(texts)
+
+
+def _said(told: Told) -> str:
+    """All that a replayed message costs: its text and the calls it makes."""
+    parts = told.message.parts
+    texts = (
+        f"{p.name}({p.text})" if p.kind == "call" else p.text for p in parts if p.kind != "mark"
+    )
+    return "\n".join(text for text in texts if text)

@@ -1,0 +1,259 @@
+"""Observations: what was said, done or seen in a turn, each with the channel it came through.
+
+The channel decides how far an observation is trusted (law 6). Nothing inside a text ever does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
+
+from acc.errors import InputError
+from acc.turn.paste.split import split_pasted
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def storable(text: str) -> str:
+    """``text`` with lone surrogates and NUL, which no store can hold, as U+FFFD."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+class Trust(IntEnum):
+    """How far a source is trusted: operator > user > agent > tool > document."""
+
+    DOCUMENT = 1
+    TOOL = 2
+    AGENT = 3
+    USER = 4
+    OPERATOR = 5
+
+    @property
+    def word(self) -> str:
+        """The name in lower case, as it is stored and shown."""
+        return _WORDS[self]
+
+
+class Channel(StrEnum):
+    """The way by which an observation came in. Operator comes from configuration only."""
+
+    OPERATOR = "operator"
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    DOCUMENT = "document"
+
+    @property
+    def trust(self) -> Trust:
+        """The trust of what comes through this channel."""
+        return _TRUSTS[self]
+
+
+_WORDS = {trust: trust.name.lower() for trust in Trust}
+_TRUSTS = {channel: Trust[channel.name] for channel in Channel}
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The words out of which pasted passages were taken; any two are equal, so that observations are."""
+
+    words: str | None = field(default=None, compare=False)
+
+
+class Observation(BaseModel):
+    """One thing seen, said or done in a turn.
+
+    Attributes:
+        channel: How it came in.
+        text: Its words. Lone surrogates and NUL, which no store can hold, become U+FFFD.
+        name: Name of the tool or document; empty for speech.
+        call_id: Id of the tool call, on the call (agent) and on its result (tool).
+        ref: What compressors cite: the channel's letter, the turn, and from the second on
+            a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
+        left_out: Characters left out of ``text`` to fit the input budget.
+        message: Id of the chat message it came from, if known. Bookkeeping of who reads messages:
+            not part of `identity`, and no compressor reads it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    channel: Channel
+    text: str
+    name: str = ""
+    call_id: str = ""
+    ref: str = ""
+    left_out: int = 0
+    message: str = ""
+    _split: _Split = PrivateAttr(default=_Split())
+
+    @field_validator("text", "name", "call_id", "message", mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:
+        return storable(value) if isinstance(value, str) else value
+
+    @property
+    def trust(self) -> Trust:
+        """Trust by channel."""
+        return self.channel.trust
+
+    @property
+    def is_split(self) -> bool:
+        """Whether pasted passages were taken out of these very words (`as_split`)."""
+        return self._split.words == self.text
+
+    def as_split(self) -> Self:
+        """The same, marked as words out of which pasted passages were taken.
+
+        No field says so: neither a dump nor its validation has the mark, and other words put in
+        their place lose it. `acc.turn.observations` sets it, and who reads what was stored.
+        """
+        marked = self.model_copy()
+        marked._split = _Split(self.text)
+        return marked
+
+    @property
+    def is_call(self) -> bool:
+        """Whether this is the agent calling a tool, not the agent speaking."""
+        return self.channel is Channel.AGENT and bool(self.call_id or self.name)
+
+    @property
+    def identity(self) -> str:
+        """Hash of channel, tool, call id and words: equal when a retry sends it again."""
+        parts = (self.channel.value, self.name, self.call_id, self.text)
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
+
+
+class Evidence(Observation):
+    """An artifact that the gate admitted, as the compressor reads it.
+
+    Attributes:
+        turn: Turn it comes from.
+        standing: Trust of an item set aside earlier, or of a tool's or document's words that
+            the agent repeated; None where the channel decides.
+    """
+
+    turn: int = 0
+    standing: Trust | None = None
+
+    @property
+    def trust(self) -> Trust:
+        """Trust of the item it was, or by channel."""
+        return self.channel.trust if self.standing is None else self.standing
+
+
+DOCUMENT = "doc."
+"""What the refs of ingested documents begin with; those of observations begin with one letter and a number."""
+
+
+def identities(observations: Sequence[Observation]) -> list[str]:
+    """A key for each observation: equal ones within a turn are told apart by their order."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for observation in observations:
+        identity = observation.identity[:32]
+        keys.append(f"{identity}.{seen[identity]}")
+        seen[identity] += 1
+    return keys
+
+
+def refs(
+    observations: Sequence[Observation], keys: Sequence[str], known: Mapping[str, str], number: int
+) -> list[str]:
+    """The ref of each observation of turn ``number``; those of ``known`` keys have theirs already."""
+    used = Counter(ref[0] for ref in known.values())
+    found = []
+    for observation, key in zip(observations, keys, strict=True):
+        letter = observation.channel.value[0]
+        if key in known:
+            found.append(known[key])
+            continue
+        found.append(f"{letter}{number}" + (f".{used[letter]}" if used[letter] else ""))
+        used[letter] += 1
+    return found
+
+
+def is_ingested(ref: str) -> bool:
+    """Whether ``ref`` names a document that was taken in (`acc.evidence.documents`), or a part of one."""
+    return ref.startswith(DOCUMENT)
+
+
+PASTED = "pasted"
+"""Name of a document that the user pasted into a message."""
+
+
+def user_observations(
+    text: str, pasted: str | Iterable[str] | Mapping[str, str] = ()
+) -> tuple[Observation, ...]:
+    """A user's message as observations: pasted passages as documents, then their own words.
+
+    A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
+
+    Args:
+        text: The message as the user sent it.
+        pasted: What is known to be pasted, in ``text`` or beside it: texts, or texts by name.
+
+    Raises:
+        InputError: The message, or what was pasted, is no text.
+    """
+    if not isinstance(text, str):
+        raise InputError(
+            f"the user's message is {type(text).__name__}", where="turn", mend="give its text"
+        )
+    known = tuple(_named(pasted))
+    own, passages = split_pasted(text, [passage for _, passage in known])
+    documents = [*known, *((PASTED, passage) for passage in passages)]
+    return (
+        *(Observation(channel=Channel.DOCUMENT, text=p, name=name) for name, p in documents),
+        Observation(channel=Channel.USER, text=own).as_split(),
+    )
+
+
+def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
+    """What was ``given`` as observations, with what the user pasted split off.
+
+    Raises:
+        InputError: It is something else.
+    """
+    seen = tuple(given) if isinstance(given, Iterable) else (given,)
+    if odd := [o for o in seen if not isinstance(o, Observation)]:
+        raise InputError(
+            f"observations expected, and there is {type(odd[0]).__name__}",
+            where="the decision to record",
+            mend="pass observations, such as Turn.from_messages(messages).observations",
+        )
+    return tuple(split(seen))
+
+
+def _named(pasted: Any) -> Iterator[tuple[str, str]]:
+    """Name and text of what a caller knows to be pasted."""
+    given = [pasted] if isinstance(pasted, str) else pasted
+    if not isinstance(given, Iterable) or isinstance(given, bytes):
+        given = [given]
+    for name, text in given.items() if isinstance(given, Mapping) else ((PASTED, t) for t in given):
+        if not (isinstance(name, str) and isinstance(text, str)):
+            raise InputError(
+                f"what was pasted is {type(text).__name__}",
+                where="pasted",
+                mend='give texts, or texts by name: pasted={"mail": text}',
+            )
+        if text.strip():
+            yield name, text
+
+
+def split(observations: Iterable[Observation]) -> Iterator[Observation]:
+    """The observations, with pasted passages of the user's messages as documents before them."""
+    for observation in observations:
+        if observation.channel is not Channel.USER or observation.is_split:
+            yield observation
+            continue
+        *documents, own = user_observations(observation.text)
+        yield from (d.model_copy(update={"message": observation.message}) for d in documents)
+        text = own.text if documents else observation.text
+        yield observation.model_copy(update={"text": text}).as_split()

@@ -1,0 +1,1 @@
+"""Pasted text: telling what a user wrote from what they pasted."""

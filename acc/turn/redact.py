@@ -1,0 +1,255 @@
+"""Secrets are taken out of texts before anything keeps them or shows them to a model.
+
+`Settings.redact` names what does it: ``"secrets"`` (the default) is `SecretRedactor`, None keeps texts as
+they are, and any function of a text that returns a text will do. It has to be deterministic and to leave
+what it made alone, since a retry is recognised by its words.
+
+`SecretRedactor` is a table of formats that their issuers document, and of checksums. It stands here and is
+no dependency, since the libraries that look for secrets read source code line by line and have had no
+release for years (detect-secrets), or bring language models (scrubadub, presidio). It is a heuristic: a
+secret of no known form, such as a pass phrase of plain words, goes through.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from acc.errors import ConfigurationError
+from acc.folders import opened_private, private_folder
+from acc.turn.observations import Observation
+from acc.turn.turn import Turn
+
+Said = TypeVar("Said", bound=Observation)
+
+Redact = Callable[[str], str]
+"""Takes secrets out of a text."""
+
+KEY_FILE = "acc.key"
+"""Name of the file in a memory's folder by whose key its placeholders are made."""
+
+_TOKENS = (
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:.{0,16000}?-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]*)",
+    r"\b(?:AKIA|ASIA|AGPA|AIDA|AROA|ANPA|ANVA|ABIA|ACCA)[A-Z0-9]{16}\b",  # AWS
+    r"\bAIza[\w-]{35}(?![\w-])|\bya29\.[\w-]{20,}|\bGOCSPX-[\w-]{20,}",  # Google
+    r"\bgh[pousr]_[A-Za-z0-9]{30,}|\bgithub_pat_\w{22,}|\bglpat-[\w-]{20,}",  # GitHub, GitLab
+    r"\bxox[abeoprs]-[\w-]{10,}|\bxapp-[\w-]{10,}",  # Slack
+    r"\bhooks\.slack\.com/services/T\w+/B\w+/\w+",
+    r"\bsk-(?=[\w-]{0,200}\d)(?:(?:proj|ant|svcacct|admin|or)-)?[\w-]{20,}",  # OpenAI, Anthropic and others
+    r"\b(?:gsk_|xai-|pplx-|r8_|hf_|lin_api_)[A-Za-z0-9]{24,}",  # Groq, xAI, Perplexity, Replicate
+    r"\b(?:[srp]k_(?:live|test)|rk_(?:live|test)|whsec)_[A-Za-z0-9]{16,}",  # Stripe
+    r"\bSG\.[\w-]{16,}\.[\w-]{16,}|\bkey-[0-9a-f]{32}\b",  # SendGrid, Mailgun
+    r"\bnpm_[A-Za-z0-9]{36}\b|\bpypi-[\w-]{50,}|\bdop_v1_[0-9a-f]{64}\b|\bdapi[0-9a-f]{32}\b",
+    r"\bhv[sb]\.[\w-]{24,}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b|\bAGE-SECRET-KEY-1[A-Z0-9]{58}\b",
+    r"(?<!\w)\d{8,10}:AA[\w-]{33}(?![\w-])",  # Telegram
+    r"\beyJ[\w-]{8,4000}\.eyJ[\w-]{8,8000}\.[\w-]*",  # JSON web tokens
+)
+_TOKEN = re.compile("|".join(_TOKENS), re.DOTALL)
+
+_NAME = (
+    r"(?:(?:pass[ _-]?(?:word|phrase|code)|secret|credential)s?|passwd|pwd|token|api[ _-]?key|access[ _-]?key"
+    r"|secret[ _-]?(?:access[ _-]?)?key|private[ _-]?key|account[ _-]?key|client[ _-]?secret"
+    r"|auth[ _-]?key|signing[ _-]?key|encryption[ _-]?key)(?:[ _-]?(?:id|value))?"
+)
+_VALUE = r"(?P<value>[^\s\"'`<>,;|]{6,512})"
+_ASSIGNED = re.compile(
+    rf"(?<!\[)(?P<name>{_NAME})[\"']?[ \t]{{0,4}}(?P<sign>:=|=>|[:=]|\bis\b(?:[ \t]+now\b)?)"
+    rf"[ \t]{{0,4}}[\"'`]?{_VALUE}",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(
+    r"\b(?:(?:proxy-)?authorization[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?(?:[A-Za-z]{2,20}[ \t]{1,4})?"
+    r"|bearer[ \t]{1,4}(?=[\w.~+/=-]{0,64}\d)(?=[\w.~+/=-]{16}))(?P<value>[\w.~+/=-]{8,})",
+    re.IGNORECASE,
+)
+_IN_URL = re.compile(
+    r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"'<>]{0,256}:(?P<value>[^\s/@\"'<>]{1,256})@", re.I
+)
+_DIGITS = re.compile(r"(?<![\w.])(?:\d{13,19}|\d{4,6}(?:[ -]\d{2,7}){2,5})(?![\w]|[.-]\d)")
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b")
+_CARD = re.compile(
+    r"4\d{12}(?:\d{3}(?:\d{3})?)?|(?:5[1-5]|2[2-7])\d{14}|3[47]\d{13}|3(?:0[0-5]|[689]\d)\d{11}"
+    r"|(?:6011|64[4-9]\d|65\d\d)\d{12}|35\d{14}|62\d{14,17}"
+)
+_TOKEN_HINTS = (
+    "-----begin", "akia", "asia", "agpa", "aida", "aroa", "anpa", "anva", "abia", "acca", "aiza", "ya29", "gocspx",
+    "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat", "glpat", "xox", "xapp", "hooks.slack", "sk-", "gsk_", "xai-",
+    "pplx-", "r8_", "hf_", "lin_api", "k_live", "k_test", "whsec", "sg.", "key-", "npm_", "pypi-", "dop_v1",
+    "dapi", "hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", ":aa", "eyj",
+)  # fmt: skip
+"""A text without any of these, in lower case, has no token: that saves most of the time."""
+_VALUED = (
+    (_HEADER, ("authorization", "bearer")),
+    (_IN_URL, ("://",)),
+    (_ASSIGNED, ("pass", "pwd", "secret", "token", "credential", "key")),
+)
+_FOUR_DIGITS = re.compile(r"[A-Z]{2}\d\d|\d{4}")
+_NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.IGNORECASE)
+"""How what is no secret begins: a variable, a mask, an expression."""
+
+
+class SecretRedactor:
+    """Puts ``[secret:0a1b2c3d4e]`` in the place of keys, tokens, passwords, card numbers and IBANs.
+
+    The digits are those of an HMAC over the secret: the same secret has one placeholder, in every text, and
+    two have two. Safe to apply again.
+
+    Args:
+        key: Without it, whoever reads a placeholder can try guesses against it. A memory in a folder
+            has one of its own (`KEY_FILE`).
+    """
+
+    def __init__(self, key: bytes = b"") -> None:
+        self._key = key
+
+    def __call__(self, text: str) -> str:
+        """``text`` without the secrets that are found in it."""
+        said = text.lower()
+        if any(hint in said for hint in _TOKEN_HINTS):
+            text = _TOKEN.sub(lambda m: self._placeholder(m[0]), text)
+        for form, hints in _VALUED:
+            if any(hint in said for hint in hints):
+                text = form.sub(self._valued, text)
+        if not _FOUR_DIGITS.search(text):
+            return text
+        text = _IBAN.sub(lambda m: self._if(_is_iban(m[0]), m[0]), text)
+        return _DIGITS.sub(lambda m: self._if(_is_card(m[0]), m[0]), text)
+
+    def _valued(self, found: re.Match[str]) -> str:
+        """The match with a placeholder for its value, where that is a secret."""
+        value = found["value"]
+        is_named = "sign" in found.re.groupindex
+        secret = value.partition("&")[0] if is_named and found["sign"] == "=" else value
+        secret = secret.rstrip(".,:!?*_()[]{}") if is_named else secret
+        if _NONE.match(value) or (is_named and not _is_password(secret, found["sign"])):
+            return found[0]
+        start = found.start("value") - found.start()
+        rest = found[0][start + len(secret) :]
+        return found[0][:start] + self._placeholder(secret) + rest
+
+    def _if(self, is_secret: bool, text: str) -> str:
+        return self._placeholder(text) if is_secret else text
+
+    def _placeholder(self, secret: str) -> str:
+        if secret.startswith("[secret:"):
+            return secret
+        plain = re.sub(r"[ -]", "", secret) if secret[:1].isdigit() else secret
+        digest = hmac.new(self._key, plain.encode("utf-8", "surrogatepass"), hashlib.sha256)
+        return f"[secret:{digest.hexdigest()[:10]}]"
+
+
+def _is_password(value: str, sign: str) -> bool:
+    """Whether a value that is assigned to a secret's name is one, and no word about it."""
+    if len(value) < 6:
+        return False
+    letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
+    others = any(not c.isalnum() and c not in "-_./'\u2019" for c in value)
+    if letters and (digits or others):
+        return not re.fullmatch(r"[a-z_]\w*\(.*|[\w.-]+@[\w.-]+\.\w+|https?://.*", value, re.I)
+    if sign == "=":
+        return value.lower() not in _WORDS
+    return digits and sign != "is" and len(value) >= 6
+
+
+_WORDS = frozenset(
+    {
+        "required",
+        "optional",
+        "string",
+        "password",
+        "secret",
+        "undefined",
+        "default",
+        "changed",
+        "unknown",
+    }
+)
+
+
+def _is_card(text: str) -> bool:
+    """Whether these digits are a card's: of a known issuer, grouped evenly, and true to their check digit."""
+    digits = re.sub(r"[ -]", "", text)
+    if not _CARD.fullmatch(digits) or (" " in text and "-" in text) or len(set(digits)) < 2:
+        return False
+    odd, even = digits[-1::-2], digits[-2::-2]
+    total = sum(map(int, odd)) + sum(sum(divmod(2 * int(d), 10)) for d in even)
+    return total % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """Whether this is an international bank account number, true to its check digits."""
+    plain = re.sub(r"[ -]", "", text)
+    if not 15 <= len(plain) <= 34:
+        return False
+    return int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
+
+
+def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Redact | None:
+    """What ``Settings.redact`` names, held to its promise: a text, and no error that tells of one."""
+    if redact is None:
+        return None
+    chosen: Redact = SecretRedactor(key) if redact == "secrets" else redact
+
+    def checked(text: str) -> str:
+        try:
+            made = chosen(text)
+        except Exception as error:
+            # Neither what it said nor the text: they may hold the secret.
+            raise _failed(f"it raised {type(error).__name__}") from None
+        if not isinstance(made, str):
+            raise _failed(f"it returned {type(made).__name__}")
+        return made
+
+    return checked
+
+
+def key_of(folder: Path | None) -> bytes:
+    """The key of the memory in ``folder``, made with the first; empty where none can be kept."""
+    if folder is None:
+        return b""
+    file = folder / KEY_FILE
+    with suppress(OSError):
+        private_folder(folder)
+        with suppress(FileExistsError), opened_private(file, "xb") as made:
+            made.write(os.urandom(32))
+        return file.read_bytes()
+    return b""
+
+
+def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
+    """The turn with every text in it redacted."""
+    if redact is None:
+        return turn
+    return turn.model_copy(
+        update={
+            "observations": redacted(turn.observations, redact),
+            "heard": redacted(turn.heard, redact),
+            "reply": redacted((turn.reply,), redact)[0] if turn.reply is not None else None,
+        }
+    )
+
+
+def redacted(said: Sequence[Said], redact: Redact | None) -> tuple[Said, ...]:
+    """Observations with their texts and names redacted; those without a secret are the same objects."""
+    return tuple(said) if redact is None else tuple(_redacted(each, redact) for each in said)
+
+
+def _redacted(said: Said, redact: Redact) -> Said:
+    changed = {"text": redact(said.text), "name": redact(said.name)}
+    same = changed["text"] == said.text and changed["name"] == said.name
+    return said if same else said.model_copy(update=changed)
+
+
+def _failed(what: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"redact failed: {what}",
+        where="Settings.redact",
+        mend="give a function of a text that returns a text; nothing was stored",
+    )

@@ -1,0 +1,346 @@
+"""Reading chat transcripts as turns.
+
+A turn of a transcript begins with a message of the user's and ends before the next one. A system
+message at the beginning is the agent's role, not a turn. Any other is a document: what an
+application retrieved, or a reminder; `channels={"system": ...}` says otherwise. `acc.turn.chat_messages` says whose
+messages are read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any, NamedTuple
+
+from acc.errors import ConfigurationError, InputError
+from acc.turn.chat_messages import Message, read_message
+from acc.turn.content_parts import Part
+from acc.turn.observations import Channel, Observation, storable, user_observations
+
+
+@dataclass
+class _Call:
+    call_id: str
+    name: str
+    is_answered: bool = False
+    is_doubtful: bool = False
+
+
+@dataclass
+class Calls:
+    """The calls of a conversation so far, step by step.
+
+    Attributes:
+        channels: Channel by tool name; a tool that is not named speaks as a tool.
+    """
+
+    channels: Mapping[str, Channel]
+    _steps: list[list[_Call]] = field(default_factory=list)
+    _is_over: bool = True
+
+    def end_step(self) -> None:
+        """What is called from here on belongs to another step."""
+        self._is_over = True
+
+    def made(self, call_id: str, name: str) -> None:
+        """The agent calls a tool."""
+        if self._is_over:
+            self._steps.append([])
+            self._is_over = False
+        self._steps[-1].append(_Call(call_id, name))
+
+    def knows(self, call_id: str) -> bool:
+        """Whether a call had this id."""
+        return any(call.call_id == call_id for step in self._steps for call in step)
+
+    def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
+        """The tool whose result comes in, and the channel it comes through.
+
+        Where neither the id nor the place together with the result's own name tells which of
+        several calls it answers, the channel is the least trusted of those that it may be.
+
+        Args:
+            call_id: Id that the result gives; may be empty.
+            own: Name that the result gives; may be empty.
+        """
+        self._is_over = True
+        step = self._step_of(call_id)
+        if not step:
+            return own, self._least({own} if own else {*self.channels, ""})
+        alike = [call for call in step if call.call_id == call_id]
+        candidates = alike or step
+        call = next((call for call in candidates if not call.is_answered), candidates[-1])
+        call.is_answered = True
+        names = {each.name for each in candidates}
+        agrees = own == call.name and not call.is_doubtful
+        if agrees or (len(names) == 1 and (alike or not own)):
+            return call.name, self._channel(call.name)
+        for each in candidates:  # one out of place, and the places of the others tell nothing
+            each.is_doubtful = True
+        return own if own in names else call.name, self._least(names | {own} - {""})
+
+    def _step_of(self, call_id: str) -> list[_Call]:
+        """The latest step; an earlier one where a call waits there that alone has this id."""
+        for step in reversed(self._steps):
+            if any(call.call_id == call_id for call in step):
+                waiting = any(c.call_id == call_id and not c.is_answered for c in step)
+                if step is self._steps[-1] or (call_id and waiting):
+                    return step
+        return self._steps[-1] if self._steps else []
+
+    def _channel(self, name: str) -> Channel:
+        return self.channels.get(name, Channel.TOOL)
+
+    def _least(self, names: set[str]) -> Channel:
+        return min(map(self._channel, names), key=lambda channel: channel.trust)
+
+
+ATTACHED = "[attached]"
+"""What the user says with a message that only brings files along."""
+
+
+_THOUGHTS = re.compile(r"\A\s*<(think|thinking|thought|reasoning)\b[^<>]*>.*?</\1>\s*", re.S)
+"""What a reasoning model writes in front of its answer, where its server leaves it in the text.
+
+It is not said to anybody, as little as the parts of a content in which other servers put it.
+"""
+
+
+class Told(NamedTuple):
+    """A message with the observations that it makes.
+
+    Attributes:
+        message: As it was read.
+        observations: In order.
+        opens: Whether a turn of the user's begins with it.
+    """
+
+    message: Message
+    observations: tuple[Observation, ...]
+    opens: bool
+
+
+def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
+    """``channels`` by tool name, each a `Channel` or its word.
+
+    Raises:
+        ConfigurationError: No such channel.
+    """
+    try:
+        return {name: Channel(channel) for name, channel in (channels or {}).items()}
+    except (ValueError, AttributeError, TypeError) as error:
+        raise ConfigurationError(
+            f"no channel by tool name: {error}", where="channels",
+            mend='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
+        ) from error  # fmt: skip
+
+
+def speaker_channel(
+    name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
+) -> Channel:
+    """The channel of a message with the role of a user.
+
+    Args:
+        name: The name on the message; empty or None where it has none.
+        speakers: Names that speak for the user; None for every name.
+        channels: Channel by name; an entry overrides ``speakers``.
+    """
+    if name and name in channels:
+        return channels[name]
+    trusted = not name or speakers is None or name in speakers
+    return Channel.USER if trusted else Channel.DOCUMENT
+
+
+def speaks_for_user(
+    name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
+) -> bool:
+    """Whether a message with the role of a user, and this name, is the user's (`speaker_channel`)."""
+    return speaker_channel(name, speakers, channels) is Channel.USER
+
+
+def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
+    """``speakers``, which are several names.
+
+    Raises:
+        ConfigurationError: They are one text, in which any part of it would count as a name.
+    """
+    if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
+        raise ConfigurationError(
+            f"the speakers are {type(speakers).__name__}, not names",
+            where="speakers",
+            mend='list the names whose messages are the user\'s: speakers=["alice"]',
+        )
+    return speakers
+
+
+def tell(
+    messages: Iterable[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Iterator[Told]:
+    """Each message with the observations that it makes; system messages too.
+
+    Args:
+        messages: Of any form that `acc.turn.chat_messages` reads.
+        channels: Channel by tool name, where a tool is no more than a document; also by the
+            name of a user message that somebody else wrote.
+        speakers: Names on user messages that speak for the user; None for every name.
+
+    Raises:
+        InputError: A message that cannot be read; says which.
+    """
+    calls = Calls(channels)
+    for index, raw in enumerate(messages):
+        message = read_message(raw, _place(index))
+        if not message.is_item and message.role != "tool":
+            calls.end_step()
+        channel = speaker_channel(message.name, speakers, channels)
+        if message.role == "system":
+            channel = channels.get("system", Channel.DOCUMENT)
+        found = tuple(_observations(message, channel, calls))
+        if message.id:
+            found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
+        opens = message.role == "user" and message.speaks and channel is Channel.USER
+        yield Told(message, found, opens)
+
+
+def read_exchanges(
+    messages: Iterable[Any],
+    *,
+    channels: Mapping[str, Channel],
+    speakers: Collection[str] | None = None,
+) -> Iterator[tuple[Observation, ...]]:
+    """Group a transcript's messages by user message, each group as observations.
+
+    What comes before the first user message belongs to the first group, but for a system
+    message at the very beginning.
+    """
+    _check_list(messages)
+    exchange: list[Observation] = []
+    spoken = False
+    told = tell(messages, channels=channels, speakers=speakers)
+    for place, (message, observations, opens) in enumerate(told):
+        if opens and spoken:
+            yield tuple(exchange)
+            exchange = []
+        spoken = spoken or opens
+        if place or message.role != "system":
+            exchange.extend(observations)
+    if spoken:
+        yield tuple(exchange)
+
+
+def check_messages(messages: Sequence[Any]) -> None:
+    """Refuse what `read_exchanges` would mend on the way.
+
+    Raises:
+        InputError: A tool result without its call, a lone surrogate or a NUL; says where.
+    """
+    calls = Calls({})
+    for index, raw in enumerate(messages):
+        for part in read_message(raw, _place(index)).parts:
+            _check_text(part.text, index)
+            if part.kind == "call":
+                calls.made(part.call_id, part.name)
+            legacy = isinstance(raw, Mapping) and raw.get("role") == "function"
+            if part.kind == "result" and not (legacy or calls.knows(part.call_id)):
+                raise InputError(
+                    f"a tool result without its call: {part.call_id!r}",
+                    where=_place(index),
+                    mend="put the assistant message with that tool call before it",
+                )
+
+
+def _check_text(text: str, index: int) -> None:
+    for position, character in enumerate(text):
+        if character == "\x00" or "\ud800" <= character <= "\udfff":
+            kind = "a NUL byte" if character == "\x00" else "a lone surrogate"
+            raise InputError(
+                f"{kind} at character {position + 1} of the text",
+                where=_place(index),
+                mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+            )
+
+
+def _check_list(messages: Any) -> None:
+    if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
+        return
+    mend = 'pass [{"role": ..., "content": ...}, ...]'
+    if isinstance(messages, str):
+        mend = "pass Turn.said(text) in its place, or a list of messages"
+    elif isinstance(messages, Mapping) and "messages" in messages:
+        mend = 'pass what stands under "messages"'
+    elif isinstance(messages, Mapping) or hasattr(messages, "content"):
+        mend = "put the message into a list: [message]"
+    elif isinstance(messages, Iterable):
+        mend = "pass list(messages)"
+    raise InputError(
+        f"messages are {type(messages).__name__}, not a list of messages",
+        where="messages",
+        mend=mend,
+    )
+
+
+def _place(index: int) -> str:
+    return f"message {index + 1}"
+
+
+def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
+    """What a message makes; ``channel`` is that of a user's."""
+    for results, some in groupby(message.parts, lambda part: part.kind == "result"):
+        parts = list(some)
+        if results:
+            yield from (_result(part, calls) for part in parts)
+        elif message.role == "assistant":
+            yield from _agents(parts, calls)
+        elif message.role == "tool":
+            yield from (_result(part, calls) for part in parts)
+        else:
+            yield from _users(message, channel, parts)
+    if not message.parts and message.role in ("user", "system"):
+        yield from _users(message, channel, ())
+
+
+def _result(part: Part, calls: Calls) -> Observation:
+    name, channel = calls.answered(part.call_id, part.name)
+    return Observation(channel=channel, text=part.text, name=name, call_id=part.call_id)
+
+
+def _agents(parts: Sequence[Part], calls: Calls) -> Iterator[Observation]:
+    if text := _THOUGHTS.sub("", _speech(parts), count=1):
+        yield Observation(channel=Channel.AGENT, text=text)
+    yield from _documents(parts)
+    for part in parts:
+        if part.kind == "call":
+            calls.made(part.call_id, part.name)
+            said = f"{part.name}({part.text})"
+            yield Observation(
+                channel=Channel.AGENT, text=said, name=part.name, call_id=part.call_id
+            )
+
+
+def _users(message: Message, channel: Channel, parts: Sequence[Part]) -> Iterator[Observation]:
+    yield from _documents(parts)
+    text = _speech(parts)
+    if parts and all(part.kind == "document" for part in parts):
+        text = ATTACHED
+    if channel is Channel.USER:
+        yield from user_observations(text)
+    elif message.role == "system":
+        yield Observation(channel=channel, text=text, name=message.name or "system")
+    else:
+        yield Observation(channel=channel, text=text, name=message.name)
+
+
+def _speech(parts: Sequence[Part]) -> str:
+    return "\n".join(part.text for part in parts if part.kind in ("speech", "mark"))
+
+
+def _documents(parts: Sequence[Part]) -> Iterator[Observation]:
+    """What was brought along: each a document of its own, and nobody's words."""
+    for part in parts:
+        if part.kind == "document":
+            yield Observation(channel=Channel.DOCUMENT, text=part.text, name=part.name)
