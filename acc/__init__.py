@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from acc.state.proposal import Retirement as Retirement
     from acc.state.slots import Slot as Slot
     from acc.stores.chroma.store import ChromaArtifactStore as ChromaArtifactStore
-    from acc.stores.in_memory import MemoryArtifactStore as MemoryArtifactStore
+    from acc.stores.in_memory import InMemoryStore as InMemoryStore
     from acc.stores.protocol import Artifact as Artifact
     from acc.stores.protocol import ArtifactStore as ArtifactStore
     from acc.stores.protocol import Thread as Thread
@@ -72,7 +72,7 @@ _HOME = {
     "Gate": "acc.gate.protocol",
     "Item": "acc.state.items",
     "LangChainCompressor": "acc.compress.langchain",
-    "MemoryArtifactStore": "acc.stores.in_memory",
+    "InMemoryStore": "acc.stores.in_memory",
     "MemoryController": "acc.controller",
     "MemoryMiddleware": "acc.integrations.langchain",
     "MemoryNode": "acc.integrations.langgraph",

@@ -87,7 +87,7 @@ class _Controller(Memory):
             raise InputError(
                 f"no evidence {ref!r}",
                 where=f"branch {state.branch}",
-                mend="use a ref of the state",
+                hint="use a ref of the state",
             )
         return text
 

@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 class AccError(Exception):
-    """An error that says what happened, where, and how to mend it, in one line.
+    """An error that says what happened, where, and how to fix it, in one line.
 
     Args:
         what: What happened, as a clause without a full stop.
         where: File and line, path, thread or item ids; may be empty.
-        mend: What the reader can do about it; may be empty.
+        hint: What the reader can do about it; may be empty.
     """
 
-    def __init__(self, what: str, *, where: str = "", mend: str = "") -> None:
+    def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
         self.what = what
         self.where = where
-        self.mend = mend
-        message = what + (f" ({where})" if where else "") + (f". To mend: {mend}" if mend else "")
+        self.hint = hint
+        message = what + (f" ({where})" if where else "") + (f". To fix: {hint}" if hint else "")
         super().__init__(inert(" ".join(message.split())))
 
 
@@ -88,7 +88,7 @@ class PinnedOverflow(AccError):
         what: str,
         *,
         where: str = "",
-        mend: str = "",
+        hint: str = "",
         items: tuple[str, ...] = (),
         slot: str = "",
         needed: int = 0,
@@ -106,7 +106,7 @@ class PinnedOverflow(AccError):
         self.state = state
         self.thread = thread
         self.turn = turn
-        super().__init__(what, where=where, mend=mend)
+        super().__init__(what, where=where, hint=hint)
 
 
 class ConflictError(AccError):
@@ -128,7 +128,7 @@ class CompressionError(AccError):
         what: str,
         *,
         where: str = "",
-        mend: str = "",
+        hint: str = "",
         outcome: str = "error",
         usage: Mapping[str, int] | None = None,
         account: Account | None = None,
@@ -136,7 +136,7 @@ class CompressionError(AccError):
         self.outcome = str(outcome)
         self.usage = dict(usage or {})
         self.account = account
-        super().__init__(what, where=where, mend=mend)
+        super().__init__(what, where=where, hint=hint)
 
 
 class AuditError(AccError):

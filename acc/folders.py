@@ -85,7 +85,7 @@ def refuse_memorys(out: Path) -> None:
         raise InputError(
             "it would replace a file of a memory",
             where=str(out),
-            mend="name a file outside the folder of the memory",
+            hint="name a file outside the folder of the memory",
         )
 
 
@@ -99,5 +99,5 @@ def expanded(path: str | Path) -> Path:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise ConfigurationError(
-            f"{path!s} leads nowhere: {error}", where="folder", mend="give the path without ~"
+            f"{path!s} leads nowhere: {error}", where="folder", hint="give the path without ~"
         ) from error

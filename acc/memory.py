@@ -25,7 +25,7 @@ from acc.state.signing import keys_of, refuse_unsigned, signed
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
-from acc.thread.registry import open_threads
+from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
@@ -53,7 +53,7 @@ class Memory:
             raise ConfigurationError(
                 f"a store offers add and get, {type(store).__name__} does not",
                 where="store",
-                mend="give an ArtifactStore, or a folder: MemoryController.open(path)",
+                hint="give an ArtifactStore, or a folder: MemoryController.open(path)",
             )
         check_compressor(compressor)
         self.artifacts = store
@@ -63,7 +63,7 @@ class Memory:
         check_fallback(self.settings.fallback)
         self.keys = keys_of(self.settings.state_key)
         self.redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
-        self._threads = open_threads(store)
+        self._threads = registry_of(store)
         self._audits: dict[str, AuditLog] = {}
         if self.settings.audit is not None:
             keep_private(self.settings.audit)
@@ -264,6 +264,6 @@ def whose(thread: str | Thread) -> Thread:
     if not (thread and isinstance(thread, str)):
         what = "a thread without a name" if thread == "" else f"a thread named {thread!r}"
         raise InputError(
-            what, where="thread", mend="name the conversation by a text, or give a Thread"
+            what, where="thread", hint="name the conversation by a text, or give a Thread"
         )
     return Thread(thread=thread)

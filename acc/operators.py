@@ -41,13 +41,13 @@ def retire(
         raise InputError(
             "the thread's newest state is not known",
             where=where,
-            mend="give it: state=...; or keep audit logs",
+            hint="give it: state=...; or keep audit logs",
         )
     if len(reason) > LONGEST_REASON:
         raise InputError(
             f"a reason of {len(reason)} characters",
             where=where,
-            mend=f"give one of at most {LONGEST_REASON}",
+            hint=f"give one of at most {LONGEST_REASON}",
         )
     wanted = _known(prior, [ids] if isinstance(ids, str) else ids)
     return _retired(memory, prior, wanted, _words(wanted, reason), thread)
@@ -133,7 +133,7 @@ def _known(state: CompressedCognitiveState, ids: Sequence[str]) -> list[str]:
         raise InputError(
             f"no item {', '.join(map(repr, unknown))}" if unknown else "no items to retire",
             where=f"the state after turn {state.turn}",
-            mend=f"name one of its rules and goals: {', '.join(pinned) or 'there are none'}",
+            hint=f"name one of its rules and goals: {', '.join(pinned) or 'there are none'}",
         )
     return wanted
 

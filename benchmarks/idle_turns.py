@@ -40,8 +40,8 @@ def idle(file: Path) -> dict[str, Any]:
         done = commit(state, RuleCompressor()(whole, state, ()), whole)
         if is_idle(whole):
             skipped += 1
-            kept = {i.id for slot, i in state.items() if slot.rules.lifetime == "thread"}
-            made = [i for slot, i in done.state.items() if slot.rules.lifetime == "thread"]
+            kept = {i.id for slot, i in state.items() if not slot.rules.ephemeral}
+            made = [i for slot, i in done.state.items() if not slot.rules.ephemeral]
             lost += [item.words for item in made if item.id not in kept]
             lost += true.get(number, [])
         state = done.state

@@ -18,7 +18,7 @@ from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph_workload import ROLE, Workload
 from turn_overhead import scripted
 
-from acc import MemoryArtifactStore, MemoryController
+from acc import InMemoryStore, MemoryController
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.messages import replacing
 from acc.testing.chat_model import ScriptedChatModel
@@ -68,7 +68,7 @@ def _ours(
 ) -> Iterator[Way]:
     embedded = MemoryController.open(folder / f"memory{suffix}", compressor=scripted)
     for name, memory in (
-        ("ACC, store in memory", MemoryController(MemoryArtifactStore(), scripted)),
+        ("ACC, store in memory", MemoryController(InMemoryStore(), scripted)),
         ("ACC, embedded Chroma", opened.enter_context(embedded)),
     ):
         model = workload.model()
@@ -80,7 +80,7 @@ def _ours(
 
 
 def _middleware(workload: Workload) -> Way:
-    model, memory = workload.model(), MemoryController(MemoryArtifactStore(), scripted)
+    model, memory = workload.model(), MemoryController(InMemoryStore(), scripted)
     return _agent("ACC as middleware, store in memory", workload, model, MemoryMiddleware(memory))
 
 

@@ -25,7 +25,7 @@ from acc.controller import MemoryController
 from acc.gate.protocol import Context, qualify
 from acc.recall.candidates import Recall
 from acc.state.model import CompressedCognitiveState
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.turn.conversations import read_conversation
 from acc.turn.turn import Turn
@@ -52,7 +52,7 @@ def probe_conversation(path: str) -> Counter[str]:
     entries = {e["id"]: e for kind in ("constraints", "goals", "facts") for e in truth[kind]}
     probes = [(p["turn"], p["question"], [entries[i] for i in p["needs"]]) for p in truth["probes"]]
     found: Counter[str] = Counter()
-    with MemoryController(MemoryArtifactStore()) as memory:
+    with MemoryController(InMemoryStore()) as memory:
         state: CompressedCognitiveState | None = None
         for number, turn in enumerate(turns, 1):
             state = memory.step(state, turn, thread="probe").state

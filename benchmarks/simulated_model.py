@@ -156,7 +156,7 @@ class Model:
         """Writes again what the rest of the proposal does not speak of."""
         spoken = {entry["id"] for entries in wire.values() for entry in entries}
         for slot, item in state.items():
-            carried = slot.rules.lifetime == "thread" and item.id not in spoken
+            carried = not slot.rules.ephemeral and item.id not in spoken
             if carried and self.rng.random() >= self.forget:
                 fields = {name: getattr(item, name) for name in slot.item.wire_fields()}
                 wire[slot.name].append({**fields, "cites": [item.id], "id": item.id})

@@ -22,7 +22,8 @@ class ClinicState(CompressedCognitiveState):
     """Clinical data operations."""
 
     affected_jobs: Annotated[
-        tuple[Job, ...], Slot(places=8, letter="j", guidance="pipeline jobs known to be affected")
+        tuple[Job, ...],
+        Slot(max_items=8, id_prefix="j", guidance="pipeline jobs known to be affected"),
     ]
 
 

@@ -26,7 +26,7 @@ from acc.pipeline.update import seed
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
 from acc.text.lines import canonical_json
@@ -48,7 +48,7 @@ SAID = (
 def run(
     folder: Path, turns: Sequence[Turn] = SAID, **settings: object
 ) -> tuple[AuditLog, list[Step]]:
-    memory = MemoryController(MemoryArtifactStore(), audit=folder, clock=FixedClock(), **settings)
+    memory = MemoryController(InMemoryStore(), audit=folder, clock=FixedClock(), **settings)
     steps: list[Step] = []
     for turn in turns:
         steps.append(memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -86,7 +86,7 @@ class TestRecords:
 
     def test_the_difference_is_by_field(self) -> None:
         memory = MemoryController(
-            MemoryArtifactStore(),
+            InMemoryStore(),
             ScriptedCompressor(
                 [
                     Proposal(
@@ -129,14 +129,14 @@ class TestRecords:
             assert len(log.path.read_bytes().splitlines()) == len(texts)
 
     def test_a_retry_is_one_more_record_and_recomputes(self, tmp_path: Path) -> None:
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         first = memory.step(None, SAID[0], thread="t").state
         memory.step(first, SAID[1], thread="t")
         again = memory.step(first, SAID[1], thread="t").state
         assert verify(log_in(tmp_path), POLICIES, head=again.hash) == 3
 
     def test_forks_recompute(self, tmp_path: Path) -> None:
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         root = memory.step(None, SAID[0], thread="t").state
         left = memory.step(root, SAID[1], thread="t").state
         right = memory.step(root, SAID[2], thread="t").state
@@ -147,7 +147,7 @@ class TestRecords:
         assert verify(log_in(tmp_path), POLICIES, head=inner.hash) == 6
 
     def test_a_log_goes_on_in_another_process(self, tmp_path: Path) -> None:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         state = None
         for turn in SAID:
             memory = MemoryController(store, audit=tmp_path)
@@ -159,7 +159,7 @@ class TestRecords:
     def test_two_writers_of_one_folder_take_turns(self, tmp_path: Path) -> None:
         """Two memories on a shared store step a thread in turn, and keep one log."""
 
-        class Shared(MemoryArtifactStore):
+        class Shared(InMemoryStore):
             @property
             def shared(self) -> bool:
                 return True
@@ -182,7 +182,7 @@ class TestRecords:
 
 class TestPolicies:
     def test_they_may_change_in_mid_thread(self, tmp_path: Path) -> None:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         policies = [Policy(), Policy(max_tokens=1_600), Policy(style="predicates"), Policy()]
         state = None
         for n, policy in enumerate(policies):
@@ -197,7 +197,7 @@ class TestPolicies:
 
     def test_a_seeded_thread_recomputes(self, tmp_path: Path) -> None:
         first = seed(["Never share customer data."], ["Keep checkout up."])
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         state = memory.step(first, SAID[0], thread="t").state
         assert verify(log_in(tmp_path), POLICIES, head=state.hash) == 1
 
@@ -377,7 +377,7 @@ class TestTornLines:
             last = AuditLog(log.path).last()
             assert last is not None
             state = State.load(last["state"])
-            store = MemoryArtifactStore()
+            store = InMemoryStore()
             memory = MemoryController(store, lambda *_: Proposal(), audit=tmp_path)
             done = memory.step(state, Turn.said("db port 1"), thread="t")
             assert verify(AuditLog(log.path), POLICIES, head=done.state.hash) == 3
@@ -386,7 +386,7 @@ class TestTornLines:
         log, _ = small(tmp_path)
         log.path.write_bytes(log.path.read_bytes()[:50])
         assert AuditLog(log.path).last() is None
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         done = memory.step(None, Turn.said("x"), thread="t")
         assert verify(AuditLog(log.path), POLICIES, head=done.state.hash) == 1
 
@@ -414,12 +414,12 @@ from acc.audit.verify import verify
 from acc.controller import MemoryController
 from acc.errors import AuditError
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.turn.turn import Turn
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
-memory = MemoryController(MemoryArtifactStore(), audit=folder)
+memory = MemoryController(InMemoryStore(), audit=folder)
 state = memory.step(None, Turn.said("Never restart nginx."), thread="t").state
 (path,) = folder.glob("*.jsonl")
 size = path.stat().st_size
@@ -445,10 +445,10 @@ NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /d
 KILLED = """
 import os, sys
 from pathlib import Path
-from acc import MemoryArtifactStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Turn
 
 Path.replace = lambda *_: os._exit(9)
-MemoryController(MemoryArtifactStore(), audit=Path(sys.argv[1])).step(None, Turn.said("x"), thread="t")
+MemoryController(InMemoryStore(), audit=Path(sys.argv[1])).step(None, Turn.said("x"), thread="t")
 """
 
 
@@ -473,22 +473,22 @@ class TestFullDisks:
         lines = done.stdout.splitlines()
         assert done.returncode == 0, done.stdout + done.stderr
         assert lines[0].startswith("refused: the audit record cannot be written: File too large")
-        assert "To mend" in lines[0]
+        assert "To fix" in lines[0]
         assert lines[1:] == ["verified: 1", "verified: 3"]
 
     @NEEDS_FULL
     def test_a_full_device_is_an_audit_error(self, tmp_path: Path) -> None:
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.symlink_to("/dev/full")
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         with pytest.raises(AuditError, match="No space left"):
             memory.step(None, Turn.said("x"), thread="t")
 
     def test_a_folder_that_is_a_file_is_an_audit_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-            memory = MemoryController(MemoryArtifactStore(), audit=folder)
-            with pytest.raises(AuditError, match="To mend"):
+            memory = MemoryController(InMemoryStore(), audit=folder)
+            with pytest.raises(AuditError, match="To fix"):
                 memory.step(None, Turn.said("x"), thread="t")
 
     @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ class TestFullDisks:
         log, _ = run(tmp_path)
         with log.path.open("a") as file:
             file.write(f"{line}\n")
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         for use in (
             log.last,
             lambda: list(log.records()),
@@ -513,7 +513,7 @@ class TestFullDisks:
     def test_a_log_that_is_a_folder_is_an_audit_error(self, tmp_path: Path) -> None:
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.mkdir()
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         with pytest.raises(AuditError):
             memory.step(None, Turn.said("x"), thread="t")
         for use in (log.last, lambda: list(log.records()), lambda: verify(log, POLICIES)):
@@ -524,7 +524,7 @@ class TestFullDisks:
     def test_what_failed_to_be_recorded_is_stepped_again_without_doubles(
         self, tmp_path: Path
     ) -> None:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         memory = MemoryController(store, audit=tmp_path)
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.symlink_to("/dev/full")
@@ -543,7 +543,7 @@ class TestNames:
         ["../../etc/passwd", "a/b", ".", "..", "x" * 500, "日本" * 200, "a\x00b", "CON", "\n"],
     )
     def test_any_thread_has_its_log_in_the_folder(self, tmp_path: Path, name: str) -> None:
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         state = memory.step(None, Turn.said("x"), thread=name).state
         (path,) = tmp_path.iterdir()
         assert path.suffix == ".jsonl"
@@ -552,7 +552,7 @@ class TestNames:
 
 
 def test_what_earlier_laws_made_is_held_to_its_chain_and_not_recomputed(tmp_path: Path) -> None:
-    with MemoryController(MemoryArtifactStore(), audit=tmp_path) as memory:
+    with MemoryController(InMemoryStore(), audit=tmp_path) as memory:
         memory.step(None, Turn.said("Never deploy on a Friday."), thread="t")
         policy = memory.settings.policy
     (path,) = tmp_path.glob("*.jsonl")

@@ -15,7 +15,7 @@ from acc.errors import AuditError, InputError, StateError
 from acc.pipeline.update import update_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -24,7 +24,7 @@ ANA = Thread(thread="a", user="ana")
 
 
 def memory(**settings: Any) -> MemoryController:
-    return MemoryController(MemoryArtifactStore(), **settings)
+    return MemoryController(InMemoryStore(), **settings)
 
 
 def of_ana(controller: MemoryController) -> CompressedCognitiveState:
@@ -48,7 +48,7 @@ def test_nobody_else_goes_on_from_it(name: str, as_json: bool) -> None:
 
 def test_nobody_else_goes_on_from_it_where_it_is_awaited() -> None:
     async def awaited() -> None:
-        async with AsyncMemoryController(MemoryArtifactStore()) as controller:
+        async with AsyncMemoryController(InMemoryStore()) as controller:
             state = (await controller.step(None, Turn.said("Never email Ben."), thread=ANA)).state
             await controller.step(state, Turn.said("Go on."), thread="b")
 
@@ -71,7 +71,7 @@ def test_a_new_thread_of_the_same_user_may_begin_with_it_and_begin_again_after_a
     new = ANA.model_copy(update={"thread": "new"})
     first, again = (controller.step(state, Turn.said("Go on."), thread=new).state for _ in range(2))
     assert first == again
-    assert first.bound_to == new.mark
+    assert first.bound_to == new.owner_key
     assert controller.step(first, Turn.said("And on."), thread=new).state.turn == 3
     with pytest.raises(StateError, match="another thread"):
         controller.step(first, Turn.said("And on."), thread=ANA)
@@ -82,13 +82,13 @@ def test_what_no_controller_made_is_anybodys_and_bound_by_the_first_commit() -> 
     assert alone.bound_to == ""
     assert "bound_to" not in alone.canonical()
     bound = memory().step(alone, Turn.said("Go on."), thread=ANA).state
-    assert bound.bound_to == ANA.mark
+    assert bound.bound_to == ANA.owner_key
     assert "ana" not in bound.bound_to
-    assert update_state(bound, Turn.said("And on.")).state.bound_to == ANA.mark
+    assert update_state(bound, Turn.said("And on.")).state.bound_to == ANA.owner_key
 
 
 def test_an_edited_binding_is_an_edit_and_adopting_it_unbinds() -> None:
-    edited = {**of_ana(memory()).canonical(), "bound_to": Thread(thread="b").mark}
+    edited = {**of_ana(memory()).canonical(), "bound_to": Thread(thread="b").owner_key}
     with pytest.raises(StateError, match="changed after it was committed"):
         CompressedCognitiveState.load(edited)
     assert CompressedCognitiveState.load(edited, adopt=Trust.TOOL).bound_to == ""
@@ -112,7 +112,7 @@ def test_a_record_whose_state_belongs_elsewhere_does_not_verify(tmp_path: Path) 
 @pytest.mark.parametrize("thread", ["", None, 7])
 def test_a_conversation_has_a_name(thread: Any) -> None:
     """One without would be the namespace itself, with its documents and its directory."""
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     for use in (
         lambda: memory.step(None, Turn.said("x"), thread=thread),
         lambda: memory.record((), state=None, thread=thread),

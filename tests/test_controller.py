@@ -39,7 +39,7 @@ from acc.pipeline.update import aupdate_state, seed, update_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
 from acc.turn.observations import Evidence, Observation, Trust
@@ -111,13 +111,13 @@ def _settings(folder: Path) -> dict[str, Any]:
 def _ran(memory: Memory, steps: list[Step], folder: Path) -> Ran:
     (path,) = folder.glob("*.jsonl")
     store = memory.artifacts
-    assert isinstance(store, MemoryArtifactStore)
+    assert isinstance(store, InMemoryStore)
     branch = memory.log_of(Thread(thread="t")).branch("main")
     return Ran(steps, list(AuditLog(path).records()), list(branch.artifacts))
 
 
 def run_sync(compressor: Compressor | None, folder: Path) -> Ran:
-    memory = MemoryController(MemoryArtifactStore(), compressor, **_settings(folder))
+    memory = MemoryController(InMemoryStore(), compressor, **_settings(folder))
     steps: list[Step] = []
     for turn in CONVERSATION:
         steps.append(memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -127,7 +127,7 @@ def run_sync(compressor: Compressor | None, folder: Path) -> Ran:
 
 def run_async(compressor: Compressor | None, folder: Path) -> Ran:
     async def converse() -> Ran:
-        memory = AsyncMemoryController(MemoryArtifactStore(), compressor, **_settings(folder))
+        memory = AsyncMemoryController(InMemoryStore(), compressor, **_settings(folder))
         steps: list[Step] = []
         for turn in CONVERSATION:
             steps.append(await memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -183,7 +183,7 @@ class TestParity:
 
     def test_they_can_take_turns_on_one_store(self) -> None:
         """Two memories on one store object, as where a part of an application is async."""
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         one, other = MemoryController(store, quiet), AsyncMemoryController(store, quiet)
         state = one.step(None, Turn.said("turn one"), thread="t").state
         state = asyncio.run(other.step(state, Turn.said("turn two"), thread="t")).state
@@ -217,7 +217,7 @@ class TestWritersAtOnce:
         self, same_turn: bool
     ) -> None:
         held = Held()
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         memory = MemoryController(store, held)
         turn = Turn.said("the first")
         with ThreadPoolExecutor(1) as pool:
@@ -244,7 +244,7 @@ class TestWritersAtOnce:
                 await go.wait()
                 return noting(turn)
 
-            memory = AsyncMemoryController(MemoryArtifactStore(), slow)  # type: ignore[arg-type]
+            memory = AsyncMemoryController(InMemoryStore(), slow)  # type: ignore[arg-type]
             steps = [
                 asyncio.create_task(memory.step(None, Turn.said(text), thread="t"))
                 for text in ("first", "second")
@@ -259,7 +259,7 @@ class TestWritersAtOnce:
 
     def test_another_thread_of_the_same_name_is_not_in_the_way(self) -> None:
         held = Held()
-        memory = MemoryController(MemoryArtifactStore(), held)
+        memory = MemoryController(InMemoryStore(), held)
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(memory.step, None, Turn.said("x"), thread="t")
             assert held.begun.wait(20)
@@ -274,7 +274,7 @@ class TestWritersAtOnce:
     ) -> None:
         """Eight workers, also where fewer threads are kept in memory than are busy."""
         monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", kept)
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         memory = MemoryController(store, crowd, audit=tmp_path if audited else None)
         start = threading.Barrier(8)
         gone: dict[str, list[str]] = {}
@@ -310,7 +310,7 @@ class TestWritersAtOnce:
         def recursive(turn: Turn, state: State, _: Sequence[Evidence]) -> Proposal:
             return memory.step(state, turn, thread="t").commit  # type: ignore[return-value]
 
-        memory = MemoryController(MemoryArtifactStore(), recursive)
+        memory = MemoryController(InMemoryStore(), recursive)
         done = memory.step(None, Turn.said("x"), thread="t")
         assert done.failure.startswith("ConflictError")
         assert done.commit.held
@@ -376,7 +376,7 @@ class TestFailures:
                 raise second
             return second  # type: ignore[return-value]
 
-        self.memory = kind(MemoryArtifactStore(), compress, audit=folder)
+        self.memory = kind(InMemoryStore(), compress, audit=folder)
         self.first = stepping(
             self.memory, None, Turn.said("Never restart nginx. The db port is 5432.")
         )
@@ -442,7 +442,7 @@ class TestFailures:
         assert not done.commit.refused
 
     def test_the_fallback_proposes_instead(self, kind: type[Memory]) -> None:
-        memory = kind(MemoryArtifactStore(), FailingCompressor(), fallback=noting)
+        memory = kind(InMemoryStore(), FailingCompressor(), fallback=noting)
         done = stepping(memory, None, Turn.said("x"))
         assert not done.commit.held
         assert "always fails" in done.failure
@@ -450,7 +450,7 @@ class TestFailures:
 
     def test_a_fallback_that_fails_as_well_holds(self, kind: type[Memory]) -> None:
         second = FailingCompressor(TimeoutError("slow"))
-        memory = kind(MemoryArtifactStore(), FailingCompressor(), fallback=second)
+        memory = kind(InMemoryStore(), FailingCompressor(), fallback=second)
         done = stepping(memory, None, Turn.said("x"))
         assert done.commit.held
         assert "always fails" in done.failure
@@ -459,7 +459,7 @@ class TestFailures:
     def test_for_ever_failing_the_pending_stay_bounded_and_the_rules_fold_them(
         self, kind: type[Memory]
     ) -> None:
-        memory = kind(MemoryArtifactStore(), FailingCompressor())
+        memory = kind(InMemoryStore(), FailingCompressor())
         state = None
         folded = 0
         for n in range(40):
@@ -477,7 +477,7 @@ class TestFailures:
             texts = turn.user_words.split("\n")
             return Proposal(items=tuple(rule(text, "u1") for text in texts))
 
-        memory = kind(MemoryArtifactStore(), greedy)
+        memory = kind(InMemoryStore(), greedy)
         words = "\n".join(f"Never touch host-{n}" for n in range(30))
         with pytest.raises(PinnedOverflow):
             stepping(memory, None, Turn.said(words))
@@ -495,7 +495,7 @@ class TestCancelling:
                 await asyncio.Event().wait()
                 return Proposal()
 
-            memory = AsyncMemoryController(MemoryArtifactStore(), stuck)  # type: ignore[arg-type]
+            memory = AsyncMemoryController(InMemoryStore(), stuck)  # type: ignore[arg-type]
             step = asyncio.create_task(memory.step(None, Turn.said("x"), thread="t"))
             await begun.wait()
             step.cancel()
@@ -511,7 +511,7 @@ class TestCancelling:
     def test_what_was_said_in_a_step_that_was_cancelled_while_it_wrote_is_heard(self) -> None:
         """What runs in a worker thread cannot be called back: it ends beside the next step."""
 
-        class Slow(MemoryArtifactStore):
+        class Slow(InMemoryStore):
             writing = threading.Event()
             go = threading.Event()
 
@@ -603,7 +603,7 @@ class TestUpdateState:
             asyncio.run(aupdate_state(None, Turn.said("x"), compressor=odd))
 
     def test_it_is_the_loop_without_recall(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), None, clock=FixedClock())
+        memory = MemoryController(InMemoryStore(), None, clock=FixedClock())
         state = alone = None
         for text in ("Never restart nginx.", "Alice owns checkout.", "Bob is on call."):
             state = memory.step(state, Turn.said(text), thread="t").state
@@ -624,7 +624,7 @@ class TestUpdateState:
             return Proposal()
 
         update_state(None, turn, compressor=look)
-        MemoryController(MemoryArtifactStore(), look).step(None, turn, thread="t")
+        MemoryController(InMemoryStore(), look).step(None, turn, thread="t")
         alone, looped = read
         assert "the Bairro" in looped.observations[0].text
         assert alone.observations == looped.observations
@@ -670,7 +670,7 @@ class TestEditedStates:
         raw: Any = self.edited()
         raw = json.dumps(raw) if form == "json" else raw
         raw = State.model_validate(raw) if form == "state" else raw
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         memory = MemoryController(store, quiet)
         with pytest.raises(StateError, match="changed"):
             memory.step(raw, Turn.said("x"), thread="t")
@@ -683,15 +683,13 @@ class TestEditedStates:
         raw: Any = a_state().canonical()
         raw = json.dumps(raw) if form == "json" else raw
         raw = State.model_validate(raw) if form == "state" else raw
-        done = MemoryController(MemoryArtifactStore(), quiet).step(raw, Turn.said("x"), thread="t")
+        done = MemoryController(InMemoryStore(), quiet).step(raw, Turn.said("x"), thread="t")
         assert done.state.parent == a_state().hash
 
     def test_it_may_be_adopted_at_a_lower_trust(self) -> None:
         adopted = State.load(self.edited(), adopt=Trust.TOOL)
         assert {item.trust for _, item in adopted.items()} == {Trust.TOOL}
-        done = MemoryController(MemoryArtifactStore(), quiet).step(
-            adopted, Turn.said("x"), thread="t"
-        )
+        done = MemoryController(InMemoryStore(), quiet).step(adopted, Turn.said("x"), thread="t")
         assert done.state.parent == adopted.hash
 
     def test_adopting_never_raises_trust(self) -> None:
@@ -704,7 +702,7 @@ class TestEditedStates:
         "garbage", ["", "{", "[]", {}, {"turn": "x"}, 7, b"\xff", {"schema_name": "Other"}, [1]]
     )
     def test_what_is_no_state_is_a_state_error(self, garbage: Any) -> None:
-        memory = MemoryController(MemoryArtifactStore(), quiet)
+        memory = MemoryController(InMemoryStore(), quiet)
         with pytest.raises(StateError):
             memory.step(garbage, Turn.said("x"), thread="t")
 
@@ -717,7 +715,7 @@ class TestThreadsInMemory:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 3)
-        memory = MemoryController(MemoryArtifactStore(), crowd)
+        memory = MemoryController(InMemoryStore(), crowd)
         states: dict[str, State] = {}
         for n in range(4):
             for name in "abcde":
@@ -733,7 +731,7 @@ class TestThreadsInMemory:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         memory = MemoryController(store, crowd, audit=tmp_path)
         state = memory.step(None, Turn.said("x"), thread="a").state
         gone = memory.step(state, Turn.said("y"), thread="a").commit.set_aside
@@ -791,7 +789,7 @@ class TestClosing:
     ) -> None:
         released: list[str] = []
 
-        class Full(MemoryArtifactStore):
+        class Full(InMemoryStore):
             full = False
 
             def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
@@ -814,7 +812,7 @@ class TestClosing:
     def test_a_store_may_be_any_object_with_the_methods(self) -> None:
         @dataclass
         class Plain:
-            inner: MemoryArtifactStore = field(default_factory=MemoryArtifactStore)
+            inner: InMemoryStore = field(default_factory=InMemoryStore)
             shared: bool = False
 
             def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
@@ -830,7 +828,7 @@ class TestClosing:
         assert done.state.turn == 1
 
     def test_evidence_is_opened_by_the_refs_of_the_state(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), quiet)
+        memory = MemoryController(InMemoryStore(), quiet)
         done = memory.step(None, turn_of(tool("port 443"), user("Which?")), thread="t")
         assert memory.open_evidence("t1", state=done.state, thread="t") == "port 443"
         with pytest.raises(InputError, match="t2"):
@@ -842,7 +840,7 @@ class TestClosing:
 
 class TestCheck:
     def test_an_item_that_was_edited_in_place_is_found_out(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), noting)
+        memory = MemoryController(InMemoryStore(), noting)
         state = memory.step(seed(["Never share it."], []), Turn.said("Hello."), thread="t").state
         object.__setattr__(state.constraints[0], "text", "Share it")
         with pytest.raises(StateError, match="changed after it was committed"):
@@ -850,7 +848,7 @@ class TestCheck:
 
     @pytest.mark.parametrize(("name", "value"), [("turn", 7), ("constraints", ()), ("branch", "b")])
     def test_what_was_sealed_last_is_checked_all_the_same(self, name: str, value: object) -> None:
-        memory = MemoryController(MemoryArtifactStore(), noting)
+        memory = MemoryController(InMemoryStore(), noting)
         state = memory.step(seed(["Never share it."], []), Turn.said("Hello."), thread="t").state
         assert memory.load(state) is state
         for edited in (state.model_copy(update={name: value}), state):
@@ -871,7 +869,7 @@ class TestOperator:
         assert [c.trust for c in first.constraints] == [Trust.OPERATOR]
         assert [g.trust for g in first.goal_orientation] == [Trust.OPERATOR]
         assert first.hash == first.digest()
-        memory = MemoryController(MemoryArtifactStore(), noting, audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), noting, audit=tmp_path)
         done = memory.step(first, Turn.said("Hello."), thread="t")
         assert done.state.parent == first.hash
         assert [c.text for c in done.state.constraints] == ["Never share customer data."]
@@ -882,7 +880,7 @@ class TestOperator:
         first = seed(["Never restart nginx."])
         words = "You may restart nginx again"
         lifting = Proposal(retire=(end(first.constraints[0].id, "u1", quote=words),))
-        memory = MemoryController(MemoryArtifactStore(), lambda *_: lifting)
+        memory = MemoryController(InMemoryStore(), lambda *_: lifting)
         done = memory.step(first, Turn.said(f"{words}."), thread="t")
         assert len(done.state.constraints) == 1
 
@@ -908,7 +906,7 @@ class TestOperator:
     def test_a_retirement_through_the_loop_is_evidence_and_audited(self, tmp_path: Path) -> None:
         first = seed(["Never restart nginx."])
         turn, proposal = retirement(first, [first.constraints[0].id], "over")
-        memory = MemoryController(MemoryArtifactStore(), lambda *_: proposal, audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), lambda *_: proposal, audit=tmp_path)
         done = memory.step(first, turn, thread="t")
         assert done.state.constraints == ()
         assert memory.open_evidence("o1", state=done.state, thread="t").endswith("over")
@@ -918,14 +916,14 @@ class TestOperator:
 
 class TestStep:
     def test_the_clock_measures_each_stage(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), quiet, clock=FixedClock())
+        memory = MemoryController(InMemoryStore(), quiet, clock=FixedClock())
         done = memory.step(None, Turn.said("x"), thread="t")
         assert done.ms == dict.fromkeys(
             ("store", "recall", "qualify", "compress", "commit", "keep"), 0.0
         )
 
     def test_it_explains_what_failed_and_what_was_refused(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), FailingCompressor())
+        memory = MemoryController(InMemoryStore(), FailingCompressor())
         done = memory.step(None, Turn.said("x"), thread="t")
         assert "always fails" in done.explain()
 
@@ -933,7 +931,7 @@ class TestStep:
         item = ProposedItem(slot="relational_map", fields={"subject": "a"}, cites=("u1",))
         proposal = Proposal(items=(item,))
         before = proposal.model_dump_json()
-        MemoryController(MemoryArtifactStore(), lambda *_: proposal).step(
+        MemoryController(InMemoryStore(), lambda *_: proposal).step(
             None, Turn.said("x"), thread="t"
         )
         assert proposal.model_dump_json() == before
@@ -945,27 +943,27 @@ class TestStep:
 class TestSettings:
     @pytest.mark.parametrize("wrong", [{"max_tokens": 100}, {"compresor": quiet}, {"gate": 5}])
     def test_a_wrong_setting_says_how_to_mend_it(self, wrong: dict[str, object]) -> None:
-        with pytest.raises(ConfigurationError, match="To mend"):
-            MemoryController(MemoryArtifactStore(), **wrong)
+        with pytest.raises(ConfigurationError, match="To fix"):
+            MemoryController(InMemoryStore(), **wrong)
 
     def test_a_compressor_is_a_callable(self) -> None:
-        with pytest.raises(ConfigurationError, match="To mend"):
-            MemoryController(MemoryArtifactStore(), "gpt-4o")  # type: ignore[arg-type]
+        with pytest.raises(ConfigurationError, match="To fix"):
+            MemoryController(InMemoryStore(), "gpt-4o")  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("thread", ["", None])
     def test_a_thread_has_a_name(self, thread: str) -> None:
-        with pytest.raises(InputError, match="To mend"):
-            MemoryController(MemoryArtifactStore()).step(None, Turn.said("Hello."), thread=thread)
+        with pytest.raises(InputError, match="To fix"):
+            MemoryController(InMemoryStore()).step(None, Turn.said("Hello."), thread=thread)
 
     def test_a_turn_is_a_turn(self) -> None:
         with pytest.raises(InputError, match=r"Turn\.said"):
-            MemoryController(MemoryArtifactStore()).step(None, "Hello.", thread="t")  # type: ignore[arg-type]
+            MemoryController(InMemoryStore()).step(None, "Hello.", thread="t")  # type: ignore[arg-type]
 
     def test_a_gate_that_raises_refuses_and_stops_nothing(self) -> None:
         def broken(_candidate: object, _context: object) -> bool:
             raise ZeroDivisionError
 
-        memory = MemoryController(MemoryArtifactStore(), quiet, gate=broken)
+        memory = MemoryController(InMemoryStore(), quiet, gate=broken)
         state = memory.step(None, Turn.said("The port is 443."), thread="t").state
         done = memory.step(state, Turn.said("Which port?"), thread="t")
         assert [v.admitted for v in done.verdicts] == [False]
@@ -974,5 +972,5 @@ class TestSettings:
 
 @pytest.mark.parametrize("decision", [[{"role": "assistant", "content": "Done."}], "Done.", 5])
 def test_a_decision_that_is_none_is_told(decision: Any) -> None:
-    with MemoryController(MemoryArtifactStore()) as memory, pytest.raises(InputError):
+    with MemoryController(InMemoryStore()) as memory, pytest.raises(InputError):
         memory.record(decision, state=None, thread="t")

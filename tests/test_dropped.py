@@ -17,7 +17,7 @@ import pytest
 
 from acc import AsyncMemoryController, MemoryController, Turn
 from acc.errors import StoreError, StoreLockedError
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 
 REPLACED = ("The gateway has 4 replicas.", "The gateway has 6 replicas now, not 4.")
 
@@ -61,7 +61,7 @@ def test_a_dropped_memory_writes_what_waits_and_ends_cleanly(tmp_path: Path) -> 
 
 
 def test_the_store_of_the_caller_gets_what_waits(tmp_path: Path) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = MemoryController(store, audit=tmp_path)
     left_behind(memory)
     assert not store.ids("default", kind="set_aside")
@@ -73,7 +73,7 @@ def test_the_store_of_the_caller_gets_what_waits(tmp_path: Path) -> None:
 
 
 def test_two_memories_on_one_store_wait_for_the_last(tmp_path: Path) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     one, other = (MemoryController(store, audit=tmp_path) for _ in range(2))
     left_behind(one)
     del one
@@ -133,7 +133,7 @@ def test_of_many_threads_one_opens_it_and_each_may_drop_it(tmp_path: Path) -> No
 def test_an_error_on_the_way_out_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Full(MemoryArtifactStore):
+    class Full(InMemoryStore):
         full = False
 
         def add(self, tenant: str, artifacts: Any) -> None:

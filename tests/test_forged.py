@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acc import MemoryArtifactStore, MemoryController, Turn, seed
+from acc import InMemoryStore, MemoryController, Turn, seed
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.cli import run
@@ -34,7 +34,7 @@ def forged(state: State, **more: Any) -> State:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> MemoryController:
-    return MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit")
+    return MemoryController(InMemoryStore(), audit=tmp_path / "audit")
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_verify_tells_of_a_forged_state_that_was_stepped_on_from(
 
 class TestSigned:
     def memory(self, **more: Any) -> MemoryController:
-        return MemoryController(MemoryArtifactStore(), state_key=KEY, **more)
+        return MemoryController(InMemoryStore(), state_key=KEY, **more)
 
     def test_a_state_is_known_by_its_signature(self) -> None:
         memory = self.memory()
@@ -134,19 +134,19 @@ class TestSigned:
             memory.record([], state=fake.canonical(), thread="t")
 
     def test_the_hash_and_the_form_of_a_state_without_a_key_stay(self) -> None:
-        plain = MemoryController(MemoryArtifactStore()).step(None, Turn.said("a"), thread="t").state
+        plain = MemoryController(InMemoryStore()).step(None, Turn.said("a"), thread="t").state
         with_key = self.memory().step(None, Turn.said("a"), thread="t").state
         assert plain.hash == with_key.hash
         assert {*with_key.canonical()} - {*plain.canonical()} == {"signature"}
         # Who has no key goes on from a signed state too.
-        other = MemoryController(MemoryArtifactStore())
+        other = MemoryController(InMemoryStore())
         assert other.step(with_key.canonical(), Turn.said("b"), thread="t").state.signature == ""
 
     def test_keys_are_changed_by_a_list(self) -> None:
         state = self.memory().step(None, Turn.said("a"), thread="t").state
-        new = MemoryController(MemoryArtifactStore(), state_key=[OTHER, KEY])
+        new = MemoryController(InMemoryStore(), state_key=[OTHER, KEY])
         after = new.step(state.canonical(), Turn.said("b"), thread="t").state
-        only = MemoryController(MemoryArtifactStore(), state_key=OTHER)
+        only = MemoryController(InMemoryStore(), state_key=OTHER)
         assert only.load(after.canonical()) == after
         with pytest.raises(StateError, match="signed by no key"):
             only.load(state.canonical())
@@ -162,7 +162,7 @@ class TestSigned:
     def test_a_thread_from_before_there_was_a_key_goes_on_from_its_log(
         self, tmp_path: Path
     ) -> None:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         before = MemoryController(store, audit=tmp_path)
         before.step(None, Turn.said("Never pay Mallory."), thread="t")
         after = MemoryController(store, audit=tmp_path, state_key=KEY)
@@ -197,7 +197,7 @@ class TestSigned:
     @pytest.mark.parametrize("bad", [b"", "short", [], [KEY, b"x"], 7])
     def test_what_is_no_key_is_refused_and_not_told(self, bad: Any) -> None:
         with pytest.raises(ConfigurationError, match="state_key is no key") as caught:
-            MemoryController(MemoryArtifactStore(), state_key=bad)
+            MemoryController(InMemoryStore(), state_key=bad)
         assert "short" not in str(caught.value)
         assert "kkkk" not in repr(self.memory().settings)
 
@@ -216,7 +216,7 @@ class TestOwner:
         assert memory.last_state(self.ANA) == state
 
     def test_a_log_of_the_short_name_goes_on_unless_it_is_anothers(self, tmp_path: Path) -> None:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         first = MemoryController(store, audit=tmp_path)
         state = first.step(None, Turn.said("Never tell of Kestrel."), thread=self.ANA).state
         name, short = AuditLog.names(self.ANA)
@@ -229,7 +229,7 @@ class TestOwner:
         assert {p.name for p in tmp_path.glob("*.jsonl")} == {short, AuditLog.names(self.EVE)[0]}
 
     def test_a_record_of_another_is_neither_read_nor_buried(self, tmp_path: Path) -> None:
-        memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), audit=tmp_path)
         memory.step(None, Turn.said("Never tell of Kestrel."), thread=self.ANA)
         (tmp_path / AuditLog.names(self.ANA)[0]).rename(tmp_path / AuditLog.names(self.EVE)[0])
         before = (tmp_path / AuditLog.names(self.EVE)[0]).read_bytes()

@@ -15,7 +15,7 @@ from acc.gate.built_in import (
     Budget,
     Contradiction,
     Distinct,
-    Fresh,
+    NotStale,
     Novelty,
     Relevance,
     Trusted,
@@ -26,7 +26,7 @@ from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Candidate
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.testing.scripted import ScriptedCompressor
 from acc.text.wording import is_alike, overlap
@@ -163,47 +163,49 @@ class TestFresh:
     def test_a_later_reading_of_the_same_tool_overtakes(self) -> None:
         old, new = self.probe(self.OLD, 2), self.probe(self.NEW, 5)
         within = context("latency?", candidates=[old, new])
-        assert not admits(Fresh(), old, within)
-        assert "t5" in Fresh()(old, within).reason
-        assert admits(Fresh(), new, within)
+        assert not admits(NotStale(), old, within)
+        assert "t5" in NotStale()(old, within).reason
+        assert admits(NotStale(), new, within)
 
     def test_another_tool_does_not(self) -> None:
         old, new = self.probe(self.OLD, 2), self.probe(self.NEW, 5, name="logs")
-        assert admits(Fresh(), old, context("latency?", candidates=[old, new]))
+        assert admits(NotStale(), old, context("latency?", candidates=[old, new]))
 
     def test_the_same_reading_again_does_not(self) -> None:
         old, new = self.probe(self.OLD, 2), self.probe(self.OLD, 5)
-        assert admits(Fresh(), old, context("latency?", candidates=[old, new]))
+        assert admits(NotStale(), old, context("latency?", candidates=[old, new]))
 
     def test_another_subject_does_not(self) -> None:
         old = self.probe(self.OLD, 2)
         new = self.probe("disk of the build host: 91 % used, 7 GB free", 5)
-        assert admits(Fresh(), old, context("latency?", candidates=[old, new]))
+        assert admits(NotStale(), old, context("latency?", candidates=[old, new]))
 
     def test_what_a_retired_rule_came_from_is_refused(self) -> None:
         within = context("restart?", retired={"u2": 6})
-        assert not admits(Fresh(), candidate("Never restart nginx.", turn=2), within)
-        assert admits(Fresh(), candidate("Never restart nginx.", turn=7, ref="u7"), within)
-        assert admits(Fresh(), candidate("nginx restarted", channel=Channel.TOOL, turn=2), within)
+        assert not admits(NotStale(), candidate("Never restart nginx.", turn=2), within)
+        assert admits(NotStale(), candidate("Never restart nginx.", turn=7, ref="u7"), within)
+        assert admits(
+            NotStale(), candidate("nginx restarted", channel=Channel.TOOL, turn=2), within
+        )
 
     @pytest.mark.parametrize("reason", ["replaced", "settled"])
     def test_an_item_that_was_replaced_is_refused(self, reason: str) -> None:
         gone = candidate("db port 5432", turn=3, ref="x3", kind="set_aside", reason=reason)
-        assert not admits(Fresh(), gone, context("db port?"))
+        assert not admits(NotStale(), gone, context("db port?"))
 
     @pytest.mark.parametrize("reason", ["evicted_places", "evicted_tokens", "left_out"])
     def test_an_item_that_made_room_is_not(self, reason: str) -> None:
         gone = candidate("db port 5432", turn=3, ref="x3", kind="set_aside", reason=reason)
-        assert admits(Fresh(), gone, context("db port?"))
+        assert admits(NotStale(), gone, context("db port?"))
 
     def test_a_later_value_in_the_state_overtakes(self) -> None:
         talk = Conversation()
         talk.take(user("The db port is 5432."), fact("db", "port", "5432", "u1"))
         talk.take(user("The db port is 6432 now."), fact("db", "port", "6432", "u2"))
         within = context("db port?", talk.state)
-        assert not admits(Fresh(), candidate("The db port is 5432.", turn=1), within)
-        assert admits(Fresh(), candidate("The db port is 6432 now.", turn=2), within)
-        assert admits(Fresh(), candidate("The db host is 10.1.1.1.", turn=1), within)
+        assert not admits(NotStale(), candidate("The db port is 5432.", turn=1), within)
+        assert admits(NotStale(), candidate("The db port is 6432 now.", turn=2), within)
+        assert admits(NotStale(), candidate("The db host is 10.1.1.1.", turn=1), within)
 
     def test_a_retirement_is_no_news_to_an_older_state(self) -> None:
         """A retry of turn 3 does not know what was retired in turn 4."""
@@ -224,7 +226,7 @@ class TestFresh:
                 Proposal(),
             ]
         )
-        memory = MemoryController(MemoryArtifactStore(), script)
+        memory = MemoryController(InMemoryStore(), script)
         state = None
         for text in (
             "The staging vault is named vault-7.",
@@ -253,7 +255,7 @@ def lifted_later() -> tuple[MemoryController, list[State]]:
             Proposal(),
         ]
     )
-    memory = MemoryController(MemoryArtifactStore(), script)
+    memory = MemoryController(InMemoryStore(), script)
     states: list[State] = []
     for text in said:
         done = memory.step(states[-1] if states else None, Turn.said(text), thread="t")
@@ -623,9 +625,7 @@ class TestInstructionLike:
 
 class TestInTheLoop:
     def run(self, gate: GateLike, **settings: object) -> Step:
-        memory = MemoryController(
-            MemoryArtifactStore(), lambda *_: Proposal(), gate=gate, **settings
-        )
+        memory = MemoryController(InMemoryStore(), lambda *_: Proposal(), gate=gate, **settings)
         state = None
         for said in ((tool("hotel Bairro, 140 a night"), user("Which hotel in Lisbon?")),
                      (agent("The hotel Bairro in Lisbon."), document("hotel list"), user("ok")),
@@ -653,7 +653,7 @@ class TestInTheLoop:
         assert seen[-1] == ("And which hotel was it in Lisbon?", 2)
 
     def test_what_is_long_is_read_cut_to_the_question(self) -> None:
-        memory = MemoryController(MemoryArtifactStore(), lambda *_: Proposal())
+        memory = MemoryController(InMemoryStore(), lambda *_: Proposal())
         lines = [f"row {n}: nothing of note" for n in range(400)]
         lines[200] = "the hotel in Lisbon is the Bairro"
         long: Callable[[], Observation] = lambda: tool("\n".join(lines))  # noqa: E731

@@ -21,7 +21,7 @@ from acc.keyless.compressor import RuleCompressor
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing import FixedClock
 from acc.turn.observations import Observation
@@ -57,7 +57,7 @@ def heard(memory: Any, state: State) -> list[str]:
         return [a.text for a in branch.artifacts if a.kind == "observation"]
 
 
-def elsewhere(store: MemoryArtifactStore) -> MemoryArtifactStore:
+def elsewhere(store: InMemoryStore) -> InMemoryStore:
     """The same records, as another process opens them."""
     other = type(store)()
     other.__dict__.update(store.__dict__)
@@ -74,24 +74,24 @@ def given_up(memory: MemoryController, state: State, words: str | Turn = RULE) -
 def test_a_rule_said_in_a_killed_turn_holds_when_the_user_goes_on(
     audited: bool, tmp_path: Path
 ) -> None:
-    store, audit = MemoryArtifactStore(), tmp_path if audited else None
+    store, audit = InMemoryStore(), tmp_path if audited else None
     memory = memory_on(store, Dies(), audit=audit)
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(memory, state)
     done = memory.step(state, Turn.said("Are you there?"), thread="t")
     assert [item.text for item in done.state.constraints] == [RULE.rstrip(".")]
-    assert done.taken_up == ("u2",)
+    assert done.recovered == ("u2",)
     assert "taken up u2: begun before, and never committed" in done.explain()
     assert heard(memory, done.state) == [FIRST, RULE, "Are you there?"]
     after = memory.step(done.state, Turn.said("Thanks."), thread="t")
-    assert after.taken_up == ()
+    assert after.recovered == ()
     log, policy = memory.audit_of(Thread(thread="t")), memory.settings.policy
     if log is not None:
         assert verify(log, {policy.fingerprint: policy}) == 3
 
 
 def test_another_process_knows_it_by_the_audit_log(tmp_path: Path) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     killed = memory_on(store, Dies(), audit=tmp_path)
     given_up(killed, killed.step(None, Turn.said(FIRST), thread="t").state)
     memory = memory_on(elsewhere(store), audit=tmp_path)
@@ -100,12 +100,12 @@ def test_another_process_knows_it_by_the_audit_log(tmp_path: Path) -> None:
 
 
 def test_without_an_audit_log_another_process_takes_it_for_another_future() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     killed = memory_on(store, Dies())
     state = killed.step(None, Turn.said(FIRST), thread="t").state
     given_up(killed, state)
     done = memory_on(elsewhere(store)).step(state, Turn.said("Are you there?"), thread="t")
-    assert done.taken_up == ()
+    assert done.recovered == ()
 
 
 def test_an_asynchronous_call_that_was_given_up_is_heard() -> None:
@@ -122,7 +122,7 @@ def test_an_asynchronous_call_that_was_given_up_is_heard() -> None:
             def __call__(self, *_: Any) -> Proposal:
                 raise AssertionError("awaited")
 
-        memory = AsyncMemoryController(MemoryArtifactStore(), Hangs(), clock=FixedClock())
+        memory = AsyncMemoryController(InMemoryStore(), Hangs(), clock=FixedClock())
         state = (await memory.step(None, Turn.said(FIRST), thread="t")).state
         step = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
         await begun.wait()
@@ -130,14 +130,14 @@ def test_an_asynchronous_call_that_was_given_up_is_heard() -> None:
         with pytest.raises(asyncio.CancelledError):
             await step
         done = await memory.step(state, Turn.said("Are you there?"), thread="t")
-        return heard(memory, done.state), done.taken_up
+        return heard(memory, done.state), done.recovered
 
     assert asyncio.run(run()) == ([FIRST, RULE, "Are you there?"], ("u2",))
 
 
 def test_what_a_model_that_cannot_work_was_not_told_is_told_the_next_one() -> None:
-    store = MemoryArtifactStore()
-    memory = memory_on(store, Dies(1, ConfigurationError("no such model", mend="name another")))
+    store = InMemoryStore()
+    memory = memory_on(store, Dies(1, ConfigurationError("no such model", hint="name another")))
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     with pytest.raises(ConfigurationError):
         memory.step(state, Turn.said(RULE), thread="t")
@@ -146,7 +146,7 @@ def test_what_a_model_that_cannot_work_was_not_told_is_told_the_next_one() -> No
 
 
 def test_twice_given_up_all_of_it_is_heard_once() -> None:
-    memory = memory_on(MemoryArtifactStore(), Dies(2))
+    memory = memory_on(InMemoryStore(), Dies(2))
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(memory, state)
     given_up(memory, state, "The db runs on db-7.")
@@ -156,7 +156,7 @@ def test_twice_given_up_all_of_it_is_heard_once() -> None:
 
 def test_what_the_next_turn_brings_along_itself_is_not_doubled() -> None:
     """A LangGraph thread has what was said in its messages."""
-    memory = memory_on(MemoryArtifactStore(), Dies())
+    memory = memory_on(InMemoryStore(), Dies())
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(memory, state)
     both = Turn(observations=(user(RULE), user("Are you there?")))
@@ -165,16 +165,16 @@ def test_what_the_next_turn_brings_along_itself_is_not_doubled() -> None:
 
 
 def test_the_same_words_again_are_the_same_turn() -> None:
-    memory = memory_on(MemoryArtifactStore(), Dies())
+    memory = memory_on(InMemoryStore(), Dies())
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(memory, state)
     done = memory.step(state, Turn.said(RULE), thread="t")
-    assert (done.state.branch, done.taken_up) == ("main", ())
+    assert (done.state.branch, done.recovered) == ("main", ())
     assert heard(memory, done.state) == [FIRST, RULE]
 
 
 def test_calls_and_results_of_a_turn_that_was_given_up_stay_in_order() -> None:
-    memory = memory_on(MemoryArtifactStore(), Dies())
+    memory = memory_on(InMemoryStore(), Dies())
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(
         memory, state, Turn(observations=(agent("It is the pool."), tool("60 of 60"), user(RULE)))
@@ -185,11 +185,11 @@ def test_calls_and_results_of_a_turn_that_was_given_up_stay_in_order() -> None:
 
 @pytest.mark.parametrize("audited", [False, True])
 def test_a_committed_future_is_another_one(audited: bool, tmp_path: Path) -> None:
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path if audited else None)
+    memory = memory_on(InMemoryStore(), audit=tmp_path if audited else None)
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     memory.step(state, Turn.said(RULE), thread="t")
     done = memory.step(state, Turn.said("Are you there?"), thread="t")
-    assert done.taken_up == ()
+    assert done.recovered == ()
     assert heard(memory, done.state) == [FIRST, "Are you there?"]
     other = memory.step(state, Turn.said("And a third future?"), thread="t")
     assert heard(memory, other.state) == [FIRST, "And a third future?"]
@@ -212,7 +212,7 @@ class Floods:
 @pytest.mark.parametrize("given_up_first", [False, True])
 def test_words_that_cannot_be_committed_do_not_hold_the_thread_up(given_up_first: bool) -> None:
     """Rules beyond the bounds are refused loudly (law 7), once: nobody drags them along."""
-    memory = memory_on(MemoryArtifactStore(), Dies(), policy=Policy(max_tokens=80))
+    memory = memory_on(InMemoryStore(), Dies(), policy=Policy(max_tokens=80))
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     if given_up_first:
         given_up(memory, state, "Hello?")
@@ -237,7 +237,7 @@ def refused(memory: MemoryController, words: str = FLOOD) -> bool:
 def test_words_that_were_refused_are_known_from_any_state_and_in_any_process(
     is_shared: bool,
 ) -> None:
-    store = Shared() if is_shared else MemoryArtifactStore()
+    store = Shared() if is_shared else InMemoryStore()
     memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
     other = memory_on(elsewhere(store), Floods(), policy=Policy(max_tokens=80))
     assert not refused(other)
@@ -255,7 +255,7 @@ def test_words_that_were_refused_are_known_from_any_state_and_in_any_process(
 
 
 def test_words_that_found_room_later_are_refused_no_more() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
     with pytest.raises(PinnedOverflow):
         memory.step(None, Turn.said(FLOOD), thread="t")
@@ -266,7 +266,7 @@ def test_words_that_found_room_later_are_refused_no_more() -> None:
 
 
 def test_refused_words_that_are_said_anew_and_given_up_are_heard() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = memory_on(store, Floods(), policy=Policy(max_tokens=80))
     with pytest.raises(PinnedOverflow):
         memory.step(None, Turn.said(FLOOD), thread="t")
@@ -280,7 +280,7 @@ def test_refused_words_that_are_said_anew_and_given_up_are_heard() -> None:
 
 
 def test_the_same_words_refused_again_and_again_are_noted_once() -> None:
-    memory = memory_on(MemoryArtifactStore(), Floods(), policy=Policy(max_tokens=80))
+    memory = memory_on(InMemoryStore(), Floods(), policy=Policy(max_tokens=80))
     for _ in range(3):
         with pytest.raises(PinnedOverflow):
             memory.step(None, Turn.said(FLOOD), thread="t")
@@ -288,7 +288,7 @@ def test_the_same_words_refused_again_and_again_are_noted_once() -> None:
         assert len(memory.log_of(Thread(thread="t")).journal.records()) == 1
 
 
-class Shared(MemoryArtifactStore):
+class Shared(InMemoryStore):
     """A store that several processes write to."""
 
     @property
@@ -325,7 +325,7 @@ def test_a_clock_that_is_hours_off_locks_no_thread(later: timedelta, is_young: b
             rival.step(state, Turn.said("Are you there?"), thread="t")
         return
     done = rival.step(state, Turn.said("Are you there?"), thread="t")
-    assert done.taken_up == ("u2",)
+    assert done.recovered == ("u2",)
 
 
 class Unwritten(Shared):
@@ -347,10 +347,10 @@ def test_a_claim_without_its_evidence_brings_nothing_along() -> None:
         memory.step(None, Turn.said(RULE), thread="t")
     store.fails = False
     done = memory.step(None, Turn.said("Are you there?"), thread="t")
-    assert (heard(memory, done.state), done.taken_up) == (["Are you there?"], ())
+    assert (heard(memory, done.state), done.recovered) == (["Are you there?"], ())
 
 
-class Full(MemoryArtifactStore):
+class Full(InMemoryStore):
     """One that takes evidence, and no mark of a refusal."""
 
     def add(self, tenant: str, artifacts: Any) -> None:
@@ -367,11 +367,11 @@ def test_what_stops_the_agent_is_told_though_it_cannot_be_noted() -> None:
 
 
 def test_an_audit_log_that_began_later_takes_no_old_future_for_given_up(tmp_path: Path) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     before = memory_on(store)
     first = before.step(None, Turn.said(FIRST), thread="t").state
     second = before.step(first, Turn.said(RULE), thread="t").state
     before.step(second, Turn.said("Hello?"), thread="t")
     audited = memory_on(elsewhere(store), audit=tmp_path)
     done = audited.step(first, Turn.said("Another way."), thread="t")
-    assert (heard(audited, done.state), done.taken_up) == ([FIRST, "Another way."], ())
+    assert (heard(audited, done.state), done.recovered) == ([FIRST, "Another way."], ())

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acc import AsyncMemoryController, MemoryArtifactStore, MemoryController, Turn
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Turn
 from acc.errors import InputError
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "logs", "arguments": '{"q": "pool"}'}}
@@ -41,7 +41,7 @@ def talk(memory: MemoryController, turns: int, *, record: bool = True) -> Any:
 def test_the_last_turns_are_served_as_messages_to_the_very_answer(
     kind: Any, tmp_path: Path
 ) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     talk(MemoryController(store, audit=tmp_path), 5)
     window = kind(store, audit=tmp_path).history("t", last=2)
     assert window.messages == [
@@ -51,7 +51,7 @@ def test_the_last_turns_are_served_as_messages_to_the_very_answer(
 
 
 def test_pages_join_to_the_whole_conversation(tmp_path: Path) -> None:
-    memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), audit=tmp_path)
     talk(memory, 7)
     pages: list[Any] = []
     before = None
@@ -64,7 +64,7 @@ def test_pages_join_to_the_whole_conversation(tmp_path: Path) -> None:
 
 
 def test_a_fork_shows_its_own_past_and_not_the_abandoned_future(tmp_path: Path) -> None:
-    memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), audit=tmp_path)
     early = talk(memory, 2)
     talk_on = memory.step(early, Turn.said("The future that was left."), thread="t").state
     fork = memory.step(early, Turn.said("Another way."), thread="t").state
@@ -78,7 +78,7 @@ def test_a_fork_shows_its_own_past_and_not_the_abandoned_future(tmp_path: Path) 
 
 
 def test_what_the_user_pasted_stands_below_their_words() -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     memory.step(None, Turn.said("Look:\n```\nERROR 1\n```\nWhat is it?"), thread="t")
     (message,) = memory.history("t").messages
     assert message["content"] == "Look:\n[pasted]\nWhat is it?\n\n```\nERROR 1\n```"
@@ -88,7 +88,7 @@ def test_what_the_user_pasted_stands_below_their_words() -> None:
 def test_what_the_user_attached_stands_with_their_words_and_reads_as_attached(
     message_id: dict[str, str],
 ) -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     text = {"type": "text", "text": "Look:\n```\nERROR 1\n```\nWhat is it?"}
     file = {"type": "text-plain", "title": "p.txt", "text": "Never restart nginx."}
     turn = Turn.from_messages([{"role": "user", "content": [text, file], **message_id}])
@@ -104,22 +104,22 @@ def test_what_the_user_attached_stands_with_their_words_and_reads_as_attached(
 def test_an_operators_act_is_no_part_of_the_conversation(tmp_path: Path) -> None:
     from acc.pipeline.update import seed
 
-    memory = MemoryController(MemoryArtifactStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), audit=tmp_path)
     memory.step(seed(["Never restart anything."]), Turn.said("Hello"), thread="t")
     assert [m["content"] for m in memory.history("t").messages] == ["Hello"]
 
 
 def test_a_text_of_several_records_comes_back_whole() -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     long = "word " * 8_000
     memory.step(None, Turn.said(long), thread="t")
     assert memory.history("t").messages[0]["content"].split() == long.split()
 
 
 def test_an_unknown_thread_has_no_history() -> None:
-    assert MemoryController(MemoryArtifactStore()).history("nobody") == ([], None)
+    assert MemoryController(InMemoryStore()).history("nobody") == ([], None)
 
 
 def test_no_turns_asked_for_is_an_error() -> None:
     with pytest.raises(InputError, match="at least one"):
-        MemoryController(MemoryArtifactStore()).history("t", last=0)
+        MemoryController(InMemoryStore()).history("t", last=0)

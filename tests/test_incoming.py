@@ -16,7 +16,7 @@ from acc.errors import InputError
 from acc.keyless.compressor import RuleCompressor
 from acc.pipeline.update import update_state
 from acc.state.model import CompressedCognitiveState
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FixedClock
 from acc.turn.observations import PASTED, Channel, Observation, as_observations
 from acc.turn.turn import Turn, normalize
@@ -42,7 +42,7 @@ class Read:
 
 
 def _memory(kind: type[Any], read: Read) -> Any:
-    return kind(MemoryArtifactStore(), read, clock=FixedClock())
+    return kind(InMemoryStore(), read, clock=FixedClock())
 
 
 def _stepped(turn: Turn, read: Read) -> State:

@@ -6,7 +6,7 @@ import pytest
 
 from acc.controller import MemoryController
 from acc.state.proposal import Proposal, ProposedItem
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import ScriptedCompressor
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -53,7 +53,7 @@ def test_what_a_tool_said_at_any_time_is_not_endorsed(
         slot="constraints", fields={"text": TOLD, "quote": TOLD}, cites=(f"u{last}", reply)
     )
     script = [Proposal()] * (last - 1) + [Proposal(items=(item,))]
-    memory, state = MemoryController(MemoryArtifactStore(), ScriptedCompressor(script)), None
+    memory, state = MemoryController(InMemoryStore(), ScriptedCompressor(script)), None
     for turn in turns:
         done = memory.step(state, turn, thread="t")
         state = done.state
@@ -70,7 +70,7 @@ def test_what_the_agent_proposes_of_itself_is_endorsed() -> None:
         cites=("u2", "a1"),
     )
     memory = MemoryController(
-        MemoryArtifactStore(), ScriptedCompressor([Proposal(), Proposal(items=(item,))])
+        InMemoryStore(), ScriptedCompressor([Proposal(), Proposal(items=(item,))])
     )
     state = memory.step(
         None,

@@ -626,7 +626,7 @@ class TestSetAside:
 
         class Desk(CompressedCognitiveState):
             max_tokens = 20_000
-            notes: Annotated[tuple[Note, ...], Slot(places=1, letter="n")] = ()
+            notes: Annotated[tuple[Note, ...], Slot(max_items=1, id_prefix="n")] = ()
 
         body = " ".join(f"word{n}" for n in range(3_000))
         assert len(body) > RECORD_BYTES
@@ -820,7 +820,7 @@ class TestCrashes:
         except StoreError:
             heard = [o.text for o in self.SAID if o.text in shelf.texts()]
             done = memory.step(state, turn_of(result("third"), user("Never mind.")), thread="t")
-            assert len(done.taken_up) == len(heard)
+            assert len(done.recovered) == len(heard)
             assert seen(shelf, done.state) == [*before, *heard, "third", "Never mind."]
             after = memory.step(done.state, Turn.said("Good."), thread="t")
             assert seen(shelf, after.state) == [*before, *heard, "third", "Never mind.", "Good."]
@@ -838,7 +838,7 @@ class TestCrashes:
         done = memory.step(state, turn_of(result("c"), user("Never mind.")), thread="t")
         heard = {"before": [], "half": ["a"], "after": ["a", "b", "And?"]}[how]
         assert seen(shelf, done.state) == ["Hello.", *heard, "c", "Never mind."]
-        assert len(done.taken_up) == len(heard)
+        assert len(done.recovered) == len(heard)
 
     @pytest.mark.parametrize("how", ["before", "after", "half"])
     def test_a_record_that_failed_is_recorded_again(self, how: str) -> None:

@@ -199,7 +199,7 @@ def test_a_whole_request_is_read_with_its_system_prompt(
     ],
 )
 def test_what_is_not_read_is_refused_with_the_way_to_give_it(message: Any, told: str) -> None:
-    with pytest.raises(InputError, match=rf"{told}.*message 2.*To mend: \w"):
+    with pytest.raises(InputError, match=rf"{told}.*message 2.*To fix: \w"):
         Turn.from_messages([ASKING, message])
 
 
@@ -320,7 +320,7 @@ def test_a_part_that_is_nested_too_deeply_is_refused(kind: str) -> None:
     part: Any = {"text": RULE}
     for _ in range(5_000):
         part = {"content": [part]}
-    with pytest.raises(InputError, match=r"nested too deeply.*To mend"):
+    with pytest.raises(InputError, match=r"nested too deeply.*To fix"):
         Turn.from_messages([{"role": "user", "content": [{"type": kind, "content": [part]}]}])
 
 

@@ -22,7 +22,7 @@ from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.reasons import Reason
 from acc.state.slots import Slot
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing import ScriptedCompressor
 from acc.turn.observations import Trust
@@ -49,14 +49,14 @@ class Rule(Item):
     quote: Quote
 
 
-RULES = Slot(places=4, write=Trust.USER, pinned=True, quote=True, letter="l")
+RULES = Slot(max_items=4, min_trust=Trust.USER, pinned=True, quote=True, id_prefix="l")
 
 
 def first() -> State:
     """Version 1: jobs with a note, and rules."""
 
     class ClinicState(CompressedCognitiveState):
-        jobs: Annotated[tuple[Job, ...], Slot(places=4, letter="j")]
+        jobs: Annotated[tuple[Job, ...], Slot(max_items=4, id_prefix="j")]
         rules: Annotated[tuple[Rule, ...], RULES]
 
     return ClinicState
@@ -95,7 +95,7 @@ def later(version: int, chain: dict[int, Migration] | None = None) -> State:
     class ClinicState(CompressedCognitiveState):
         schema_version: ClassVar[int] = version
         migrations = {n: m for n, m in (chain or CHAIN).items() if n < version}  # noqa: RUF012
-        runs: Annotated[tuple[Run, ...], Slot(places=4, letter="j")]
+        runs: Annotated[tuple[Run, ...], Slot(max_items=4, id_prefix="j")]
         rules: Annotated[tuple[Rule, ...], RULES]
 
     return ClinicState
@@ -186,7 +186,7 @@ def test_a_migration_that_loses_something_is_an_error_that_names_it(what: str) -
         lossy(change).load(raw)
     assert message in error.value.what
     assert error.value.where == f"{lossy(change).__qualname__}, version 1 to 2"
-    assert error.value.mend
+    assert error.value.hint
     assert raw == stored(), "the stored state is as it was"
 
 
@@ -207,7 +207,7 @@ def test_a_quoted_item_cannot_move_to_a_slot_that_keeps_no_quotes() -> None:
 
 def test_a_version_that_can_no_longer_be_read_says_what_to_do() -> None:
     def ended(_: Stored) -> Stored:
-        raise StateError("version 1 is no longer read", mend="load it with release 4 once")
+        raise StateError("version 1 is no longer read", hint="load it with release 4 once")
 
     with pytest.raises(StateError, match="load it with release 4 once"):
         later(2, {1: Migration(ended)}).load(stored())
@@ -223,7 +223,7 @@ def test_a_state_of_a_later_version_is_refused() -> None:
 
 def test_another_shape_under_the_same_version_is_refused_with_the_mend() -> None:
     class ClinicState(CompressedCognitiveState):
-        runs: Annotated[tuple[Run, ...], Slot(places=4, letter="j")]
+        runs: Annotated[tuple[Run, ...], Slot(max_items=4, id_prefix="j")]
 
     with pytest.raises(StateError, match="acc schema diff OLD NEW") as error:
         ClinicState.load(stored())
@@ -235,9 +235,9 @@ def test_what_is_only_added_needs_no_migration() -> None:
         owner: OptionalLine = ""
 
     class ClinicState(CompressedCognitiveState):
-        jobs: Annotated[tuple[NotedJob, ...], Slot(places=4, letter="j")]
+        jobs: Annotated[tuple[NotedJob, ...], Slot(max_items=4, id_prefix="j")]
         rules: Annotated[tuple[Rule, ...], RULES]
-        runs: Annotated[tuple[Run, ...], Slot(places=4, letter="n")]
+        runs: Annotated[tuple[Run, ...], Slot(max_items=4, id_prefix="n")]
 
     raw = stored()
     state = ClinicState.load(raw)
@@ -278,7 +278,7 @@ def test_a_parents_versions_are_counted_apart() -> None:
 
 
 def test_a_thread_goes_on_under_the_next_version_and_its_log_recomputes(tmp_path: Path) -> None:
-    store, thread = MemoryArtifactStore(), Thread(thread="ward")
+    store, thread = InMemoryStore(), Thread(thread="ward")
     old, new = Policy(schema=first()), Policy(schema=later(2))
     before = MemoryController(store, ScriptedCompressor([WRITTEN]), policy=old, audit=tmp_path)
     before.step(None, SAID, thread=thread)
@@ -300,14 +300,14 @@ def test_a_thread_goes_on_under_the_next_version_and_its_log_recomputes(tmp_path
 def test_what_a_killed_process_had_set_aside_is_migrated_too(tmp_path: Path) -> None:
     retiring = {**WRITTEN, "retire": []}
     script = [retiring, {"retire": [{"id": "j1", "cites": [], "quote": ""}]}]
-    store, thread = MemoryArtifactStore(), Thread(thread="ward")
+    store, thread = InMemoryStore(), Thread(thread="ward")
     before = MemoryController(
         store, ScriptedCompressor(script), policy=Policy(schema=first()), audit=tmp_path
     )
     state = before.step(None, SAID, thread=thread).state
     before.step(state, Turn.said("lab-3 is history."), thread=thread)
     # Not closed: what was set aside stands in the audit log alone, as after a kill.
-    after = MemoryController(MemoryArtifactStore(), policy=Policy(schema=later(2)), audit=tmp_path)
+    after = MemoryController(InMemoryStore(), policy=Policy(schema=later(2)), audit=tmp_path)
     log = after.log_of(thread)
     log.flush()
     (gone,) = [a for a in log.branch("main").artifacts if a.kind == "set_aside"]

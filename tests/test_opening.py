@@ -11,7 +11,7 @@ from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.pipeline.session import Settings
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.turn.turn import Turn
 
 
@@ -66,7 +66,7 @@ def test_the_audit_folder_may_be_given_as_text(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    with MemoryController(MemoryArtifactStore(), audit="logs") as memory:
+    with MemoryController(InMemoryStore(), audit="logs") as memory:
         monkeypatch.chdir(tmp_path / "elsewhere")
         memory.step(None, Turn.said("Never restart nginx."), thread="t")
     assert list((tmp_path / "logs").glob("t-*.jsonl"))

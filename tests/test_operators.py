@@ -21,7 +21,7 @@ from acc.keyless.compressor import RuleCompressor
 from acc.pipeline.update import seed
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing import FixedClock
 from acc.turn.observations import Channel
@@ -36,14 +36,14 @@ def memory_on(store: Any, **settings: Any) -> MemoryController:
     return MemoryController(store, RuleCompressor(), clock=FixedClock(), **settings)
 
 
-def elsewhere(store: MemoryArtifactStore) -> MemoryArtifactStore:
+def elsewhere(store: InMemoryStore) -> InMemoryStore:
     """The same records, as another process opens them."""
     other = type(store)()
     other.__dict__.update(store.__dict__)
     return other
 
 
-class Shared(MemoryArtifactStore):
+class Shared(InMemoryStore):
     """A store that several processes write to; counts what it is asked for."""
 
     reads = 0
@@ -57,7 +57,7 @@ class Shared(MemoryArtifactStore):
         return super().get(tenant, ids)
 
 
-class Counting(MemoryArtifactStore):
+class Counting(InMemoryStore):
     """A store that counts how often it is read."""
 
     reads = 0
@@ -90,7 +90,7 @@ def audited(memory: MemoryController) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("audit", [False, True])
 def test_an_operator_retires_a_rule_in_a_turn_of_their_own(audit: bool, tmp_path: Path) -> None:
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path if audit else None)
+    memory = memory_on(InMemoryStore(), audit=tmp_path if audit else None)
     state = begun(memory)
     first, second = state.constraints
     step = memory.retire([first.id], "the invoice is paid", thread="t", state=state)
@@ -106,7 +106,7 @@ def test_an_operator_retires_a_rule_in_a_turn_of_their_own(audit: bool, tmp_path
 
 
 def test_the_newest_state_is_taken_where_none_is_given(tmp_path: Path) -> None:
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path)
+    memory = memory_on(InMemoryStore(), audit=tmp_path)
     state = begun(memory)
     step = memory.retire(state.constraints[0].id, thread="t")
     assert step.state.parent == state.hash
@@ -114,7 +114,7 @@ def test_the_newest_state_is_taken_where_none_is_given(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_retired_is_said_and_nothing_changes() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
     with pytest.raises(InputError, match="not known"):
         memory.retire(["c1"], thread="t")
@@ -128,7 +128,7 @@ def test_what_cannot_be_retired_is_said_and_nothing_changes() -> None:
 
 
 def test_the_compressor_is_not_asked() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
 
     def unasked(*_: Any) -> Any:
@@ -141,7 +141,7 @@ def test_the_compressor_is_not_asked() -> None:
 
 def test_what_was_recorded_before_an_operators_act_is_read_by_the_next_turn() -> None:
     """The act has a turn of its own, into which what the agent did since the last one falls."""
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
     memory.record(
         [call("owner(checkout)"), tool("checkout is owned by Mara"), agent("Mara owns checkout.")],
@@ -156,7 +156,7 @@ def test_what_was_recorded_before_an_operators_act_is_read_by_the_next_turn() ->
 
 def test_a_caller_that_tells_the_same_again_is_heard_once() -> None:
     """A graph has what was recorded in its messages, too."""
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
     result = tool("checkout:\n  Mara").model_copy(update={"call_id": "call-1"})
     did = [call("owner(checkout)"), result, agent("Mara\nowns it.")]
@@ -169,7 +169,7 @@ def test_a_caller_that_tells_the_same_again_is_heard_once() -> None:
 
 
 def test_what_was_pending_stays_pending() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
 
     def fails(*_: Any) -> Any:
@@ -185,7 +185,7 @@ def test_what_was_pending_stays_pending() -> None:
 
 
 def test_a_turn_that_was_given_up_before_the_act_is_heard_after_it(tmp_path: Path) -> None:
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path)
+    memory = memory_on(InMemoryStore(), audit=tmp_path)
     state = begun(memory)
 
     def dies(*_: Any) -> Any:
@@ -201,7 +201,7 @@ def test_a_turn_that_was_given_up_before_the_act_is_heard_after_it(tmp_path: Pat
 
 
 def test_no_act_while_a_step_is_under_way() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     state = begun(memory)
 
     def meanwhile(*_: Any) -> Any:
@@ -217,10 +217,10 @@ def test_no_act_while_a_step_is_under_way() -> None:
 # --- acts hold ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [MemoryArtifactStore, Shared])
+@pytest.mark.parametrize("kind", [InMemoryStore, Shared])
 @pytest.mark.parametrize("audit", [False, True])
 def test_from_the_older_state_the_act_is_the_very_same_commit(
-    kind: type[MemoryArtifactStore], audit: bool, tmp_path: Path
+    kind: type[InMemoryStore], audit: bool, tmp_path: Path
 ) -> None:
     store, settings = kind(), {"audit": tmp_path if audit else None}
     old = begun(memory_on(store, **settings))
@@ -238,7 +238,7 @@ def test_from_the_older_state_the_act_is_the_very_same_commit(
 
 
 def test_after_what_was_recorded_meanwhile_it_is_the_same_commit_too() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     old = begun(memory)
     memory.record([agent("Noted.")], state=old, thread="t")
     freed = memory.retire([old.constraints[0].id], thread="t", state=old).state
@@ -246,7 +246,7 @@ def test_after_what_was_recorded_meanwhile_it_is_the_same_commit_too() -> None:
 
 
 def test_on_a_branch_from_before_the_act_it_is_done_there(tmp_path: Path) -> None:
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path)
+    memory = memory_on(InMemoryStore(), audit=tmp_path)
     first = begun(memory, RULES[0])
     second = memory.step(first, Turn.said(RULES[1]), thread="t").state
     memory.retire([first.constraints[0].id], "x", thread="t", state=second)
@@ -263,7 +263,7 @@ def test_on_a_branch_from_before_the_act_it_is_done_there(tmp_path: Path) -> Non
 
 
 def test_another_rule_that_got_the_same_id_on_a_fork_stands() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     first = begun(memory, RULES[0])
     second = memory.step(first, Turn.said(RULES[1]), thread="t").state
     other = memory.step(first, Turn.said("Never email Bob."), thread="t").state
@@ -276,7 +276,7 @@ def test_another_rule_that_got_the_same_id_on_a_fork_stands() -> None:
 
 
 def test_several_acts_hold_in_their_order() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     old = begun(memory)
     once = memory.retire([old.constraints[0].id], "one", thread="t", state=old).state
     twice = memory.retire([old.constraints[1].id], "two", thread="t", state=once).state
@@ -285,7 +285,7 @@ def test_several_acts_hold_in_their_order() -> None:
 
 
 def test_of_an_act_only_what_still_stands_is_done_again() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     first = begun(memory, RULES[0])
     both = memory.step(first, Turn.said(RULES[1]), thread="t").state
     memory.retire([i.id for i in both.constraints], thread="t", state=both)
@@ -294,7 +294,7 @@ def test_of_an_act_only_what_still_stands_is_done_again() -> None:
 
 
 def test_what_the_user_says_again_is_another_rule_and_stands() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     old = begun(memory)
     memory.retire([old.constraints[0].id], thread="t", state=old)
     freed = memory.with_operator_acts(old, "t")
@@ -304,7 +304,7 @@ def test_what_the_user_says_again_is_another_rule_and_stands() -> None:
 
 
 def test_a_seeded_rule_stays_retired_and_another_seed_is_another_rule() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     first = seed(["Never share keys."])
     memory.retire([first.constraints[0].id], thread="t", state=first)
     assert rules(memory.with_operator_acts(first, "t")) == []
@@ -313,7 +313,7 @@ def test_a_seeded_rule_stays_retired_and_another_seed_is_another_rule() -> None:
 
 
 def test_an_act_holds_in_its_own_thread_alone() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     first = seed(["Never share keys."])
     memory.retire([first.constraints[0].id], thread="t", state=first)
     assert memory.with_operator_acts(first, "u") == first
@@ -325,7 +325,7 @@ def test_an_act_whose_commit_never_came_is_done_by_whoever_goes_on(tmp_path: Pat
         def append(self, *_: Any) -> None:
             raise KeyboardInterrupt
 
-    memory = memory_on(MemoryArtifactStore(), audit=tmp_path)
+    memory = memory_on(InMemoryStore(), audit=tmp_path)
     old = begun(memory)
     whole = memory.audit_of(Thread(thread="t"))
     assert whole is not None
@@ -362,7 +362,7 @@ def test_in_a_shared_store_another_process_sees_it_by_one_read() -> None:
 
 def test_asynchronously_it_is_the_same() -> None:
     async def run() -> tuple[State, State, bool]:
-        memory = AsyncMemoryController(MemoryArtifactStore(), RuleCompressor(), clock=FixedClock())
+        memory = AsyncMemoryController(InMemoryStore(), RuleCompressor(), clock=FixedClock())
         old = (await memory.step(None, Turn.said(RULES[0]), thread="t")).state
         step = await memory.retire([old.constraints[0].id], "x", thread="t", state=old)
         found = await memory.with_operator_acts(old, "t")
@@ -374,7 +374,7 @@ def test_asynchronously_it_is_the_same() -> None:
 
 
 def test_operators_words_are_evidence() -> None:
-    memory = memory_on(MemoryArtifactStore())
+    memory = memory_on(InMemoryStore())
     old = begun(memory)
     freed = memory.retire([old.constraints[0].id], "paid", thread="t", state=old).state
     said = memory.open_evidence(f"o{freed.turn}", freed, thread="t")

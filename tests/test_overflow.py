@@ -27,7 +27,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
 from acc.state.slots import Slot
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing import FixedClock
 from acc.turn.observations import Trust
@@ -37,7 +37,7 @@ State = CompressedCognitiveState
 
 
 def memory_on(compressor: Any = None, **settings: Any) -> MemoryController:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     return MemoryController(store, compressor or RuleCompressor(), clock=FixedClock(), **settings)
 
 
@@ -103,7 +103,8 @@ class OneGoal(CompressedCognitiveState):
     """A state with one place for goals."""
 
     goal_orientation: Annotated[
-        tuple[Goal, ...], Slot(places=1, write=Trust.USER, pinned=True, quote=True, letter="g")
+        tuple[Goal, ...],
+        Slot(max_items=1, min_trust=Trust.USER, pinned=True, quote=True, id_prefix="g"),
     ]
 
 
@@ -218,7 +219,7 @@ def test_the_user_makes_room_and_says_the_rule_again() -> None:
     assert last is not None
     done = memory.step(last, Turn.said("What is the weather?"), thread="t")
     assert len(done.state.constraints) == 24
-    assert done.taken_up == ()
+    assert done.recovered == ()
     lifting = Turn.said("Forget the rule about service-3: deploy it whenever you like.")
     freed = memory.step(done.state, lifting, thread="t").state
     assert len(freed.constraints) == 23
@@ -291,7 +292,7 @@ def test_asynchronously_the_handler_is_called_off_the_event_loop() -> None:
 
     async def run() -> Step:
         memory = AsyncMemoryController(
-            MemoryArtifactStore(), RuleCompressor(), clock=FixedClock(), on_overflow=handler
+            InMemoryStore(), RuleCompressor(), clock=FixedClock(), on_overflow=handler
         )
         state = None
         for n in range(24):

@@ -29,7 +29,7 @@ def test_the_public_names_are_this_list() -> None:
             "AccError", "Artifact", "ArtifactStore", "AsyncMemoryController", "Channel",
             "ChromaArtifactStore", "Commit", "CompressedCognitiveState", "Compressor",
             "ConfigurationError", "ConflictError", "Context", "Evidence", "Gate", "Item",
-            "LangChainCompressor", "MemoryArtifactStore", "MemoryController", "MemoryMiddleware",
+            "LangChainCompressor", "InMemoryStore", "MemoryController", "MemoryMiddleware",
             "MemoryNode", "Observation", "OpenAICompressor", "PinnedOverflow", "Policy", "Price",
             "Proposal", "ProposedItem", "Recall", "Retirement", "RuleCompressor", "Settings", "Slot",
             "Step", "Thread", "Trust", "Turn", "Verdict", "__version__", "aupdate_state", "default_gate",

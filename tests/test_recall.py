@@ -15,7 +15,7 @@ from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Candidate, Recall
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.testing.scripted import ScriptedCompressor
 from acc.thread.log import ThreadLog
@@ -51,7 +51,7 @@ def turn_of(*said: Observation) -> Turn:
 
 def remembering(*texts: str) -> tuple[MemoryController, State]:
     """A memory of a thread in which the user said ``texts``, a turn each."""
-    memory = MemoryController(MemoryArtifactStore(), quiet)
+    memory = MemoryController(InMemoryStore(), quiet)
     state: State | None = None
     for text in texts:
         state = memory.step(state, Turn.said(text), thread="t").state
@@ -71,7 +71,7 @@ class TestBounds:
     @pytest.mark.parametrize("most", [0, 1, 3, 16])
     def test_there_are_no_more_than_asked(self, most: int) -> None:
         memory, state = remembering(*(f"the hotel in Lisbon, try {n}" for n in range(40)))
-        found = recalled(memory, state, "Which hotel in Lisbon?", Recall(most=most))
+        found = recalled(memory, state, "Which hotel in Lisbon?", Recall(limit=most))
         assert len(found) == most
 
     def test_scores_fall_from_one(self) -> None:
@@ -83,7 +83,7 @@ class TestBounds:
 
     def test_ties_go_to_the_later(self) -> None:
         memory, state = remembering(*["the same budget"] * 5)
-        apart = Recall(most=5)
+        apart = Recall(limit=5)
         found = [c.artifact.seq for c in recalled(memory, state, "budget", apart)]
         best = [c.artifact.seq for c in recalled(memory, state, "budget", apart) if c.score == 1.0]
         assert best == sorted(best, reverse=True)
@@ -95,14 +95,14 @@ class TestBounds:
         assert recalled(memory, state, question) == []
 
     def test_an_empty_thread_has_nothing(self) -> None:
-        branch = ThreadLog(MemoryArtifactStore(), THREAD, lambda: NOW).branch("main")
+        branch = ThreadLog(InMemoryStore(), THREAD, lambda: NOW).branch("main")
         assert Recall()(Turn.said("hotel").numbered(1), State.empty(), branch) == []
 
 
 class TestWhatTheAgentReads:
     def test_neither_the_turn_nor_the_reply_before(self) -> None:
         watched = Watched()
-        memory = MemoryController(MemoryArtifactStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
         state = memory.step(None, Turn.said("Which hotel?"), thread="t").state
         said = (
             tool("hotel found"),
@@ -117,7 +117,7 @@ class TestWhatTheAgentReads:
     def test_not_what_is_pending(self) -> None:
         watched = Watched()
         script = ScriptedCompressor([Proposal(), CompressionError("no"), Proposal(), Proposal()])
-        memory = MemoryController(MemoryArtifactStore(), script, recall=watched)
+        memory = MemoryController(InMemoryStore(), script, recall=watched)
         state = memory.step(None, Turn.said("hotel one"), thread="t").state
         state = memory.step(state, Turn.said("hotel two"), thread="t").state
         assert [o.ref for o in state.pending] == ["u2"]
@@ -128,14 +128,14 @@ class TestWhatTheAgentReads:
 
     def test_pasted_passages_of_the_turn_are_read_too(self) -> None:
         watched = Watched()
-        memory = MemoryController(MemoryArtifactStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
         pasted = "Look at this hotel:\n```\nhotel Bairro, hotel Avenida\n```"
         memory.step(None, Turn.said(pasted), thread="t")
         assert watched.seen[-1][2] == []
 
     def test_a_long_text_that_is_read_is_left_out_with_all_its_parts(self) -> None:
-        watched = Watched(most=1_000)
-        memory = MemoryController(MemoryArtifactStore(), quiet, recall=watched)
+        watched = Watched(limit=1_000)
+        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
         long = "\n".join(f"the hotel number {n}" for n in range(3_000))
         state = memory.step(None, turn_of(tool(long), user("Which hotel?")), thread="t").state
         assert watched.seen[-1][2] == []
@@ -156,7 +156,7 @@ class TestAnyHistory:
     def test_candidates_come_from_the_states_own_past(self, data: st.DataObject) -> None:
         """Random trees of futures, with failed compressions among the turns."""
         watched = Watched()
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         failing = [False]
 
         def now_and_then(*_: object) -> Proposal:
@@ -177,7 +177,7 @@ class TestAnyHistory:
     @staticmethod
     def _check(watched: Watched, done: Step, state: State, past: tuple[str, ...]) -> None:
         turn, _, found = watched.seen[-1]
-        assert len(found) <= watched.most
+        assert len(found) <= watched.limit
         assert {f"{c.artifact.ref}: {c.artifact.text}" for c in found} <= set(past)
         assert not {c.artifact.ref for c in found} & {o.ref for o in turn.readable}
         assert all(c.artifact.turn <= state.turn for c in found)
@@ -197,13 +197,13 @@ class TestAnyHistory:
         memory, state = remembering(*said)
         asked = set(question.split()) - {"the"}
         matching = {n for n, text in enumerate(said, 1) if asked & set(text.split())}
-        found = {c.artifact.seq for c in recalled(memory, state, question, Recall(most=100))}
+        found = {c.artifact.seq for c in recalled(memory, state, question, Recall(limit=100))}
         assert matching <= found
 
     def test_what_came_later_does_not_change_what_an_old_state_recalls(self) -> None:
         """Neither scores nor verdicts of a retry know the turns that followed."""
         watched = Watched()
-        memory = MemoryController(MemoryArtifactStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
         said = [
             "hotel in Lisbon",
             "the budget is 900",
@@ -264,10 +264,10 @@ class TestConditioning:
     ) -> None:
         memory, state = remembering(*said)
         state = noting(memory, state, "ok", name=name)
-        found = recalled(memory, state, question, Recall(most=100))
+        found = recalled(memory, state, question, Recall(limit=100))
         for candidate in found:
             assert 0 <= candidate.by_turn <= 1 + 1e-9
-        blind = recalled(memory, state, question, Recall(most=100, state_weight=0))
+        blind = recalled(memory, state, question, Recall(limit=100, state_weight=0))
         assert {c.artifact.seq for c in blind} <= {c.artifact.seq for c in found}
 
     def test_gaps_and_cues_condition_it_too_and_facts_do_not(self) -> None:

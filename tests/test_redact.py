@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc import Channel, MemoryArtifactStore, MemoryController, Observation, Turn, update_state
+from acc import Channel, InMemoryStore, MemoryController, Observation, Turn, update_state
 from acc.background import BackgroundMemory
 from acc.errors import ConfigurationError
 from acc.evidence.experience import ExperienceMemory
@@ -135,7 +135,7 @@ def test_a_compressor_is_shown_none_and_brings_none() -> None:
         )  # fmt: skip
         return Proposal(items=(item,))
 
-    memory = MemoryController(MemoryArtifactStore(), compressor)
+    memory = MemoryController(InMemoryStore(), compressor)
     done = memory.step(None, Turn(observations=(user("Look."), tool(SAID))), thread="t")
     assert [secret for secret in CLEAR if secret in seen[0]] == []
     assert "saw [secret:" in done.state.render()
@@ -149,9 +149,7 @@ def test_what_a_failing_compressor_says_is_redacted() -> None:
     def compressor(turn: Any, state: Any, evidence: Any) -> Proposal:  # noqa: ARG001
         raise RuntimeError("could not read password: hunter2-Correct-Horse")
 
-    done = MemoryController(MemoryArtifactStore(), compressor).step(
-        None, Turn.said("x"), thread="t"
-    )
+    done = MemoryController(InMemoryStore(), compressor).step(None, Turn.said("x"), thread="t")
     assert "hunter2" not in done.failure
     assert "[secret:" in done.failure
 
@@ -178,7 +176,7 @@ def test_two_memories_have_keys_of_their_own(tmp_path: Path) -> None:
 
 
 def test_in_the_background_too() -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     with BackgroundMemory(memory) as behind:
         entry = behind.begin(None, Turn.said(SAID), thread="t")
         behind.finish(entry, [Observation(channel=Channel.AGENT, text=SAID)])
@@ -189,7 +187,7 @@ def test_in_the_background_too() -> None:
 
 
 def test_experiences_too() -> None:
-    memory = ExperienceMemory(MemoryArtifactStore(), namespace(user="ana"), lambda: "2026-01-01")
+    memory = ExperienceMemory(InMemoryStore(), namespace(user="ana"), lambda: "2026-01-01")
     memory.seed(f"log in with {CLEAR[0]}", SAID)
     (kept,) = memory.experiences()
     assert [s for s in CLEAR if s in kept.task + kept.execution] == []
@@ -197,7 +195,7 @@ def test_experiences_too() -> None:
 
 def test_off_keeps_texts_and_a_function_of_ones_own_is_asked() -> None:
     def held(redact: Any) -> str:
-        memory = MemoryController(MemoryArtifactStore(), ScriptedCompressor({}), redact=redact)
+        memory = MemoryController(InMemoryStore(), ScriptedCompressor({}), redact=redact)
         done = memory.step(None, Turn.said("My name is Ana, password: hunter2x."), thread="t")
         return done.turn.observations[-1].text
 
@@ -207,7 +205,7 @@ def test_off_keeps_texts_and_a_function_of_ones_own_is_asked() -> None:
 
 @pytest.mark.parametrize("bad", [lambda t: 1 / 0 and t, lambda _: None, lambda t: t.encode()])
 def test_one_that_fails_keeps_nothing_and_tells_nothing(bad: Any) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = MemoryController(store, redact=bad)
     with pytest.raises(ConfigurationError, match="redact failed") as caught:
         memory.step(None, Turn.said("password: hunter2x"), thread="t")

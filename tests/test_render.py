@@ -32,7 +32,7 @@ from acc.state.items import (
     Uncertainty,
     one_line,
 )
-from acc.state.model import CompressedCognitiveState, Lifted, Pending
+from acc.state.model import CompressedCognitiveState, Pending, RetiredRule
 from acc.turn.observations import Channel, Trust
 from acc.turn.turn import Turn
 
@@ -165,7 +165,7 @@ states = st.builds(
         ),
         2,
     ),
-    lifted=some(st.builds(Lifted, text=texts, because=texts), 1),
+    lifted=some(st.builds(RetiredRule, text=texts, because=texts), 1),
     pending=some(
         st.builds(
             Pending,
@@ -414,7 +414,7 @@ def test_a_state_with_every_mark() -> None:
             ),  # type: ignore[arg-type]
         ),
         goal_orientation=(Goal(text="Find the cause", quote="q", done=True, **mine),),  # type: ignore[arg-type]
-        lifted=(Lifted(text="Never restart nginx", because="you may restart it"),),
+        lifted=(RetiredRule(text="Never restart nginx", because="you may restart it"),),
         pending=(Pending(channel=Channel.USER, text="and then?", ref="u8"),),
     )
     golden = (GOLDEN / "marks.txt").read_text(encoding="utf-8")

@@ -30,7 +30,7 @@ from acc.errors import ConflictError, StoreError
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.testing.scripted import FixedClock
 from acc.thread.journal import LEASE
@@ -62,7 +62,7 @@ def saying(*texts: str) -> Turn:
 # --- two writers, one after every move of the other ---------------------------------------
 
 
-class Table(MemoryArtifactStore):
+class Table(InMemoryStore):
     """What two processes share."""
 
     @property

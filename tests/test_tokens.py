@@ -15,7 +15,7 @@ from acc.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.text.tokens import Utf8Quarter, guarded, utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -90,7 +90,7 @@ BAD: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("channel", [Channel.USER, Channel.TOOL])
 def test_the_turn_commits_within_its_bound(rule: Callable[[str], Any], channel: Channel) -> None:
     policy = Policy(counter=Counter(rule))
-    memory = MemoryController(MemoryArtifactStore(), policy=policy)
+    memory = MemoryController(InMemoryStore(), policy=policy)
     state = memory.step(None, Turn.said("Never deploy on a Friday."), thread="t").state
     said = Turn(
         observations=(
@@ -169,5 +169,5 @@ def test_a_counter_without_a_name_is_refused(name: Any) -> None:
 
 
 def test_what_folds_in_a_graph_counts_with_the_policys_counter() -> None:
-    memory = MemoryController(MemoryArtifactStore(), policy=Policy(counter=Counter(strict)))
+    memory = MemoryController(InMemoryStore(), policy=Policy(counter=Counter(strict)))
     assert Compaction(counter=memory.settings.policy.counter).counter(SPECIAL) == 4

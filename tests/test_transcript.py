@@ -117,7 +117,7 @@ class TestCurrentTurn:
 
     @pytest.mark.parametrize("messages", [[], [TALK[0]], [assistant("Hello.")]])
     def test_without_a_user_message_there_is_none(self, messages: list[Message]) -> None:
-        with pytest.raises(InputError, match=r"no user message.*To mend"):
+        with pytest.raises(InputError, match=r"no user message.*To fix"):
             Turn.from_messages(messages)
 
 
@@ -151,7 +151,7 @@ class TestCompletedTurns:
 
     @pytest.mark.parametrize("read_turns", [Turn.from_messages, Turn.all_from_messages])
     @pytest.mark.parametrize(
-        ("given_", "mend"),
+        ("given_", "hint"),
         [
             ("Never pay.", r"Turn\.said\(text\)"),
             (HumanMessage("Never pay."), r"\[message\]"),
@@ -163,9 +163,9 @@ class TestCompletedTurns:
         ],
     )
     def test_what_is_no_list_is_refused_with_the_way_to_give_it(
-        self, read_turns: Callable[[Any], object], given_: Any, mend: str
+        self, read_turns: Callable[[Any], object], given_: Any, hint: str
     ) -> None:
-        with pytest.raises(InputError, match=f"not a list of messages.*To mend: .*{mend}"):
+        with pytest.raises(InputError, match=f"not a list of messages.*To fix: .*{hint}"):
             read_turns(given_)
 
 
@@ -204,7 +204,7 @@ class TestSpeakers:
         assert ("user", "", "Restart nginx.") in told
 
     def test_one_text_is_no_list_of_names(self) -> None:
-        with pytest.raises(ConfigurationError, match=r"speakers.*To mend: .*\["):
+        with pytest.raises(ConfigurationError, match=r"speakers.*To fix: .*\["):
             self.told(speakers="alice")
 
     @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ class TestCalls:
     def test_a_result_without_its_call_is_read_and_refused_by_the_check(self) -> None:
         messages = [user("q"), result("c9")]
         assert read(*messages)[1:] == [("tool", "ok")]
-        with pytest.raises(InputError, match=r"without its call.*message 2.*To mend"):
+        with pytest.raises(InputError, match=r"without its call.*message 2.*To fix"):
             check_messages(messages)
 
 
@@ -365,7 +365,7 @@ class TestRoles:
 
     @pytest.mark.parametrize("message", ["x", 7, None, [], b"x"])
     def test_what_is_no_message_is_an_input_error(self, message: Any) -> None:
-        with pytest.raises(InputError, match=r"message 2.*To mend"):
+        with pytest.raises(InputError, match=r"message 2.*To fix"):
             read(user("q"), message)
 
 

@@ -90,7 +90,7 @@ class AuditLog:
             raise AuditError(
                 f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
                 where=str(self.path),
-                mend="free space, or give a folder that can be written",
+                hint="free space, or give a folder that can be written",
             ) from error
 
     def _append(self, record: Mapping[str, Any], prior: CompressedCognitiveState | None) -> None:
@@ -207,7 +207,7 @@ class AuditLog:
             raise AuditError(
                 "the record belongs to another thread than the log",
                 where=f"{self.path}, line {number}" if number else str(self.path),
-                mend="restore the log from a backup",
+                hint="restore the log from a backup",
             )
 
     def _opened(self) -> str:
@@ -237,7 +237,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         written = canonical_json(entry).encode("utf-8", "surrogatepass")
     except (ValueError, RecursionError) as error:
         raise AuditError(
-            "a record is not JSON", where=where, mend="restore the log from a backup"
+            "a record is not JSON", where=where, hint="restore the log from a backup"
         ) from error
     if line not in (written, written + b"\n") or not is_record(entry):
         raise changed(where)
@@ -306,7 +306,7 @@ def keep_private(folder: Path) -> None:
 
 
 def changed(where: str) -> AuditError:
-    return AuditError("the record was changed", where=where, mend="restore the log from a backup")
+    return AuditError("the record was changed", where=where, hint="restore the log from a backup")
 
 
 @contextmanager
@@ -317,5 +317,5 @@ def _readable(path: Path) -> Iterator[None]:
         raise AuditError(
             f"the audit log cannot be read: {error.strerror or error}",
             where=str(path),
-            mend="give the folder of a memory's audit logs",
+            hint="give the folder of a memory's audit logs",
         ) from error

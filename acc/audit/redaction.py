@@ -108,7 +108,7 @@ class Traces:
                 raise StoreError(
                     f"a file cannot be searched: {error.strerror or error}",
                     where=str(path),
-                    mend="let this user read it, and run the same again",
+                    hint="let this user read it, and run the same again",
                 ) from error
 
     def _in_file(self, path: Path) -> Iterator[Trace]:

@@ -67,7 +67,7 @@ def _without_sources(item: Any) -> Any:
 
 def _refused(what: str, where: str) -> AuditError:
     return AuditError(
-        f"the tombstone commit is none: {what}", where=where, mend="restore the log from a backup"
+        f"the tombstone commit is none: {what}", where=where, hint="restore the log from a backup"
     )
 
 
@@ -178,7 +178,7 @@ class _Walk:
                 f"{self._redactions} records say they were redacted, and erasures account for "
                 f"{self._accounted}",
                 where=path,
-                mend="restore the log from a backup",
+                hint="restore the log from a backup",
             )
         state = str(self._newest.get("hash", ""))
         if head and head not in (self._digest, state):
@@ -186,7 +186,7 @@ class _Walk:
             raise AuditError(
                 f"the log ends at record {digest} and state {state}, not {head[:12]}",
                 where=path,
-                mend="compare the digest that was kept; if it is right, restore the log from a backup",
+                hint="compare the digest that was kept; if it is right, restore the log from a backup",
             )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:
@@ -194,7 +194,7 @@ class _Walk:
             raise AuditError(
                 "a record is missing or out of place",
                 where=where,
-                mend="restore the log from a backup",
+                hint="restore the log from a backup",
             )
         if str(entry.get("digest")) != digest_of(entry):
             raise changed(where)
@@ -226,7 +226,7 @@ class _Walk:
             raise AuditError(
                 "the commit goes on from a state that no commit made",
                 where=where,
-                mend="go on from the state before it, and find out who wrote that one",
+                hint="go on from the state before it, and find out who wrote that one",
             )
 
 
@@ -249,7 +249,7 @@ def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
     """What the recorded state was bound to: the record's own thread; nothing in old logs."""
     told = str(entry["state"].get("bound_to", ""))
-    if told not in ("", Thread.model_validate(entry["thread"]).mark):
+    if told not in ("", Thread.model_validate(entry["thread"]).owner_key):
         raise AuditError("the state belongs to another thread than the record", where=where)
     return told
 
@@ -267,7 +267,7 @@ def _recomputed(
             f"made under policy {fingerprint}: {entry['policy']['schema']}, "
             f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
             where=where,
-            mend="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
+            hint="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
         )
     try:
         prior = before

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from threading import Lock
 
-from acc.background.entries import Finished, State
+from acc.background.entries import CommitJob, State
 from acc.errors import PinnedOverflow
 from acc.pipeline.turn_pipeline import Step
 
@@ -19,7 +19,7 @@ class _Lane:
     """The finished turns of one thread that no commit has taken in."""
 
     def __init__(self) -> None:
-        self.jobs: deque[Finished] = deque()
+        self.jobs: deque[CommitJob] = deque()
         self.is_running = False
         self.idle: Future[None] = Future()
 
@@ -37,12 +37,12 @@ class Backlog:
         self._in_all = in_all
         self._lock = Lock()
         self._lanes: dict[str, _Lane] = {}
-        self._known: OrderedDict[tuple[str, str], Finished] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], CommitJob] = OrderedDict()
         self._steps: OrderedDict[str, deque[Step]] = OrderedDict()
         self._mended: dict[str, list[BaseException]] = {}
         self._refused: dict[str, deque[PinnedOverflow]] = {}
 
-    def of(self, key: str, state: State) -> Finished | None:
+    def of(self, key: str, state: State) -> CommitJob | None:
         """The finished turn that ``state`` of a thread carries as the last, if it is known.
 
         Two threads that begin with the same words carry equal states, and no common turns.
@@ -50,13 +50,13 @@ class Backlog:
         with self._lock:
             return self._known.get((key, state.hash))
 
-    def know(self, state: State, job: Finished) -> None:
+    def know(self, state: State, job: CommitJob) -> None:
         """From now on ``state`` carries ``job`` as its last turn."""
         with self._lock:
             self._known[job.thread.key, state.hash] = job
             self._forget()
 
-    def offer(self, job: Finished) -> Future[None] | None:
+    def offer(self, job: CommitJob) -> Future[None] | None:
         """Take ``job`` in, once; or, where there is no room, what to wait for before trying again.
 
         Raises:
@@ -80,7 +80,7 @@ class Backlog:
             lane.jobs.append(job)
             return None
 
-    def take_up(self, jobs: Sequence[Finished]) -> Finished | None:
+    def take_up(self, jobs: Sequence[CommitJob]) -> CommitJob | None:
         """Queue what another process finished, unless it is queued already; the last of it."""
         last = None
         for job in jobs:
@@ -96,7 +96,7 @@ class Backlog:
                 last = queued or job
         return last
 
-    def last(self, key: str) -> Finished | None:
+    def last(self, key: str) -> CommitJob | None:
         """The latest finished turn of a thread that no commit has taken in."""
         with self._lock:
             lane = self._lanes.get(key)
@@ -116,7 +116,7 @@ class Backlog:
             lane.is_running, lane.idle = True, Future()
             return True
 
-    def next(self, key: str) -> Finished | None:
+    def next(self, key: str) -> CommitJob | None:
         """The turn to commit now; None when all are, and the lane is nobody's again."""
         with self._lock:
             lane = self._lanes[key]
@@ -126,7 +126,7 @@ class Backlog:
             del self._lanes[key]
             return None
 
-    def done(self, job: Finished, step: Step) -> None:
+    def done(self, job: CommitJob, step: Step) -> None:
         """``job`` is committed."""
         with self._lock:
             self._lanes[job.thread.key].jobs.popleft()
@@ -138,7 +138,7 @@ class Backlog:
             self._forget()
         job.ended.set_result(None)
 
-    def refused(self, job: Finished, error: PinnedOverflow) -> None:
+    def refused(self, job: CommitJob, error: PinnedOverflow) -> None:
         """The words of ``job`` found no room: what is behind it goes on from the state before it."""
         with self._lock:
             self._lanes[job.thread.key].jobs.popleft()
@@ -155,7 +155,7 @@ class Backlog:
                 self._refused.pop(key, None)
             return found
 
-    def failed(self, job: Finished, error: BaseException, *, told: bool) -> None:
+    def failed(self, job: CommitJob, error: BaseException, *, told: bool) -> None:
         """The commit of ``job`` raised ``error``: it and what is behind it wait for the next `start`."""
         with self._lock:
             job.error, job.is_told = error, told
@@ -169,7 +169,7 @@ class Backlog:
             if lane is not None and lane.is_running:
                 self._stop(lane)
 
-    def stopped(self, key: str) -> Finished | None:
+    def stopped(self, key: str) -> CommitJob | None:
         """The turn whose commit failed, and at which the lane stands."""
         with self._lock:
             lane = self._lanes.get(key)

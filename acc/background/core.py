@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from acc.background.backlog import Backlog
-from acc.background.entries import Entry, Finished, shown
+from acc.background.entries import CommitJob, Entry, shown
 from acc.background.waiting import carried, finished_after, waiting_place
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
@@ -36,11 +36,11 @@ class Looked(NamedTuple):
 
     thread: Thread
     state: State
-    job: Finished | None
+    job: CommitJob | None
     turn: Turn
 
 
-class Entrance:
+class BackgroundCore:
     """The part of a background memory that waits for nothing but the store."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Entrance:
             raise ConfigurationError(
                 f"a backlog of {a_thread} turns a thread, {in_all} in all",
                 where="BackgroundMemory",
-                mend="at least one finished turn has to have a place",
+                hint="at least one finished turn has to have a place",
             )
         self._memory = memory
         self._on_error = on_error
@@ -112,7 +112,7 @@ class Entrance:
             waiting=self.backlog.waiting(key), steps=steps, errors=errors,
         )  # fmt: skip
 
-    def store(self, entry: Entry, decision: Sequence[Observation]) -> Finished:
+    def store(self, entry: Entry, decision: Sequence[Observation]) -> CommitJob:
         """Store the finished turn and claim it: from here on a crash loses nothing of it.
 
         A turn that was finished before, as by a graph's node that is run again, is that one.
@@ -135,11 +135,11 @@ class Entrance:
             branch, numbered, *_ = self._memory.log_of(entry.thread).begin(place, turn)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
-        job = Finished(entry.thread, numbered, branch.name, place, before)
+        job = CommitJob(entry.thread, numbered, branch.name, place, before)
         known = self.backlog.of(job.thread.key, job.standing(self._memory.settings.policy))
         return known or job
 
-    def failed(self, job: Finished, error: BaseException) -> bool:
+    def failed(self, job: CommitJob, error: BaseException) -> bool:
         """A commit raised: whoever wants to be told of it is told, or the next entry.
 
         Returns:
@@ -168,7 +168,7 @@ class Entrance:
             raise StoreError(
                 "the background memory is closed",
                 where="BackgroundMemory",
-                mend="begin and finish turns before it is closed",
+                hint="begin and finish turns before it is closed",
             )
 
     def shut(self) -> None:
@@ -187,13 +187,13 @@ class Entrance:
         """Closed, and everything told."""
         _OPEN.discard(self)
 
-    def carrying(self, job: Finished) -> State:
+    def carrying(self, job: CommitJob) -> State:
         """The state that carries ``job`` as its last turn, as things stand."""
         state = signed(job.standing(self._memory.settings.policy), self._memory.keys)
         self.backlog.know(state, job)
         return state
 
-    def _place(self, state: State, before: Finished | None, turn: Turn, who: Thread) -> State:
+    def _place(self, state: State, before: CommitJob | None, turn: Turn, who: Thread) -> State:
         """Where the evidence of the turn after ``state`` belongs, as long as ``before`` is not committed."""
         if before is None or before.is_over:
             return state
@@ -201,7 +201,7 @@ class Entrance:
             return waiting_place(self._memory.log_of(who), state, turn, self._memory.now())
 
 
-_OPEN: set[Entrance] = set()
+_OPEN: set[BackgroundCore] = set()
 
 
 @atexit.register

@@ -43,7 +43,7 @@ State = CompressedCognitiveState
 
 
 @dataclass(eq=False)
-class Finished:
+class CommitJob:
     """A finished turn: stored and claimed, and to be committed.
 
     Attributes:
@@ -64,7 +64,7 @@ class Finished:
     turn: Turn
     branch: str
     parent: State
-    before: Finished | None = None
+    before: CommitJob | None = None
     step: Step | None = None
     error: BaseException | None = None
     is_told: bool = False

@@ -9,7 +9,7 @@ from contextvars import Context
 from types import TracebackType
 from typing import Self
 
-from acc.background.core import Entrance, OnError
+from acc.background.core import BackgroundCore, OnError
 from acc.background.entries import Entry
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
@@ -55,10 +55,10 @@ class BackgroundMemory:
         """
         if threads < 1:
             raise ConfigurationError(
-                "commits need a thread to be made in", where="threads", mend="give 1 or more"
+                "commits need a thread to be made in", where="threads", hint="give 1 or more"
             )
         self._memory = memory
-        self.entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = BackgroundCore(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="acc-background")
 
     def begin(
@@ -218,7 +218,7 @@ class AsyncBackgroundMemory:
     ) -> None:
         """As `BackgroundMemory`; ``on_error`` is called in the event loop."""
         self._memory = memory
-        self.entrance = Entrance(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
+        self.entrance = BackgroundCore(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def begin(

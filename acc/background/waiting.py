@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any
 
-from acc.background.entries import Finished
+from acc.background.entries import CommitJob
 from acc.memory import Memory
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread, artifact_id
@@ -106,9 +106,9 @@ def _digest(keys: list[str]) -> str:
 State = CompressedCognitiveState
 
 
-def finished_after(memory: Memory, thread: Thread, base: State) -> list[Finished]:
+def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJob]:
     """All finished turns after ``base``, a committed state or the thread's first, in order."""
-    found: list[Finished] = []
+    found: list[CommitJob] = []
     with memory.lock:
         log = memory.log_of(thread)
         while True:
@@ -118,12 +118,12 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[Finished
             if stands is None:
                 return found
             name, turn = stands
-            job = Finished(thread, turn, name, base, found[-1] if found else None)
+            job = CommitJob(thread, turn, name, base, found[-1] if found else None)
             job.is_refused = log.claims.is_refused(log.branch(base.branch), number)
             found.append(job)
 
 
-def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[Finished]]:
+def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[CommitJob]]:
     """What became of the turns that ``state`` carries as pending, since it was handed out.
 
     Returns:
@@ -142,13 +142,13 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[F
             return state, []
         if base.branch != branch:
             base = base.on_branch(branch)
-        turns: list[Finished] = []
+        turns: list[CommitJob] = []
         for number in range(base.turn + 1, state.turn + 1):
             name = waiting.get(number, branch)
             turn = stored_turn(log, name, number)
             if turn is None:
                 return state, []
-            turns.append(Finished(thread, turn, name, base, turns[-1] if turns else None))
+            turns.append(CommitJob(thread, turn, name, base, turns[-1] if turns else None))
     policy = memory.settings.policy
     if not base.version and turns[-1].standing(policy).hash != state.hash:
         return state, []  # begun from a first state that stands nowhere

@@ -71,9 +71,9 @@ def _failed(error: Exception) -> int:
     # Typer's errors of usage share no public base class, but they all can say what is wrong.
     if callable(usage := getattr(error, "format_message", None)):
         asked = getattr(getattr(error, "ctx", None), "command_path", "acc")
-        return _ended(f"{usage().rstrip('.')}. To mend: see {asked} --help", MISUSED)
+        return _ended(f"{usage().rstrip('.')}. To fix: see {asked} --help", MISUSED)
     what = f"a defect in acc: {type(error).__name__}: {error}"
-    return _ended(f"{what}. To mend: report it with the output under ACC_TRACEBACK=1", REFUSED)
+    return _ended(f"{what}. To fix: report it with the output under ACC_TRACEBACK=1", REFUSED)
 
 
 def _terminated(number: int, _: Any) -> None:

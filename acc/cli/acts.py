@@ -81,13 +81,13 @@ def _confirm(plan: Told, *, shown: bool) -> None:
         raise InputError(
             "nobody is there to confirm it: nothing was changed",
             where="stdin is no terminal",
-            mend="look at the plan with --dry-run, then give --yes",
+            hint="look at the plan with --dry-run, then give --yes",
         )
     if not shown:
         print("\n".join(map(inert_line, plan.lines)), file=sys.stderr)
     print("Do this? It cannot be undone. [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise InputError("not confirmed: nothing was changed", mend="answer y to do it")
+        raise InputError("not confirmed: nothing was changed", hint="answer y to do it")
 
 
 def _is_terminal() -> bool:

@@ -31,12 +31,12 @@ class Finding(NamedTuple):
     Attributes:
         level: ``ok``; ``note`` for what works, but could be better; ``bad`` for what does not work.
         what: What was found, in words.
-        mend: What to do about it.
+        hint: What to do about it.
     """
 
     level: Level
     what: str
-    mend: str = ""
+    hint: str = ""
 
 
 def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
@@ -48,19 +48,19 @@ def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
     if as_json:
         told_json({"checks": [finding._asdict() for finding in findings], **more})
     else:
-        for level, what, mend in findings:
+        for level, what, hint in findings:
             line = f"{level:<5} {inert_line(what)}"
-            print(line + (f"\n      to mend: {inert_line(mend)}" if mend else ""), flush=True)
+            print(line + (f"\n      to fix: {inert_line(hint)}" if hint else ""), flush=True)
     bad = [finding for finding in findings if finding.level == "bad"]
     if bad:
         raise AccError(
-            f"{len(bad)} of {len(findings)} checks failed: {bad[0].what}", mend=bad[0].mend
+            f"{len(bad)} of {len(findings)} checks failed: {bad[0].what}", hint=bad[0].hint
         )
 
 
 def finding_of(error: AccError) -> Finding:
     """An error as a finding."""
-    return Finding("bad", error.what + (f" ({error.where})" if error.where else ""), error.mend)
+    return Finding("bad", error.what + (f" ({error.where})" if error.where else ""), error.hint)
 
 
 DISTRIBUTION = "agent-cognitive-compressor"
@@ -161,7 +161,7 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server) -> dict[str,
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",
-            mend="let this user write it, or name another folder (--memory DIR)",
+            hint="let this user write it, or name another folder (--memory DIR)",
         )
     with opened(memory, Policy(), server=server, resumes=repair) as controller:
         half_done = begun(controller)
@@ -228,9 +228,9 @@ def _shelves(store: Mapping[str, Any], again: str, *, repair: bool) -> Iterator[
             )
             yield Finding(level, said, f"{again} to {does}")
             continue
-        mend = f"run acc ingest on it again, for the user {each['space']['user']!r}"
+        hint = f"run acc ingest on it again, for the user {each['space']['user']!r}"
         done = f"; its {each['there']} of {each['of']} parts were taken back" if back else ""
-        yield Finding(level, said + done, mend if back else "")
+        yield Finding(level, said + done, hint if back else "")
     if count := len(store["unlisted"]):
         said = f"{count} threads or users without an entry in the directory"
         yield Finding(

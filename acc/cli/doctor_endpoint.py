@@ -15,7 +15,7 @@ from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import LATER, Ask, Call, CallFailed, Ledger, Message, Reply, within
 from acc.compress.failures import no_such_model
 from acc.compress.openai import OpenAIEndpoint
-from acc.compress.openai_calls import IN_WORDS, REFUSED, RUNGS, Rung, next_call
+from acc.compress.openai_calls import IN_WORDS, REFUSED, RUNGS, OutputMode, next_call
 from acc.errors import AccError, ConfigurationError
 from acc.state.proposal import WORTH_REPAIRING, Outcome
 
@@ -40,7 +40,7 @@ _GO_ON = (Outcome.WRONG_SHAPE, Outcome.INVALID_JSON, *REFUSED)
 class Tried(NamedTuple):
     """What came of asking on one rung: OK, WRONG_SHAPE where it was ignored, or the failure."""
 
-    rung: Rung
+    rung: OutputMode
     outcome: Outcome
     detail: str = ""
 
@@ -57,7 +57,7 @@ class Probe:
     """
 
     where: str
-    rung: Rung | None
+    rung: OutputMode | None
     tried: tuple[Tried, ...]
     usage: Mapping[str, int]
 
@@ -93,7 +93,7 @@ def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
     return Probe(endpoint.where, kept, tuple(tried), dict(ledger.usage))
 
 
-def _tried(endpoint: OpenAIEndpoint, rung: Rung, seconds: float, ledger: Ledger) -> Tried:
+def _tried(endpoint: OpenAIEndpoint, rung: OutputMode, seconds: float, ledger: Ledger) -> Tried:
     room = endpoint.known.room
     call = Call(Ask(_MESSAGES, _SCHEMA, _ROOM), rung, room)
     try:
@@ -115,7 +115,7 @@ def _asked(endpoint: OpenAIEndpoint, call: Call, seconds: float, ledger: Ledger)
     return ledger.answered(within(seconds, partial(endpoint.send, call, seconds + LATER)))
 
 
-def _judged(rung: Rung, reply: Reply) -> Tried:
+def _judged(rung: OutputMode, reply: Reply) -> Tried:
     if reply.outcome is not Outcome.OK:
         return Tried(rung, reply.outcome, reply.detail)
     try:
@@ -245,11 +245,11 @@ def _first_listed(client: OpenAI) -> str:
         meant = translated(error, where)
         if isinstance(meant, AccError):
             raise meant from error
-        mend = _mend(meant.outcome, meant.detail, "name the model (--model NAME)")
+        hint = _mend(meant.outcome, meant.detail, "name the model (--model NAME)")
         raise ConfigurationError(
             f"the endpoint does not list its models: {meant.outcome.value}: {meant.detail}",
             where=where,
-            mend=mend,
+            hint=hint,
         ) from error
     if not listed:
         raise no_such_model(where, "it lists none")
@@ -272,10 +272,10 @@ def _of_rung(tried: Tried) -> Finding:
 def _of_end(found: Probe) -> Finding:
     if found.rung is None:
         last = found.tried[-1]
-        mend = _mend(last.outcome, last.detail, "see what it says, and the server's own log")
-        return Finding("bad", found.in_words, mend)
+        hint = _mend(last.outcome, last.detail, "see what it says, and the server's own log")
+        return Finding("bad", found.in_words, hint)
     said = f"{found.where}: {IN_WORDS[found.rung]}"
-    if found.rung in (Rung.JSON_SCHEMA, Rung.TOOL):
+    if found.rung in (OutputMode.JSON_SCHEMA, OutputMode.TOOL):
         return Finding("ok", said)
     return Finding(
         "note", said,

@@ -69,7 +69,7 @@ def _settle(memory: Path, checkpointers: Sequence[str], server: Server, way: Way
             raise InputError(
                 "no erasure waits for a checkpointer",
                 where=str(memory),
-                mend="name what is to be erased: --user, --thread or --artifact",
+                hint="name what is to be erased: --user, --thread or --artifact",
             )
         left: list[str] = []
 

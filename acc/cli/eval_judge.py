@@ -55,7 +55,7 @@ def write_results(value: dict[str, Any], out: str) -> None:
         raise AccError(
             f"the results cannot be written: {error.strerror or error}",
             where=out,
-            mend="free space or name another file",
+            hint="free space or name another file",
         ) from error
 
 
@@ -70,7 +70,7 @@ def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
     for scenario in scenarios:
         if any(Path(out).samefile(file) for file in scenario.files):
             raise InputError(
-                "the output would overwrite a scenario", where=out, mend="name another file"
+                "the output would overwrite a scenario", where=out, hint="name another file"
             )
 
 
@@ -96,7 +96,7 @@ def check(given: Sequence[str], *, strict: bool = False, as_json: bool = False) 
         raise EvaluationError(
             f"{number} things are doubtful",
             where=f"{sum(bool(said) for _, said in found)} of {len(found)} scenarios",
-            mend="mend the scenarios, or check without --strict",
+            hint="mend the scenarios, or check without --strict",
         )
 
 
@@ -152,7 +152,7 @@ def report(results: Sequence[Path], out: Path, *, as_json: bool = False) -> None
         AccError: The page cannot be written.
     """
     if any(out.exists() and file.exists() and out.samefile(file) for file in results):
-        raise InputError("--out would overwrite results", where=str(out), mend="name another file")
+        raise InputError("--out would overwrite results", where=str(out), hint="name another file")
     read = sorted(read_results(results), key=lambda each: each.kind != "judge")
     write_page(page("Evaluation of memories", "".join(map(_section, read))), out)
     if as_json:
@@ -168,7 +168,7 @@ def _section(read: Read) -> str:
         raise InputError(
             f"the results are not whole: {type(error).__name__}: {error}",
             where=str(read.file),
-            mend="evaluate again with this version",
+            hint="evaluate again with this version",
         ) from error
 
 
@@ -210,7 +210,7 @@ def judge(wanted: Wanted) -> None:
     if reference not in [spec.label for spec in specs]:
         known = ", ".join(spec.label for spec in specs)
         raise ConfigurationError(
-            f"no memory {reference!r}", where="--reference", mend=f"name one of {known}"
+            f"no memory {reference!r}", where="--reference", hint=f"name one of {known}"
         )
     check_apart(wanted.json, scenarios)
     screen = Screen(quiet=wanted.quiet, data=wanted.json == "-")
@@ -232,7 +232,7 @@ def judge(wanted: Wanted) -> None:
         raise EvaluationError(
             f"stopped with {done} of {len(result.runs)} runs complete: {result.stopped}",
             where=str(wanted.log),
-            mend="the same command goes on from the log; give it a larger budget if that ended it",
+            hint="the same command goes on from the log; give it a larger budget if that ended it",
         )
 
 
@@ -249,7 +249,7 @@ def _models(wanted: Wanted) -> Iterator[dict[str, Endpoint]]:
         raise ConfigurationError(
             "no model for the agents",
             where="--agent-model",
-            mend="name one, such as openai:gpt-x; or see the machinery work with --by-rule",
+            hint="name one, such as openai:gpt-x; or see the machinery work with --by-rule",
         )
     named = {**wanted.models, "judge": wanted.models["judge"] or wanted.models["agent"]}
     yield {role: endpoint_named(model) for role, model in named.items() if model}
@@ -339,6 +339,6 @@ def read_price(given: str) -> tuple[str, Price]:
         raise ConfigurationError(
             f"{given!r} is no price",
             where="--price",
-            mend=f"write ROLE=IN,OUT[,CACHED] per million tokens, with a role of {', '.join(ROLES)}",
+            hint=f"write ROLE=IN,OUT[,CACHED] per million tokens, with a role of {', '.join(ROLES)}",
         )
     return role, Price(*values)

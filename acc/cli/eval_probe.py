@@ -61,7 +61,7 @@ def probe(wanted: Wanted) -> None:
         raise EvaluationError(
             "; ".join(failures),
             where=", ".join(scenario.id for scenario in scenarios),
-            mend="improve the memory, or ask for less",
+            hint="improve the memory, or ask for less",
         )
 
 
@@ -192,8 +192,8 @@ def _write(lines: Iterator[str], file: Path) -> None:
         with opened_for_text(file) as out:
             out.writelines(f"{line}\n" for line in lines)
     except OSError as error:
-        what, mend = f"the labels cannot be written: {error.strerror or error}", "name another file"
-        raise AccError(what, where=str(file), mend=mend) from error
+        what, hint = f"the labels cannot be written: {error.strerror or error}", "name another file"
+        raise AccError(what, where=str(file), hint=hint) from error
 
 
 def _eval_recall_tell(score: GateScore) -> None:

@@ -54,7 +54,7 @@ def kept(
             raise InputError(
                 f"something is half done: {'; '.join(half)}",
                 where=str(memory),
-                mend="run acc doctor --repair, which ends it, as every opening of the memory does; then look "
+                hint="run acc doctor --repair, which ends it, as every opening of the memory does; then look "
                 "again",
             )
         for said in controller.resumed:
@@ -70,15 +70,15 @@ def check_memory(memory: Path, server: Server) -> None:
     """
     if server is not None and (memory.is_dir() or not memory.exists()):
         return
-    what, mend = "no memory in this folder", "name the folder of one with --memory"
+    what, hint = "no memory in this folder", "name the folder of one with --memory"
     if memory.exists() and not memory.is_dir():
         what = "this is a file, not the folder of a memory"
     elif (memory / "chroma.sqlite3").is_file():
         return
     elif (memory / "audit").is_dir():
         what = "only audit logs are in this folder"
-        mend = "name the Chroma server that holds the records with --server HOST:PORT"
-    raise InputError(what, where=str(memory), mend=mend)
+        hint = "name the Chroma server that holds the records with --server HOST:PORT"
+    raise InputError(what, where=str(memory), hint=hint)
 
 
 def space_of(names: Names) -> Thread:
@@ -156,7 +156,7 @@ def _refuse(refused: Sequence[InputError], files: int) -> None:
         raise InputError(
             f"{len(refused)} of {files} files are not taken in, the others are",
             where="; ".join(named),
-            mend="mend these and ingest the same again: what is there is not taken in twice",
+            hint="mend these and ingest the same again: what is there is not taken in twice",
         )
 
 

@@ -137,7 +137,7 @@ def policy_of(
         raise ConfigurationError(
             f"the thread counts tokens by {counter!r}, which this command does not know",
             where=f"policy {made['fingerprint']}",
-            mend="use the library with that counter in its Policy",
+            hint="use the library with that counter in its Policy",
         )
     if schema is None:
         schema = _recorded_schema(made["schema"]) if made else CompressedCognitiveState
@@ -152,6 +152,6 @@ def _recorded_schema(name: str) -> type[CompressedCognitiveState]:
     is_published = any(entry.value == name for entry in published().values())
     if name.partition(":")[0].partition(".")[0] not in OURS and not is_published:
         raise ConfigurationError(
-            "the thread has a schema of its own", where=name, mend=f"give --schema {name}"
+            "the thread has a schema of its own", where=name, hint=f"give --schema {name}"
         )
     return schema_named(name)

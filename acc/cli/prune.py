@@ -56,7 +56,7 @@ def chosen_policy(name: str, like: str, numbers: Numbers) -> Chosen:
         ConfigurationError: No such policy or preset.
     """
     if not name and numbers.capacity is None:
-        raise InputError("no policy is named", where="acc prune", mend=_UNNAMED)
+        raise InputError("no policy is named", where="acc prune", hint=_UNNAMED)
     found = preset(like)
     period, history = found.period, found.history["strict"]
     period = replace(
@@ -159,7 +159,7 @@ def hold(
     """
     if lift and not (ref or thread):
         raise InputError(
-            "nothing is named to release", where="--release", mend="name the ref, or its --thread"
+            "nothing is named to release", where="--release", hint="name the ref, or its --thread"
         )
     space = space_of(names)
     owner = space.model_copy(update={"thread": thread})

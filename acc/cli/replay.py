@@ -73,8 +73,8 @@ class Wanted:
         if not self.model:
             for name, given in (("--mode", self.mode), ("--price", self.price)):
                 if given is not None:
-                    mend = "name the model with --model"
-                    raise ConfigurationError("no model is asked", where=name, mend=mend)
+                    hint = "name the model with --model"
+                    raise ConfigurationError("no model is asked", where=name, hint=hint)
             return None
         from acc.compress.choosing import as_compressor
 
@@ -95,7 +95,7 @@ def check_apart(wanted: Wanted) -> None:
             raise InputError(
                 f"{option} would overwrite the file that is replayed",
                 where=str(name),
-                mend="name another file",
+                hint="name another file",
             )
 
 
@@ -111,7 +111,7 @@ def check_tools(named: Iterable[str], turns: Iterable[Turn]) -> None:
             raise InputError(
                 f"no tool {name!r} in the conversation",
                 where="--channel",
-                mend=f"name one of {', '.join(sorted(speaking)) or 'none: it has no tools'}",
+                hint=f"name one of {', '.join(sorted(speaking)) or 'none: it has no tools'}",
             )
 
 
@@ -266,7 +266,7 @@ class _Replay:
                 raise InputError(
                     f"the thread {logged.thread.thread!r} holds another conversation",
                     where=f"{logged.log.path}, turn {index + 1} is not that of {self._wanted.file}",
-                    mend="name another thread (--thread NAME) or another memory",
+                    hint="name another thread (--thread NAME) or another memory",
                 )
             self._tokens.append(record["tokens"])
             if self._out is not None or self._report is not None:

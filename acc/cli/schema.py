@@ -80,7 +80,7 @@ def export_schema(names: Sequence[str], form: str, out: Path | None) -> None:
     schemas = [schema_named(name) for name in names]
     if len(schemas) > 1 and form != "page":
         raise InputError(
-            f"{len(schemas)} schemas for one JSON Schema", where=", ".join(names), mend="name one"
+            f"{len(schemas)} schemas for one JSON Schema", where=", ".join(names), hint="name one"
         )
     text = _FORMS[form](schemas)
     if out is None:
@@ -97,7 +97,7 @@ def _write(out: Path, text: str) -> None:
         raise InputError(
             f"cannot be written: {error.strerror or error}",
             where=str(out),
-            mend="name another file",
+            hint="name another file",
         ) from error
 
 
@@ -127,7 +127,7 @@ def check_schema(file: str, *, schema: Schema | None = None, as_json: bool = Fal
 def _check_stored(file: Path, schema: Schema | None, as_json: bool) -> None:
     if schema is None and file.exists():
         raise InputError(
-            "a stored state without its schema", where=str(file), mend="name it with --schema NAME"
+            "a stored state without its schema", where=str(file), hint="name it with --schema NAME"
         )
     state = stored_state(schema or CompressedCognitiveState, file)
     items = sum(1 for _ in state.items())

@@ -188,7 +188,7 @@ class JsonLines:
         return AccError(
             f"the turns cannot be written: {error.strerror or error}",
             where=self._where,
-            mend="free space or name another file, and run the same again",
+            hint="free space or name another file, and run the same again",
         )
 
     def __enter__(self) -> Self:

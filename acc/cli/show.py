@@ -104,7 +104,7 @@ def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State
     raise InputError(
         f"no turn {turn}",
         where=f"thread {logged.thread.thread!r}",
-        mend=f"name one of 1 to {newest['turn']}",
+        hint=f"name one of 1 to {newest['turn']}",
     )
 
 
@@ -140,7 +140,7 @@ def tell_difference(
         raise InputError(
             f"turn {since} is not before turn {until}",
             where=f"thread {logged.thread.thread!r}",
-            mend="name the earlier turn first",
+            hint="name the earlier turn first",
         )
     policy = policy_of(logged.last, schema=schema)
     before, after = (state_after(logged, policy, turn) for turn in (since, until))
@@ -222,8 +222,8 @@ def verify_logs(
     """
     found = _all_logged(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:
-        mend = "name the thread (--thread NAME)"
-        raise InputError(f"one head for {len(found)} threads", where=str(memory), mend=mend)
+        hint = "name the thread (--thread NAME)"
+        raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
     counts = [_recomputed(each, head, schemas, max_tokens) for each in found]
     if as_json:
         told_json([
@@ -253,8 +253,8 @@ def _all_logged(memory: Path) -> list[LoggedThread]:
     if not found:
         empty.setdefault(memory / "audit", "no audit log")
     for path, what in empty.items():
-        mend = "restore the log from a backup, or name another memory with --memory"
-        raise AuditError(what, where=str(path), mend=mend)
+        hint = "restore the log from a backup, or name another memory with --memory"
+        raise AuditError(what, where=str(path), hint=hint)
     return found
 
 
@@ -282,7 +282,7 @@ def _recomputed(
         raise AuditError(
             f"not a record of this library: {type(error).__name__} {error}",
             where=str(logged.log.path),
-            mend="restore the log from a backup",
+            hint="restore the log from a backup",
         ) from error
 
 

@@ -98,7 +98,7 @@ def log_files(memory: Path) -> list[Path]:
         raise InputError(
             "no memory in this folder",
             where=str(memory),
-            mend="make one with acc replay FILE --memory DIR, or name another with --memory",
+            hint="make one with acc replay FILE --memory DIR, or name another with --memory",
         )
     return sorted(folder.glob("*.jsonl"), key=lambda path: path.name)
 
@@ -119,12 +119,12 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
         return matching[0]
     known = ", ".join(labels(matching or threads))
     if not threads:
-        what, mend = "no thread with a commit", "replay a conversation into it"
+        what, hint = "no thread with a commit", "replay a conversation into it"
     elif not matching:
-        what, mend = f"no thread {name!r}", f"name one with --thread: {known}"
+        what, hint = f"no thread {name!r}", f"name one with --thread: {known}"
     else:
-        what, mend = f"{len(matching)} threads", f"name one with --thread: {known}"
-    raise InputError(what, where=str(memory), mend=mend)
+        what, hint = f"{len(matching)} threads", f"name one with --thread: {known}"
+    raise InputError(what, where=str(memory), hint=hint)
 
 
 def labels(threads: Sequence[LoggedThread]) -> list[str]:
@@ -166,12 +166,12 @@ def _parsed(line: bytes, path: Path) -> Record:
     try:
         record = json.loads(line)
     except ValueError as error:
-        what, mend = "a record is not JSON", "restore the log from a backup"
-        raise AuditError(what, where=str(path), mend=mend) from error
+        what, hint = "a record is not JSON", "restore the log from a backup"
+        raise AuditError(what, where=str(path), hint=hint) from error
     if isinstance(record, dict) and {"state", "prior", "turn", "notes"} <= record.keys():
         return record
-    what, mend = "not a record of this library", "restore the log from a backup"
-    raise AuditError(what, where=str(path), mend=mend)
+    what, hint = "not a record of this library", "restore the log from a backup"
+    raise AuditError(what, where=str(path), hint=hint)
 
 
 def _logged(path: Path) -> LoggedThread | None:

@@ -47,7 +47,7 @@ def fit(draft: Draft, policy: Policy) -> int:
 
 
 def _fit_places(draft: Draft, slot: SlotField) -> None:
-    places = slot.rules.places
+    places = slot.rules.max_items
     bound = _pinned(draft, [slot])
     while len(bound) > places and _refused_one(draft, [slot]):
         bound = _pinned(draft, [slot])
@@ -118,7 +118,7 @@ def _pinned(draft: Draft, slots: Iterable[SlotField]) -> list[Item]:
 def _order(draft: Draft, slot: SlotField, item: Item) -> Order:
     fresh = item.touched == draft.turn.number
     strong = getattr(item, "status", "") not in _WEAK
-    return (fresh, slot.rules.evict, strong, item.touched, _number(item))
+    return (fresh, slot.rules.eviction_priority, strong, item.touched, _number(item))
 
 
 def _number(item: Item) -> int:
@@ -176,7 +176,7 @@ def _overflow(
         what + told,
         items=ids,
         where=", ".join(ids),
-        mend="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
+        hint="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
         f"say the refused again, a few at a time{wider}",
         slot=slot,
         needed=needed,

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
 
 from acc.commit.bounds import fit
-from acc.commit.draft import Draft, hold, leave_unread
+from acc.commit.draft import Draft, commit_unchanged, leave_unread
 from acc.commit.integrity import Sources
 from acc.commit.pinning import confirm, retire
 from acc.commit.proposed_items import write
@@ -21,7 +21,7 @@ from acc.state.items import one_line
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.state.reasons import EVICTIONS, REFUSALS, Note, Reason, SetAside
+from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
@@ -47,7 +47,7 @@ class Commit(BaseModel):
 
     state: SerializeAsAny[CompressedCognitiveState]
     notes: tuple[Note, ...]
-    set_aside: tuple[SetAside, ...]
+    set_aside: tuple[EvictedItem, ...]
     tokens: int
     failure: str = ""
 
@@ -105,7 +105,7 @@ def commit(
         turn: x_t, numbered one above the state's turn; with what is pending in the state.
         evidence: Qualified artifacts.
         policy: Schema and bounds; the defaults of the state's class if None.
-        bound_to: `acc.stores.protocol.Thread.mark` of the thread it is committed in; as ``state`` if empty.
+        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread it is committed in; as ``state`` if empty.
 
     Returns:
         The commit with the next state, sealed and chained to ``state``.
@@ -118,11 +118,11 @@ def commit(
     _check(state, turn, policy)
     draft = _drafted(state, turn, policy, bound_to)
     if proposal is None:
-        hold(draft, policy)
+        commit_unchanged(draft, policy)
     elif not _applied(draft, proposal, Sources(state, turn, evidence), policy):
         draft = _drafted(state, turn, policy, bound_to)
         draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
-        hold(draft, policy)
+        commit_unchanged(draft, policy)
     tokens = fit(draft, policy)
     sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
     done = Commit(
@@ -189,18 +189,18 @@ def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
         raise ConfigurationError(
             f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
             where="commit",
-            mend="pass a Policy with schema=type(state)",
+            hint="pass a Policy with schema=type(state)",
         )
     if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
         raise ConfigurationError(
             "the turn does not carry what is pending in the state",
             where="commit",
-            mend='turn.model_copy(update={"pending": state.unread()})',
+            hint='turn.model_copy(update={"pending": state.unread()})',
         )
     seeding = turn.number == 0 and state.version == 0
     if turn.number != state.turn + 1 and not seeding:
         raise ConfigurationError(
             f"turn {turn.number} does not follow the state's turn {state.turn}",
             where="commit",
-            mend=f"number the turn: turn.numbered({state.turn + 1})",
+            hint=f"number the turn: turn.numbered({state.turn + 1})",
         )

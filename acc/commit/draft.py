@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from acc.state.items import Item, one_line
-from acc.state.model import CompressedCognitiveState, Doubted, Lifted, Pending
+from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredRule
 from acc.state.policy import Policy
-from acc.state.reasons import Note, Reason, SetAside
+from acc.state.reasons import EvictedItem, Note, Reason
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -27,8 +27,8 @@ class Draft:
         self.slots = state.slots()
         self.items: dict[str, list[Item]] = {n: list(getattr(state, n)) for n in self.slots}
         self.notes: list[Note] = []
-        self.set_aside: list[SetAside] = []
-        self.lifted: list[Lifted] = [] if _begins(turn) else list(state.lifted)
+        self.set_aside: list[EvictedItem] = []
+        self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
         self.doubted: list[Doubted] = [] if _begins(turn) else list(state.doubted)
         self.pending: tuple[Pending, ...] = ()
         self.counter = state.counter
@@ -61,7 +61,7 @@ class Draft:
         self.counter += 1
         fresh = item.model_copy(
             update={
-                "id": f"{slot.rules.letter}{self.counter}",
+                "id": f"{slot.rules.id_prefix}{self.counter}",
                 "turn": self.turn.number,
                 "touched": self.turn.number,
                 "sources": _bounded(item.sources),
@@ -85,7 +85,7 @@ class Draft:
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.note(reason, slot.name, item, detail=detail)
         if reason is not Reason.LAPSED:
-            self.set_aside.append(SetAside(slot=slot.name, reason=reason, item=item))
+            self.set_aside.append(EvictedItem(slot=slot.name, reason=reason, item=item))
 
     def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
         """Take back ``item``, which this very commit added: it is refused, as if it never had an id."""
@@ -98,7 +98,7 @@ class Draft:
         if not _begins(self.turn):
             return
         for slot in self.slots.values():
-            if slot.rules.lifetime == "turn":
+            if slot.rules.ephemeral:
                 for item in self.items[slot.name]:
                     self.remove(slot, item, Reason.LAPSED)
             elif slot.rules.pinned:
@@ -142,7 +142,7 @@ _LONGEST_NAME = 120
 _FIRST = (Channel.OPERATOR, Channel.USER, Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
 
 
-def hold(draft: Draft, policy: Policy) -> None:
+def commit_unchanged(draft: Draft, policy: Policy) -> None:
     """Keep every item as it is and list this turn's observations as pending.
 
     The list is bounded by `Policy.pending_tokens`: texts are cut at words, the user's

@@ -54,7 +54,7 @@ class Cited(NamedTuple):
     fresh: bool
 
 
-class Weight(NamedTuple):
+class Provenance(NamedTuple):
     """What an item is worth by its sources.
 
     Attributes:
@@ -148,7 +148,7 @@ class Sources:
             if o.trust >= Trust.USER or not any(repeats(sentence, text) for text in lower)
         ]
 
-    def weigh(self, words: str, cited: Sequence[Cited]) -> Weight:
+    def weigh(self, words: str, cited: Sequence[Cited]) -> Provenance:
         """Trust of an item that says ``words`` and cites ``cited`` (at least one).
 
         The least of its sources; lower still where it cites the agent and the words are a
@@ -157,15 +157,15 @@ class Sources:
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
         if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust)):
-            return Weight(true.trust, sources, lowered_by=true.ref)
+            return Provenance(true.trust, sources, lowered_by=true.ref)
         if trust is not Trust.AGENT:
-            return Weight(trust, sources)
+            return Provenance(trust, sources)
         if echoed := self._echoed(words, cited):
-            return Weight(echoed.trust, sources, lowered_by=echoed.ref)
+            return Provenance(echoed.trust, sources, lowered_by=echoed.ref)
         reply = self.endorsed(cited)
         if reply is not None and self._all_said(words, cited, reply):
-            return Weight(Trust.USER, sources, endorsed=True)
-        return Weight(trust, sources)
+            return Provenance(Trust.USER, sources, endorsed=True)
+        return Provenance(trust, sources)
 
     def endorsed(self, cited: Sequence[Cited]) -> Cited | None:
         """The agent's reply among ``cited`` to which a user's words among them assent, if any."""

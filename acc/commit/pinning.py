@@ -10,7 +10,7 @@ from acc.commit.draft import Draft
 from acc.commit.integrity import Cited, Quoted, Sources, find_quoted
 from acc.commit.lifting import Bearing, Said, bearing, reaches
 from acc.state.items import Goal, Item, one_line, wire_field
-from acc.state.model import Doubted, Lifted
+from acc.state.model import Doubted, RetiredRule
 from acc.state.policy import Lifting
 from acc.state.proposal import ProposedItem, Retirement
 from acc.state.reasons import Reason
@@ -131,7 +131,7 @@ def _end(
 
 def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
     draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
-    draft.lifted.append(Lifted(text=str(getattr(item, item.head)), because=because))
+    draft.lifted.append(RetiredRule(text=str(getattr(item, item.head)), because=because))
 
 
 def _bearing(draft: Draft, item: Item, said: Observation, quote: str) -> Bearing:
@@ -188,7 +188,7 @@ def _finish(
     draft.note(Reason.DONE, slot.name, done, detail=ref)
     words = told[0].observation.text if told[0].observation else ref
     because = (split_line(one_line(words), 240)[:1] or [ref])[0]
-    draft.lifted.append(Lifted(text=goal.text, because=f"done, says {ref}: {because}"))
+    draft.lifted.append(RetiredRule(text=goal.text, because=f"done, says {ref}: {because}"))
 
 
 def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
@@ -209,9 +209,9 @@ def rule(
     def refused(reason: Reason, detail: str = "") -> None:
         draft.note(reason, slot.name, text=_text(proposed, slot.item.head)[:400], detail=detail)
 
-    makers = [c for c in cited if c.fresh and c.trust >= slot.rules.write]
+    makers = [c for c in cited if c.fresh and c.trust >= slot.rules.min_trust]
     if not makers:
-        old = any(c.trust >= slot.rules.write for c in cited)
+        old = any(c.trust >= slot.rules.min_trust for c in cited)
         refused(Reason.NOT_THIS_TURN if old else Reason.UNTRUSTED)
         return None
     quote = _text(proposed, "quote")
@@ -295,7 +295,7 @@ def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str]
     items = draft.items[slot.name]
     if sum(ref in i.sources for i in items) >= most:
         return Reason.FLOOD, f"more rules than clauses in {ref}"
-    is_short = sum(i.is_open for i in items) >= FULL * slot.rules.places
+    is_short = sum(i.is_open for i in items) >= FULL * slot.rules.max_items
     if is_short and not quoted.passage.is_whole:
         return Reason.NO_ROOM, "a part of a clause makes no rule where places are short"
     return None

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from acc.commit.draft import Draft
-from acc.commit.integrity import Cited, Sources, Weight, may_replace
+from acc.commit.integrity import Cited, Provenance, Sources, may_replace
 from acc.commit.pinning import carry, rule, same_rule
 from acc.commit.placing import beside, is_guess, place, settle
 from acc.state.items import Item
@@ -34,10 +34,10 @@ def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> N
         if slot is None:
             if count[""] <= FLOOD:
                 draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
-        elif count[slot.name] <= FLOOD * slot.rules.places:
+        elif count[slot.name] <= FLOOD * slot.rules.max_items:
             _write_one(draft, slot, item, sources)
     for name, named in count.items():
-        most = FLOOD * draft.slots[name].rules.places if name else FLOOD
+        most = FLOOD * draft.slots[name].rules.max_items if name else FLOOD
         if named > most:
             draft.note(Reason.FLOOD, name, detail=f"{named - most} of {named} items not read")
 
@@ -89,7 +89,7 @@ def _add_rule(
     ruling = rule(draft, slot, proposed, cited, sources)
     if ruling is None:
         return
-    weight = Weight(ruling.trust, ruling.sources, ruling.endorsed)
+    weight = Provenance(ruling.trust, ruling.sources, ruling.endorsed)
     source = ruling.quoted.source.observation
     if source is None:
         return
@@ -139,7 +139,7 @@ def _is_told(said: str, held: Sequence[str]) -> bool:
 
 def _weighed(
     draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
-) -> Weight:
+) -> Provenance:
     weight = sources.weigh(said, cited)
     if weight.lowered_by:
         draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
@@ -152,13 +152,15 @@ def _proposers(
     draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
 ) -> Sequence[Cited]:
     """Those of ``cited`` that may write to the slot; none if they only repeat who may not."""
-    if slot.rules.write is Trust.DOCUMENT:
+    if slot.rules.min_trust is Trust.DOCUMENT:
         return cited
-    able = [c for c in cited if c.trust >= slot.rules.write]
+    able = [c for c in cited if c.trust >= slot.rules.min_trust]
     if not able:
-        draft.note(Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.write.word}")
+        draft.note(
+            Reason.UNTRUSTED, slot.name, text=said, detail=f"needs {slot.rules.min_trust.word}"
+        )
         return ()
-    lower = sources.texts_below(slot.rules.write)
+    lower = sources.texts_below(slot.rules.min_trust)
     spoken = sources.own_words([c.observation for c in able if c.observation], lower)
     own = [*spoken, *sources.privileged_texts]
     if not stems(said) or marks(said) - vocabulary(tuple(own)).marks or not bears(said, own, HALF):
@@ -206,7 +208,7 @@ def _update(
     if not seen and not shorter:
         return
     # What only shortens an item rests on that item, whatever was at hand to cite.
-    weight = _weighed(draft, slot, said, seen, sources) if seen else Weight(prior.trust, ())
+    weight = _weighed(draft, slot, said, seen, sources) if seen else Provenance(prior.trust, ())
     source = seen[0].observation if seen else None
     fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
     held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
@@ -215,7 +217,7 @@ def _update(
         _put(draft, slot, prior, built[0], weight)
 
 
-def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Weight) -> None:
+def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenance) -> None:
     """Put ``new`` in the place of ``prior``, unless it may not replace what is held on its subject."""
     others = [i for i in draft.items[slot.name] if i.id != prior.id]
     rival = next((i for i in others if i.about == new.about), None)
@@ -247,7 +249,7 @@ def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
 
 
 def _built(
-    draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Weight
+    draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Provenance
 ) -> list[Item]:
     """The items that ``fields`` make: one, several where a text is split, none if malformed."""
     wire = {k: v for k, v in fields.items() if k in slot.item.wire_fields()}

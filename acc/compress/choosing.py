@@ -21,7 +21,7 @@ def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
         raise ConfigurationError(
             "both a compressor and a model",
             where="compressor, model",
-            mend="give one: a compressor of a model is as_compressor(model, ...)",
+            hint="give one: a compressor of a model is as_compressor(model, ...)",
         )
     return as_compressor(model)
 
@@ -56,7 +56,7 @@ def as_compressor(model: Any, **settings: Any) -> Compressor:
     raise ConfigurationError(
         f"{type(model).__name__} is no model",
         where="model",
-        mend='"gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model, or (client, "gpt-x")',
+        hint='"gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model, or (client, "gpt-x")',
     )
 
 

@@ -168,7 +168,7 @@ class Compression:
             raise ConfigurationError(
                 f"the prompt has no messages, but {str(given)[:80]!r}",
                 where="ModelSettings.prompt",
-                mend="return a list of acc.compress.endpoint.Message(role, text), the stable part "
+                hint="return a list of acc.compress.endpoint.Message(role, text), the stable part "
                 "first, and what changes after it",
             )
         self._instruction = messages[0].text

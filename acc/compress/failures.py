@@ -103,7 +103,7 @@ def key_refused(endpoint: str, message: str) -> AuthenticationError:
     return AuthenticationError(
         f"the endpoint refuses the key: {_brief(message)}",
         where=endpoint,
-        mend="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
+        hint="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
     )
 
 
@@ -112,7 +112,7 @@ def no_such_model(endpoint: str, message: str) -> ConfigurationError:
     return ConfigurationError(
         f"the endpoint finds no such model or path: {_brief(message)}",
         where=endpoint,
-        mend="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
+        hint="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
         'and ask over api="chat" where there are no responses',
     )
 
@@ -212,7 +212,7 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
         return ConfigurationError(
             f"the endpoint cannot be asked: {detail}",
             where=endpoint,
-            mend="check OPENAI_BASE_URL (http:// or https://, host, /v1) and the key",
+            hint="check OPENAI_BASE_URL (http:// or https://, host, /v1) and the key",
         )
     if kinds & {"ModelAuthenticationError", "ModelPermissionDeniedError"}:
         return key_refused(endpoint, detail)
@@ -230,7 +230,7 @@ def no_client(error: Exception, model: str) -> ConfigurationError:
     return ConfigurationError(
         f"no client for the model: {' '.join(str(error).split())[:300]}",
         where=model,
-        mend="set OPENAI_API_KEY (any value where the endpoint at OPENAI_BASE_URL asks none)",
+        hint="set OPENAI_API_KEY (any value where the endpoint at OPENAI_BASE_URL asks none)",
     )
 
 

@@ -22,11 +22,11 @@ Fallback = Compressor | Literal["items", "rules"] | None
 
 def _no_rules() -> Compressor:
     raise ConfigurationError(
-        "no compressor", where="CompressionRequest", mend="name one, or give keyless=RuleCompressor"
+        "no compressor", where="CompressionRequest", hint="name one, or give keyless=RuleCompressor"
     )
 
 
-class Asked(NamedTuple):
+class CompressionRequest(NamedTuple):
     """A compressor, what it is asked to read, and whom to turn to if it fails.
 
     Attributes:
@@ -35,7 +35,7 @@ class Asked(NamedTuple):
         state: CCS_t-1.
         evidence: A_t+.
         policy: Schema and bounds.
-        fallback: Asked where the first fails; None holds the last good items, as "items" does.
+        fallback: CompressionRequest where the first fails; None holds the last good items, as "items" does.
         keyless: Makes the compressor that is asked where ``compressor`` is None, and for "rules".
     """
 
@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     keyless: Callable[[], Compressor] = _no_rules
 
 
-class Compressed(NamedTuple):
+class CompressionResult(NamedTuple):
     """What came of asking.
 
     Attributes:
@@ -68,7 +68,7 @@ class Compressed(NamedTuple):
     account: Account | None = None
 
 
-def compressed(asked: Asked) -> Compressed:
+def compressed(asked: CompressionRequest) -> CompressionResult:
     """Ask for a proposal; a failing compressor stops nothing (law 9).
 
     Raises:
@@ -87,7 +87,7 @@ def compressed(asked: Asked) -> Compressed:
             answer = error
 
 
-async def acompressed(asked: Asked) -> Compressed:
+async def acompressed(asked: CompressionRequest) -> CompressionResult:
     """As `compressed`, awaiting what is to be awaited."""
     asking = _asking(asked)
     answer: Proposal | Exception | None = None
@@ -115,7 +115,7 @@ def check_compressor(compressor: Any) -> None:
         raise ConfigurationError(
             f"a compressor is a callable, not {type(compressor).__name__}",
             where="compressor",
-            mend="pass a function of (turn, state, evidence) that returns a Proposal",
+            hint="pass a function of (turn, state, evidence) that returns a Proposal",
         )
 
 
@@ -129,11 +129,11 @@ def check_fallback(fallback: Any) -> None:
         raise ConfigurationError(
             f"no fallback {fallback!r}",
             where="fallback",
-            mend='"items" holds the last good items, "rules" asks the keyless rules; or a compressor',
+            hint='"items" holds the last good items, "rules" asks the keyless rules; or a compressor',
         )
 
 
-def _asking(asked: Asked) -> Generator[Compressor, Any, Compressed]:
+def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, CompressionResult]:
     """Yields whom to ask, and is sent the proposal or the error."""
     check_fallback(asked.fallback)
     first = asked.compressor or asked.keyless()
@@ -143,7 +143,7 @@ def _asking(asked: Asked) -> Generator[Compressor, Any, Compressed]:
     account = answer.account if isinstance(answer, Proposal | CompressionError) else None
     if isinstance(answer, Proposal):
         outcome = account.outcome if account is not None else Outcome.OK
-        return Compressed(answer, "", outcome, bill.usage, bill.money, account)
+        return CompressionResult(answer, "", outcome, bill.usage, bill.money, account)
     failure = _told(answer)
     named = answer.outcome if isinstance(answer, CompressionError) else Outcome.ERROR.value
     second = _second(asked)
@@ -155,15 +155,15 @@ def _asking(asked: Asked) -> Generator[Compressor, Any, Compressed]:
             proposal = answer
         else:
             failure = f"{failure}; fallback: {_told(answer)}"
-    return Compressed(proposal, failure, named, bill.usage, bill.money, account)
+    return CompressionResult(proposal, failure, named, bill.usage, bill.money, account)
 
 
-def _result(end: StopIteration) -> Compressed:
-    result: Compressed = end.value
+def _result(end: StopIteration) -> CompressionResult:
+    result: CompressionResult = end.value
     return result
 
 
-def _second(asked: Asked) -> Compressor | None:
+def _second(asked: CompressionRequest) -> Compressor | None:
     fallback = asked.fallback
     full = fallback in (None, "items") and pending_is_full(asked.turn, asked.policy)
     if fallback == "rules" or full:

@@ -16,7 +16,7 @@ from acc.compress.model import ModelCompressor
 from acc.compress.openai_calls import (
     NAME,
     Known,
-    Rung,
+    OutputMode,
     calls_or_text,
     descend,
     finish,
@@ -29,8 +29,8 @@ from acc.state.proposal import Outcome
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-_OPENAI_RUNGS = (Rung.JSON_SCHEMA, Rung.STRUCTURED, Rung.TEXT)
-_RUNGS = (Rung.STRUCTURED, Rung.TEXT)
+_OPENAI_RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.STRUCTURED, OutputMode.TEXT)
+_RUNGS = (OutputMode.STRUCTURED, OutputMode.TEXT)
 
 _CONFIG: dict[str, Any] = {"tags": ["nostream"], "run_name": "acc_compressor"}
 """Keeps what the compressor says out of the messages that LangGraph streams to the user."""
@@ -99,12 +99,12 @@ class LangChainEndpoint:
 
     def _asked(self, call: Call) -> Any:
         """The model, held to the schema by ``call.rung``."""
-        if call.rung == Rung.STRUCTURED:
+        if call.rung == OutputMode.STRUCTURED:
             return self._structured(call)
         bound: dict[str, Any] = {}
         if getattr(self._chat, "max_tokens", 0) is None:  # it has a bound, and the user set none
             bound["max_tokens"] = call.ask.limit
-        if call.rung == Rung.JSON_SCHEMA:
+        if call.rung == OutputMode.JSON_SCHEMA:
             schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
             bound["response_format"] = {"type": "json_schema", "json_schema": schema}
         return self._chat.bind(**bound) if bound else self._chat
@@ -126,7 +126,7 @@ def _made(name: str) -> Any:
         raise ConfigurationError(
             f"the model {name!r} is reached through LangChain, which is not installed",
             where="model",
-            mend="pip install 'agent-cognitive-compressor[langchain]', or name it openai:MODEL",
+            hint="pip install 'agent-cognitive-compressor[langchain]', or name it openai:MODEL",
         ) from error
     try:
         return init_chat_model(name, max_retries=0)
@@ -135,7 +135,7 @@ def _made(name: str) -> Any:
         raise ConfigurationError(
             f"no chat model {name!r}: {type(error).__name__}: {said}",
             where="model",
-            mend="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
+            hint="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
             "(OPENAI_BASE_URL names the endpoint)",
         ) from error
 

@@ -95,7 +95,7 @@ class ModelSettings:
             raise ConfigurationError(
                 f"the model cannot be asked with {said[0]}",
                 where="ModelSettings",
-                mend='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
+                hint='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
                 "and either guidance or a prompt",
             )
 

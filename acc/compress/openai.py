@@ -81,14 +81,14 @@ class Clients:
             raise ConfigurationError(
                 "an address beside a client, which has its own",
                 where=model,
-                mend="give base_url, or a client made with it",
+                hint="give base_url, or a client made with it",
             )
         for given in (client, async_client):
             if not (given is None or hasattr(given, "chat") or hasattr(given, "responses")):
                 raise ConfigurationError(
                     f"{type(given).__name__} is no client",
                     where=model,
-                    mend="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
+                    hint="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
                     "made of OPENAI_BASE_URL and OPENAI_API_KEY",
                 )
         is_async = type(client).__name__.startswith("Async")
@@ -122,7 +122,7 @@ class Clients:
             raise ConfigurationError(
                 "an asynchronous client cannot make synchronous calls",
                 where=self._model,
-                mend="step with AsyncMemoryController, or pass client=OpenAI(...) too",
+                hint="step with AsyncMemoryController, or pass client=OpenAI(...) too",
             )
         if self._sync is None:
             self._sync = self._made_of("OpenAI", http_client=impatient_client())
@@ -214,7 +214,7 @@ class OpenAIEndpoint:
             raise ConfigurationError(
                 f"model {model!r} over the API {api!r}",
                 where="OpenAICompressor",
-                mend='name a model, and api="chat" or api="responses"',
+                hint='name a model, and api="chat" or api="responses"',
             )
         self.model = model
         self._api: Api = api
@@ -286,7 +286,7 @@ class OpenAIEndpoint:
             return ConfigurationError(
                 f"the request cannot be made: {error}",
                 where=f"request {sorted(self._request)}",
-                mend='what only this server takes goes into request={"extra_body": {...}}',
+                hint='what only this server takes goes into request={"extra_body": {...}}',
             )
         return translated(error, self.where)
 

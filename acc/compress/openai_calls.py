@@ -17,7 +17,7 @@ from acc.compress.failures import FORMAT
 from acc.state.proposal import Outcome
 
 
-class Rung(StrEnum):
+class OutputMode(StrEnum):
     """A way to hold a model to the schema."""
 
     JSON_SCHEMA = "json_schema"
@@ -27,15 +27,15 @@ class Rung(StrEnum):
     TEXT = "text"
 
 
-RUNGS = (Rung.JSON_SCHEMA, Rung.TOOL, Rung.JSON_OBJECT, Rung.TEXT)
+RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, OutputMode.TEXT)
 """Those of OpenAI's API. ``structured`` is LangChain's: whatever the provider has."""
 
 IN_WORDS = {
-    Rung.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
-    Rung.STRUCTURED: "structured output: the schema goes to the provider in its own way",
-    Rung.TOOL: "forced tool call: the schema goes along as a tool that the model has to call",
-    Rung.JSON_OBJECT: "JSON object: the endpoint ensures JSON, the schema stands in the prompt",
-    Rung.TEXT: "plain text: the schema stands in the prompt, the JSON is taken out of the answer",
+    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
+    OutputMode.STRUCTURED: "structured output: the schema goes to the provider in its own way",
+    OutputMode.TOOL: "forced tool call: the schema goes along as a tool that the model has to call",
+    OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON, the schema stands in the prompt",
+    OutputMode.TEXT: "plain text: the schema stands in the prompt, the JSON is taken out of the answer",
 }
 
 ROOMS = ("max_completion_tokens", "max_tokens")
@@ -52,7 +52,7 @@ class Known:
         proven: Whether it has answered on that rung.
     """
 
-    rung: Rung = Rung.JSON_SCHEMA
+    rung: OutputMode = OutputMode.JSON_SCHEMA
     room: str = ROOMS[0]
     proven: bool = False
 
@@ -77,7 +77,7 @@ REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 
 
 def descend(
-    call: Call, found: Known, rungs: Sequence[Rung] = RUNGS
+    call: Call, found: Known, rungs: Sequence[OutputMode] = RUNGS
 ) -> Generator[Call, Reply, Reply]:
     """Make ``call``, and while the endpoint refuses it the next one down; note what it accepts.
 
@@ -99,14 +99,14 @@ def descend(
             first = first or failure
             following = next_call(call, failure, rungs, proven=found.proven)
         else:
-            found.rung, found.room = Rung(call.rung), call.room or found.room
+            found.rung, found.room = OutputMode(call.rung), call.room or found.room
             found.proven = True
             return reply
     raise first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
 
 
 def next_call(
-    call: Call, failure: CallFailed, rungs: Sequence[Rung] = RUNGS, *, proven: bool
+    call: Call, failure: CallFailed, rungs: Sequence[OutputMode] = RUNGS, *, proven: bool
 ) -> Call | None:
     """The call to make after ``failure``: the other name for the bound, or the next rung down.
 
@@ -122,7 +122,7 @@ def next_call(
     names_format = FORMAT.search(failure.detail) is not None
     if not names_format and (proven or failure.outcome is Outcome.NOT_FOUND):
         return None
-    below = rungs[rungs.index(Rung(call.rung)) + 1 :]
+    below = rungs[rungs.index(OutputMode(call.rung)) + 1 :]
     return call._replace(rung=below[0]) if below else None
 
 
@@ -168,7 +168,7 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
 def with_schema(call: Call) -> Sequence[Message]:
     """The messages; where the endpoint does not get the schema, it stands in the first."""
     first, *rest = call.ask.messages
-    if call.rung not in (Rung.JSON_OBJECT, Rung.TEXT):
+    if call.rung not in (OutputMode.JSON_OBJECT, OutputMode.TEXT):
         return call.ask.messages
     schema = json.dumps(call.ask.schema, ensure_ascii=False, separators=(",", ":"))
     asked = f"{first.text}\n\nThe JSON object has to fit this JSON Schema:\n{schema}"
@@ -176,30 +176,30 @@ def with_schema(call: Call) -> Sequence[Message]:
 
 
 def _chat_format(call: Call) -> dict[str, Any]:
-    if call.rung == Rung.JSON_SCHEMA:
+    if call.rung == OutputMode.JSON_SCHEMA:
         schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
         return {"response_format": {"type": "json_schema", "json_schema": schema}}
-    if call.rung == Rung.TOOL:
+    if call.rung == OutputMode.TOOL:
         function = {"name": NAME, "parameters": call.ask.schema, "strict": True}
         return {
             "tools": [{"type": "function", "function": function}],
             "tool_choice": {"type": "function", "function": {"name": NAME}},
         }
-    if call.rung == Rung.JSON_OBJECT:
+    if call.rung == OutputMode.JSON_OBJECT:
         return {"response_format": {"type": "json_object"}}
     return {}
 
 
 def _responses_format(call: Call) -> dict[str, Any]:
-    if call.rung == Rung.JSON_SCHEMA:
+    if call.rung == OutputMode.JSON_SCHEMA:
         schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
         return {"text": {"format": {"type": "json_schema", **schema}}}
-    if call.rung == Rung.TOOL:
+    if call.rung == OutputMode.TOOL:
         tool = {
             "type": "function", "name": NAME, "parameters": call.ask.schema, "strict": True
         }  # fmt: skip
         return {"tools": [tool], "tool_choice": {"type": "function", "name": NAME}}
-    if call.rung == Rung.JSON_OBJECT:
+    if call.rung == OutputMode.JSON_OBJECT:
         return {"text": {"format": {"type": "json_object"}}}
     return {}
 

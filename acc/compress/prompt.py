@@ -169,11 +169,11 @@ def instruction(
 
 def _described(slot: SlotField, fields: dict[str, Any]) -> str:
     rules = slot.rules
-    who = f"by {rules.write.word} or above" if rules.write > Trust.DOCUMENT else ""
+    who = f"by {rules.min_trust.word} or above" if rules.min_trust > Trust.DOCUMENT else ""
     kept = "kept word for word until retired" if rules.pinned else ""
-    brief = "for this turn" if rules.lifetime == "turn" else ""
+    brief = "for this turn" if rules.ephemeral else ""
     facts = [
-        f"{rules.places} {'place' if rules.places == 1 else 'places'}",
+        f"{rules.max_items} {'place' if rules.max_items == 1 else 'places'}",
         *(x for x in (who, kept, brief) if x),
     ]
     says = "; ".join(_field(slot, name, fields[name]) for name in slot.item.wire_fields())
@@ -227,7 +227,7 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     for name, slot in type(state).slots().items():
         items: tuple[Item, ...] = getattr(state, name)
         if items:
-            yield f"{name} ({len(items)} of {slot.rules.places} places)"
+            yield f"{name} ({len(items)} of {slot.rules.max_items} places)"
             yield from (_item_line(slot, item) for item in items)
 
 

@@ -37,7 +37,7 @@ class Price:
         given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
         if not all(_is_price(value) for value in given):
             raise ConfigurationError(
-                "a price is negative or no number", where="Price", mend="per million tokens, from 0"
+                "a price is negative or no number", where="Price", hint="per million tokens, from 0"
             )
 
     def of(self, usage: Mapping[str, int]) -> float:
@@ -133,15 +133,15 @@ def _string(description: str) -> dict[str, Any]:
     return {"type": "string", **({"description": description} if description else {})}
 
 
-def settings_of(kind: type[T], changed: Mapping[str, Any], mend: str) -> T:
+def settings_of(kind: type[T], changed: Mapping[str, Any], hint: str) -> T:
     """A dataclass ``kind`` with ``changed`` fields, and its defaults for the rest.
 
     Raises:
-        ConfigurationError: No such setting; ``mend`` says what to do.
+        ConfigurationError: No such setting; ``hint`` says what to do.
     """
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     if unknown := [name for name in changed if name not in known]:
         raise ConfigurationError(
-            f"no setting {unknown[0]!r}", where=f"settings are {', '.join(known)}", mend=mend
+            f"no setting {unknown[0]!r}", where=f"settings are {', '.join(known)}", hint=hint
         )
     return kind(**changed)

@@ -72,7 +72,7 @@ def _check(chained: Sequence[Scenario], turns: int) -> None:
             raise ConfigurationError(
                 f"{scenario.id} has {len(scenario.turns)} turns, and there is room for {room}",
                 where="compose",
-                mend="ask for more turns, or chain fewer scenarios",
+                hint="ask for more turns, or chain fewer scenarios",
             )
 
 
@@ -190,7 +190,7 @@ class _Distractors:
         raise ConfigurationError(
             "no turn that can stand in between",
             where="compose",
-            mend="name other scenarios as distractors than those that are chained",
+            hint="name other scenarios as distractors than those that are chained",
         )
 
     def _is_apart(self, turn: ScriptedTurn) -> bool:

@@ -33,7 +33,7 @@ from acc.memory import whose
 from acc.pipeline.session import Settings
 from acc.recall.candidates import Candidate
 from acc.state.model import CompressedCognitiveState
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.text.ranking import LexicalIndex
 from acc.turn.observations import Channel, Trust
@@ -246,7 +246,7 @@ def read_labelled(file: Path) -> Iterator[LabelledCase]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         what = f"the labels cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, where=str(file), mend="name another file") from error
+        raise InputError(what, where=str(file), hint="name another file") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _case(line, f"{file}, line {number}")
@@ -260,13 +260,13 @@ def _case(line: str, where: str) -> LabelledCase:
         first = error.errors()[0]
         place = " ".join(map(str, first["loc"]))
         what = f"{place}: {first['msg']}"
-        raise InputError(what, where=where, mend="see docs/evaluation.md for the form") from error
+        raise InputError(what, where=where, hint="see docs/evaluation.md for the form") from error
     except (ValueError, RecursionError) as error:
         raise InputError(
-            f"not JSON: {error}", where=where, mend="write an object a line"
+            f"not JSON: {error}", where=where, hint="write an object a line"
         ) from error
     except AccError as error:
-        raise InputError(error.what, where=where, mend=error.mend) from error
+        raise InputError(error.what, where=where, hint=error.hint) from error
     ranked = list(_ranked(given))
     last = max(labelled.turn for labelled in given.candidates)
     turn = given.turn if given.turn is not None else state.turn if state else last
@@ -313,7 +313,7 @@ def cases_of(scenario: Scenario) -> Iterator[LabelledCase]:
         PinnedOverflow: Rules and goals alone exceed the bounds.
     """
     matcher, truth = Matcher(scenario.truth), scenario.truth
-    with MemoryController(MemoryArtifactStore()) as memory:
+    with MemoryController(InMemoryStore()) as memory:
         state: CompressedCognitiveState | None = None
         for number, turn in enumerate(scenario.turns, 1):
             state = memory.step(state, turn, thread=_THREAD).state

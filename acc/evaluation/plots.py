@@ -88,7 +88,7 @@ def figure_class() -> Any:
         raise ConfigurationError(
             "plots need matplotlib, which is not installed",
             where="--plot",
-            mend="pip install 'agent-cognitive-compressor[plots]'",
+            hint="pip install 'agent-cognitive-compressor[plots]'",
         ) from error
     return Figure
 
@@ -108,7 +108,7 @@ def save_figure(figure: Any, file: Path) -> None:
         raise AccError(
             f"the plot cannot be written: {error.strerror or error}",
             where=str(file),
-            mend="name another folder",
+            hint="name another folder",
         ) from error
 
 

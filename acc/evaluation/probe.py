@@ -61,7 +61,7 @@ class Threshold:
         if result is None:
             labels = ", ".join(r.memory for r in results)
             raise ConfigurationError(
-                f"no memory {self.memory!r}", where=str(self), mend=f"name one of {labels}"
+                f"no memory {self.memory!r}", where=str(self), hint=f"name one of {labels}"
             )
         value = result.averages()[self.when][self.how][self.metric]
         if value is None:
@@ -92,7 +92,7 @@ def read_threshold(given: str, *, is_upper: bool) -> Threshold:
         raise ConfigurationError(
             f"{given!r} is no bound on a metric",
             where="--fail-over" if is_upper else "--fail-under",
-            mend=f"write METRIC=VALUE, with one of {', '.join(NAMES)}",
+            hint=f"write METRIC=VALUE, with one of {', '.join(NAMES)}",
         )
     return Threshold(
         match["when"] or "end", match["how"] or "micro", match["metric"], match["memory"] or "",
@@ -180,8 +180,8 @@ def _asked(
 
 def _failed(label: str, scenario: Scenario, turn: int, error: Exception) -> AccError:
     if isinstance(error, AccError):
-        what, mend = error.what, error.mend
+        what, hint = error.what, error.hint
     else:
-        what, mend = f"{type(error).__name__}: {error}", "mend the memory, or leave it out"
+        what, hint = f"{type(error).__name__}: {error}", "mend the memory, or leave it out"
     where = f"{scenario.id}, turn {turn}"
-    return EvaluationError(f"the memory {label!r} fails: {what}", where=where, mend=mend)
+    return EvaluationError(f"the memory {label!r} fails: {what}", where=where, hint=hint)

@@ -41,7 +41,7 @@ def _read(file: Path) -> Read:
         value = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
         what = f"the results cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), mend="name another file") from error
+        raise InputError(what, where=str(file), hint="name another file") from error
     except (ValueError, RecursionError) as error:
         raise _no_result(file, f"not JSON: {error}") from error
     if isinstance(value, dict):
@@ -53,8 +53,8 @@ def _read(file: Path) -> Read:
 
 
 def _no_result(file: Path, what: str) -> InputError:
-    mend = "name what acc eval probe --json or acc eval judge --json wrote"
-    return InputError(what, where=str(file), mend=mend)
+    hint = "name what acc eval probe --json or acc eval judge --json wrote"
+    return InputError(what, where=str(file), hint=hint)
 
 
 Run = dict[str, Any]

@@ -195,7 +195,7 @@ def write_csv(file: Path, headings: Sequence[str], rows: Iterable[Sequence[objec
         raise AccError(
             f"the CSV cannot be written: {error.strerror or error}",
             where=str(file),
-            mend="name another folder",
+            hint="name another folder",
         ) from error
 
 

@@ -101,7 +101,7 @@ def read_scenarios(
             raise InputError(
                 f"a second scenario {scenario.id!r}",
                 where=f"{scenarios[scenario.id].where} and {scenario.where}",
-                mend="name each file once, and give each scenario an id of its own",
+                hint="name each file once, and give each scenario an id of its own",
             )
         scenarios[scenario.id] = scenario
     return list(scenarios.values())
@@ -126,7 +126,7 @@ def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) 
             f"the ground truth names turn {truth.last_turn()}, "
             f"and the conversation has {len(conversation.turns)}",
             where=str(truth_file),
-            mend="correct the turn, or give the whole conversation",
+            hint="correct the turn, or give the whole conversation",
         )
     if not truth.role:
         truth = truth.model_copy(update={"role": conversation.role})
@@ -165,20 +165,20 @@ def _object(file: Path) -> Mapping[str, Any]:
         value = json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), mend="name another") from error
+        raise InputError(what, where=str(file), hint="name another") from error
     except (ValueError, RecursionError) as error:
-        mend = "a scenario is one JSON object; for chat messages name CONVERSATION:TRUTH"
-        raise InputError(f"not JSON: {error}", where=str(file), mend=mend) from error
+        hint = "a scenario is one JSON object; for chat messages name CONVERSATION:TRUTH"
+        raise InputError(f"not JSON: {error}", where=str(file), hint=hint) from error
     if isinstance(value, Mapping):
         return value
-    mend = "a scenario is one JSON object with its ground truth beside its turns"
-    raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), mend=mend)
+    hint = "a scenario is one JSON object with its ground truth beside its turns"
+    raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), hint=hint)
 
 
 def _truth(raw: Mapping[str, Any], file: Path) -> GroundTruth:
     if not {"constraints", "goals", "facts", "poison", "probes"} & raw.keys():
-        mend = "give constraints, goals, facts, poison, not_constraints and probes"
-        raise InputError("no ground truth", where=str(file), mend=mend)
+        hint = "give constraints, goals, facts, poison, not_constraints and probes"
+        raise InputError("no ground truth", where=str(file), hint=hint)
     try:
         return GroundTruth.model_validate({"id": file.stem, **raw})
     except ValidationError as error:
@@ -193,7 +193,7 @@ def _script(
     turns = raw["turns"]
     if not (isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns)):
         raise InputError(
-            "turns are no list of objects", where=str(file), mend="give each a user's message"
+            "turns are no list of objects", where=str(file), hint="give each a user's message"
         )
     try:
         script = tuple(
@@ -204,7 +204,7 @@ def _script(
     for number, turn in enumerate(script, 1):
         if turn.t != number:
             what = f"turn {number} has the number {turn.t}"
-            raise InputError(what, where=str(file), mend="number the turns from 1, in order")
+            raise InputError(what, where=str(file), hint="number the turns from 1, in order")
     return script
 
 
@@ -215,8 +215,8 @@ def _transcribed(
     count = len(conversation.turns)
     topics = raw.get("stress", [""] * count)
     if not (isinstance(topics, list) and len(topics) == count and all(map(_is_text, topics))):
-        mend = f"give a list of {count} topics, one for each turn"
-        raise InputError("stress is no list of the turns' topics", where=str(file), mend=mend)
+        hint = f"give a list of {count} topics, one for each turn"
+        raise InputError("stress is no list of the turns' topics", where=str(file), hint=hint)
     turns = zip(topics, conversation.turns, strict=True)
     return tuple(_written(n, topic, turn) for n, (topic, turn) in enumerate(turns, 1))
 
@@ -259,4 +259,4 @@ def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> In
     what = first["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list")
     more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     where = f"{file}, {place}{name}" if place else str(file)
-    return InputError(f"{what}{more}", where=where, mend="see docs/evaluation.md for the format")
+    return InputError(f"{what}{more}", where=where, hint="see docs/evaluation.md for the format")

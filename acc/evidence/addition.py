@@ -84,13 +84,13 @@ class Addition:
             raise ConfigurationError(
                 f"no addition policy {self.name!r}",
                 where="Addition",
-                mend="use none, all, automatic or strict",
+                hint="use none, all, automatic or strict",
             )
         if needs != callable(self.evaluator):
             raise ConfigurationError(
                 f"the policy {self.name!r} {'needs an' if needs else 'asks no'} evaluator",
                 where="Addition",
-                mend="give a callable of (task, execution)" if needs else "leave it out",
+                hint="give a callable of (task, execution)" if needs else "leave it out",
             )
 
     @property

@@ -81,14 +81,14 @@ def checkpointer_at(url: str) -> Hook:
     if url.startswith("sqlite:"):
         path = Path(url.removeprefix("sqlite:"))
         if not path.is_file():
-            raise ConfigurationError("no such file", where=str(path), mend="name the database")
+            raise ConfigurationError("no such file", where=str(path), hint="name the database")
         return lambda threads: erase_sqlite(path, threads)
     if url.startswith(("postgresql://", "postgres://")):
         return _postgres(url)
     raise ConfigurationError(
         "no checkpointer that is known",
         where=without_password(url),
-        mend="give sqlite:PATH or postgresql://...",
+        hint="give sqlite:PATH or postgresql://...",
     )
 
 
@@ -113,7 +113,7 @@ def rows_at(url: str, threads: Sequence[str]) -> int:
         raise StoreError(
             f"the checkpoints cannot be counted: {type(error).__name__}",
             where=without_password(url),
-            mend=_OTHERWISE,
+            hint=_OTHERWISE,
         ) from error
 
 
@@ -134,7 +134,7 @@ def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
         raise StoreError(
             f"the checkpoints cannot be erased: {error}",
             where=str(path),
-            mend="end what uses the database, and run the same again",
+            hint="end what uses the database, and run the same again",
         ) from error
 
 
@@ -143,7 +143,7 @@ def _postgres(url: str) -> Hook:
         import psycopg
     except ImportError as error:
         raise ConfigurationError(
-            "psycopg is not installed", where="postgresql", mend="pip install 'psycopg[binary]'"
+            "psycopg is not installed", where="postgresql", hint="pip install 'psycopg[binary]'"
         ) from error
 
     def erase(threads: Sequence[str]) -> int:
@@ -159,13 +159,13 @@ def _postgres(url: str) -> Hook:
             raise StoreError(
                 f"the checkpoints cannot be erased: {type(error).__name__}",
                 where="postgresql",
-                mend=_ABSENT if url == without_password(url) else _OTHERWISE,
+                hint=_ABSENT if url == without_password(url) else _OTHERWISE,
             ) from error
         if warned:
             raise StoreError(
                 f"the rows are deleted, their tables not rewritten: {warned[0]}",
                 where="postgresql",
-                mend="give the address of a user who owns the tables",
+                hint="give the address of a user who owns the tables",
             )
         return count
 

@@ -165,7 +165,7 @@ class Period(Deletion):
     def __post_init__(self) -> None:
         if self.period < 1 or self.alpha < 0 or self.newcomers not in ("spare", "judge"):
             raise ConfigurationError(
-                f"no period: {self}", where="Period", mend="period >= 1, alpha >= 0"
+                f"no period: {self}", where="Period", hint="period >= 1, alpha >= 0"
             )
 
     def due(self, t: int) -> bool:
@@ -204,7 +204,7 @@ class History(Deletion):
     def __post_init__(self) -> None:
         if self.n < 0 or not math.isfinite(self.beta):
             raise ConfigurationError(
-                f"no history: {self}", where="History", mend="n >= 0, and a finite beta"
+                f"no history: {self}", where="History", hint="n >= 0, and a finite beta"
             )
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
@@ -236,7 +236,7 @@ class Capacity(Deletion):
 
     def __post_init__(self) -> None:
         if self.limit < 0:
-            raise ConfigurationError(f"limit is {self.limit}", where="Capacity", mend="0 or more")
+            raise ConfigurationError(f"limit is {self.limit}", where="Capacity", hint="0 or more")
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
         """The least useful beyond the limit."""
@@ -310,7 +310,7 @@ class Preset(NamedTuple):
         }
         if name not in policies:
             raise ConfigurationError(
-                f"no deletion policy {name!r}", where="deletion", mend=f"use {', '.join(policies)}"
+                f"no deletion policy {name!r}", where="deletion", hint=f"use {', '.join(policies)}"
             )
         return policies[name]
 
@@ -349,6 +349,6 @@ def preset(agent: str) -> Preset:
     found = PRESETS.get(agent.lower())
     if found is None:
         raise ConfigurationError(
-            f"no preset for the agent {agent!r}", where="preset", mend=f"use {', '.join(PRESETS)}"
+            f"no preset for the agent {agent!r}", where="preset", hint=f"use {', '.join(PRESETS)}"
         )
     return found

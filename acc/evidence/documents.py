@@ -65,7 +65,7 @@ def end_ingest(usage: Shelf, intent: Intent) -> None:
         raise ConflictError(
             "somebody took back the document while it was taken in",
             where=f"{_ref_of(intent)} of user {usage.space.user!r}",
-            mend="take it in again when no acc doctor is running",
+            hint="take it in again when no acc doctor is running",
         )
     intents.end(usage, intent)
 
@@ -287,7 +287,7 @@ def files_below(paths: Iterable[Path]) -> list[Path]:
             raise InputError(
                 "no document there",
                 where=str(path),
-                mend=f"name files: {' '.join(sorted(READERS))}",
+                hint=f"name files: {' '.join(sorted(READERS))}",
             )
         found.extend(inside)
     return list(dict.fromkeys(found))

@@ -125,7 +125,7 @@ class Erasure:
             raise ConflictError(
                 "the memory has changed since the erasure was planned",
                 where=f"the {plan.target.kind} {plan.target.name!r}",
-                mend="make the plan anew, look at it, and erase by that one",
+                hint="make the plan anew, look at it, and erase by that one",
             )
 
     def resume(self) -> Receipt | None:
@@ -209,7 +209,7 @@ class Erasure:
             raise AuditError(
                 f"the audit log cannot be rewritten: {error.strerror or error}",
                 where=str(log.path),
-                mend="free space, or let this user write there, and open the memory again",
+                hint="free space, or let this user write there, and open the memory again",
             ) from error
         if done is not None:
             yield done

@@ -76,7 +76,7 @@ class ErasureJournal:
             raise StoreError(
                 "the journal of an erasure is none",
                 where=str(self._path),
-                mend="run the same erasure again after removing this file",
+                hint="run the same erasure again after removing this file",
             ) from error
 
     def end(self, receipt: dict[str, Any]) -> None:

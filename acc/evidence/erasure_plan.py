@@ -39,13 +39,13 @@ class Target:
             raise InputError(
                 f"an empty name: {', '.join(empty)}",
                 where="what is to be erased",
-                mend="name it, or leave it out: then more is meant",
+                hint="name it, or leave it out: then more is meant",
             )
         if (self.user, self.thread, self.artifact) == (None, None, None):
             raise InputError(
                 "nothing to erase",
                 where="what is to be erased",
-                mend="name a user, a thread or an artifact",
+                hint="name a user, a thread or an artifact",
             )
 
     @property
@@ -257,11 +257,11 @@ def refuse_unproved(receipt: Receipt) -> None:
         raise StoreError(
             "what was erased still stands in a file",
             where="; ".join(sorted(places)[:5]),
-            mend="remove that file if it is a copy or a backup, and run the same erasure again",
+            hint="remove that file if it is a copy or a backup, and run the same erasure again",
         )
     if receipt.left:
         raise StoreError(
             f"checkpoints still hold what was erased: {'; '.join(receipt.left)}",
             where=f"erasure {receipt.id}",
-            mend="it is tried again whenever the memory is opened, and by acc erase --checkpointer URL",
+            hint="it is tried again whenever the memory is opened, and by acc erase --checkpointer URL",
         )

@@ -159,7 +159,7 @@ class _Planning:
                 raise InputError(
                     f"a hold protects it: {held[0][1]}",
                     where=", ".join(key.partition(":")[2] or "the thread" for key, _ in held[:5]),
-                    mend="release the hold, or erase despite it",
+                    hint="release the hold, or erase despite it",
                 )
 
     def _owning(self, owners: set[str]) -> Iterator[Thread]:
@@ -256,7 +256,7 @@ class _Planning:
         return InputError(
             f"nothing of the {target.kind} {target.name!r}",
             where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
-            mend=f"a thread of that name is there with {' or '.join(others[:3])}"
+            hint=f"a thread of that name is there with {' or '.join(others[:3])}"
             if others
             else "look for it with acc search, and name its thread with --thread",
         )

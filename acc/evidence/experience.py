@@ -123,7 +123,7 @@ class ExperienceMemory:
             raise ConfigurationError(
                 "experiences without a known user would be shown to every user",
                 where="ExperienceMemory",
-                mend='name the user: namespace(user="ana"); or pass shared=True, if what one '
+                hint='name the user: namespace(user="ana"); or pass shared=True, if what one '
                 "conversation did may be shown in all of them",
             )
         self.addition = addition or Addition("none")
@@ -200,7 +200,7 @@ class ExperienceMemory:
     def check(task: str, utility: float | None = None) -> None:
         """Raise `InputError` where nothing was asked for, or the utility is no number."""
         if not task.strip():
-            raise InputError("a task without words", where="finish", mend="say what was asked for")
+            raise InputError("a task without words", where="finish", hint="say what was asked for")
         if utility is not None:
             checked_utility(utility, "finish")
 
@@ -244,7 +244,7 @@ class ExperienceMemory:
             InputError: No such experience, or no number.
         """
         if ref not in self._known:
-            raise InputError(f"no experience {ref!r}", where="feedback", mend="name one by its ref")
+            raise InputError(f"no experience {ref!r}", where="feedback", hint="name one by its ref")
         worth = checked_utility(utility, "feedback")
         event = Event(of=(self._key(ref),), kind="feedback", utility=worth)
         told(self._usage, event, self._now())

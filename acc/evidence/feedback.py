@@ -136,5 +136,5 @@ def _refused(what: str, thread: Thread) -> InputError:
     return InputError(
         what,
         where=f"feedback on thread {thread.thread!r}",
-        mend="give a committed turn's number or a ref, and a finite number",
+        hint="give a committed turn's number or a ref, and a finite number",
     )

@@ -34,7 +34,7 @@ def begin(path: Path, value: Any) -> None:
         raise StoreError(
             f"it cannot be begun: {error.strerror or error}",
             where=str(path),
-            mend="free space, or let this user write there",
+            hint="free space, or let this user write there",
         ) from error
 
 
@@ -53,7 +53,7 @@ def read(path: Path) -> Any:
         raise StoreError(
             "the mark of what was under way cannot be read",
             where=str(path),
-            mend="remove what stands there, and do the same again",
+            hint="remove what stands there, and do the same again",
         ) from error
 
 

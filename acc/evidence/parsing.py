@@ -38,23 +38,23 @@ def sections(path: Path) -> list[Section]:
     read = READERS.get(path.suffix.lower())
     if read is None:
         known = " ".join(sorted(READERS))
-        raise InputError("no kind of file that is read", where=str(path), mend=f"give {known}")
+        raise InputError("no kind of file that is read", where=str(path), hint=f"give {known}")
     try:
         if path.stat().st_size > LARGEST:
             raise InputError(
                 f"over {LARGEST >> 20} MB",
                 where=str(path),
-                mend="split the file, and give the parts",
+                hint="split the file, and give the parts",
             )
         data = path.read_bytes()
     except OSError as error:
         what = f"cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), mend="name a file that can be read") from error
+        raise InputError(what, where=str(path), hint="name a file that can be read") from error
     found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
     if not any(section.text.strip() for section in found):
         is_pdf = path.suffix.lower() == ".pdf"
-        mend = "a scanned PDF needs text recognition first" if is_pdf else "name a file with text"
-        raise InputError("no text in it", where=str(path), mend=mend)
+        hint = "a scanned PDF needs text recognition first" if is_pdf else "name a file with text"
+        raise InputError("no text in it", where=str(path), hint=hint)
     return [section for section in found if section.text.strip()]
 
 
@@ -66,7 +66,7 @@ def _decoded(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", where=str(path), mend="save the file as UTF-8") from error
+        raise InputError("not UTF-8", where=str(path), hint="save the file as UTF-8") from error
 
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
@@ -164,7 +164,7 @@ def _html(data: bytes, path: Path) -> list[Section]:
         parser.close()
     except AssertionError as error:  # what html.parser says of declarations it cannot read
         raise InputError(
-            f"a page that cannot be read: {error}", where=str(path), mend="save it anew as HTML"
+            f"a page that cannot be read: {error}", where=str(path), hint="save it anew as HTML"
         ) from error
     parser.end()
     return parser.sections
@@ -177,7 +177,7 @@ def _pdf(data: bytes, path: Path) -> list[Section]:
         raise ConfigurationError(
             "no reader of PDF is installed",
             where=str(path),
-            mend="pip install 'agent-cognitive-compressor[pdf]'",
+            hint="pip install 'agent-cognitive-compressor[pdf]'",
         ) from error
     try:
         pages = list(_pages(pypdf.PdfReader(BytesIO(data))))
@@ -185,7 +185,7 @@ def _pdf(data: bytes, path: Path) -> list[Section]:
         raise InputError(
             f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
             where=str(path),
-            mend="open and save it anew, without a password",
+            hint="open and save it anew, without a password",
         ) from error
     return pages
 

@@ -55,7 +55,7 @@ def read_export(source: Path) -> Exported:
         return _read([json.loads(line.decode("utf-8", "surrogatepass")) for line in body], source)
     except OSError as error:
         what = f"cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(source), mend="name a file of acc export") from error
+        raise InputError(what, where=str(source), hint="name a file of acc export") from error
     except _WRONG as error:
         raise _refused(source) from error
 
@@ -76,7 +76,7 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
         raise InputError(
             "it holds evidence of another namespace than its own",
             where=str(source),
-            mend="take nothing in from whoever made it",
+            hint="take nothing in from whoever made it",
         )
     return Exported(space, artifacts, logs)
 
@@ -101,7 +101,7 @@ def _thread_of(name: str, text: str) -> Thread:
 
 def _refused(source: Path) -> InputError:
     return InputError(
-        "not a whole export, or changed since", where=str(source), mend="export it anew"
+        "not a whole export, or changed since", where=str(source), hint="export it anew"
     )
 
 
@@ -144,7 +144,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
     ]  # fmt: skip
     if not ids:
         raise InputError(
-            "nothing to export", where=f"user {space.user!r}", mend="name another user"
+            "nothing to export", where=f"user {space.user!r}", hint="name another user"
         )
     logs = [log for t in threads if (log := audits.log(t)) and log.last() is not None]
     half = marks.half_of(out)
@@ -164,7 +164,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
         raise InputError(
             f"cannot be written: {error.strerror or error}",
             where=str(out),
-            mend="name another file",
+            hint="name another file",
         ) from error
     return Moved(space, len(ids), len(logs))
 
@@ -179,7 +179,7 @@ def _refuse_other(out: Path, space: Thread) -> None:
         raise InputError(
             "another file is there, and no export of this namespace",
             where=str(out),
-            mend="name another file, or remove that one",
+            hint="name another file, or remove that one",
         )
 
 
@@ -209,7 +209,7 @@ def import_from(
         raise InputError(
             "something else stands under an id of the import",
             where=other[0],
-            mend="import into a memory that does not have this namespace, or has it unchanged",
+            hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
     new = _new_logs(found, audit)
@@ -226,7 +226,7 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
             raise InputError(
                 "another audit log is there",
                 where=str(path),
-                mend="import into a memory that does not have this thread, or has it unchanged",
+                hint="import into a memory that does not have this thread, or has it unchanged",
             )
     return new
 
@@ -258,7 +258,7 @@ def _take(
             raise StoreError(
                 f"an audit log cannot be written: {error.strerror or error}",
                 where=str(error.filename or ""),
-                mend="free space, or let this user write there",
+                hint="free space, or let this user write there",
             ) from error
         raise
     documents_written(store)

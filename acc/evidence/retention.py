@@ -95,7 +95,7 @@ class Retention:
         """
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise ConfigurationError(
-                f"no kind {unknown[0]!r}", where="kinds", mend=f"use {', '.join(KINDS)}"
+                f"no kind {unknown[0]!r}", where="kinds", hint=f"use {', '.join(KINDS)}"
             )
         with self._lock:
             self._forget()

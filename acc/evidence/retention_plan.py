@@ -62,14 +62,14 @@ def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
         StoreError: It cannot be written.
     """
     if not reason.strip():
-        raise InputError("a hold without a reason", where=ref, mend="say who asks for it, and why")
+        raise InputError("a hold without a reason", where=ref, hint="say who asks for it, and why")
     store, tenant = managed(usage.store), owner.tenant
     records = store.get(tenant, store.ids(tenant, thread=owner.key))
     if not any(is_named(record, ref) or not ref for record in records):
         raise InputError(
             f"nothing to hold: no evidence {ref or owner.thread!r}",
             where=f"thread {owner.thread!r}, user {owner.user!r}, agent {owner.agent!r}",
-            mend="look for it with acc search, and name its thread, user and agent",
+            hint="look for it with acc search, and name its thread, user and agent",
         )
     usage.append([hold_record(f"{owner.key}:{ref}", reason, at)])
 
@@ -82,7 +82,7 @@ def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
     """
     key = f"{owner.key}:{ref}"
     if key not in holds(usage.records()).reasons:
-        raise InputError("no hold on it", where=ref or owner.thread, mend="see what is held first")
+        raise InputError("no hold on it", where=ref or owner.thread, hint="see what is held first")
     usage.append([hold_record(key, "", at, held=False)])
 
 

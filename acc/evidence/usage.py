@@ -168,7 +168,7 @@ def checked_utility(utility: Any, where: str) -> float:
     raise InputError(
         f"a utility is a finite number, not {what}",
         where=where,
-        mend="higher is better: 0 to 1, say",
+        hint="higher is better: 0 to 1, say",
     )
 
 

@@ -142,7 +142,7 @@ class Novelty(Gate):
 
 
 @dataclass(frozen=True)
-class Fresh(Gate):
+class NotStale(Gate):
     """Refuses what something later has overtaken.
 
     Rule: what it said was retired since; or it is an item that was replaced; or the same
@@ -151,6 +151,11 @@ class Fresh(Gate):
     """
 
     alike: float = 0.8
+
+    @property
+    def name(self) -> str:
+        """Verdicts keep the name that stored records have."""
+        return "fresh"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Look for what overtook it."""
@@ -235,7 +240,7 @@ def default_gate(tokens: int = 1_200) -> Gate:
     are asked about too.
     """
     cheap = Trusted() & Relevance() & Budget(tokens)
-    return cheap & Fresh() & Contradiction() & Novelty() & Distinct()
+    return cheap & NotStale() & Contradiction() & Novelty() & Distinct()
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")

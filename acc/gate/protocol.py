@@ -136,7 +136,7 @@ class Context:
     @cached_property
     def leaving(self) -> frozenset[str]:
         """Ids of the items that the next commit drops by itself."""
-        return frozenset(i.id for s, i in self.state.items() if s.rules.lifetime == "turn")
+        return frozenset(i.id for s, i in self.state.items() if s.rules.ephemeral)
 
     @cached_property
     def quoted(self) -> tuple[Item, ...]:
@@ -189,13 +189,13 @@ class Gate:
         return All.of(self, as_gate(other))
 
     def __or__(self, other: GateLike) -> Gate:
-        return Any.of(self, as_gate(other))
+        return AnyOf.of(self, as_gate(other))
 
     def __rand__(self, other: GateLike) -> Gate:
         return All.of(as_gate(other), self)
 
     def __ror__(self, other: GateLike) -> Gate:
-        return Any.of(as_gate(other), self)
+        return AnyOf.of(as_gate(other), self)
 
     def __invert__(self) -> Gate:
         return Not(self)
@@ -230,7 +230,7 @@ def as_gate(gate: GateLike) -> Gate:
         raise ConfigurationError(
             f"a gate is a callable, not {type(gate).__name__}",
             where="gate",
-            mend="pass a Gate, or a function of (candidate, context)",
+            hint="pass a Gate, or a function of (candidate, context)",
         )
     return gate if isinstance(gate, Gate) else Plain(gate)
 
@@ -266,8 +266,13 @@ class All(Several):
         return said.model_copy(update={"telemetry": telemetry}) if telemetry else said
 
 
-class Any(Several):
+class AnyOf(Several):
     """Admits what one admits; the last refusal stands."""
+
+    @property
+    def name(self) -> str:
+        """Verdicts keep the name that stored records have."""
+        return "any"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Ask until one admits."""

@@ -72,7 +72,7 @@ class BackgroundMemoryNode(MemoryNode):
             raise ConfigurationError(
                 "an AsyncBackgroundMemory in a graph that is run with invoke",
                 where=f"node {self.name!r}",
-                mend="run the graph with ainvoke or astream, or give a BackgroundMemory",
+                hint="run the graph with ainvoke or astream, or give a BackgroundMemory",
             )
         looked, steps = self._look(input, ensure_config(config)), list[Step]()
         for turn in looked.plan.turns:

@@ -116,7 +116,7 @@ class Compaction:
             raise ConfigurationError(
                 f"steps are folded over {self.over} tokens",
                 where="fold_over",
-                mend="0 folds each step, None waits for the user's next turn",
+                hint="0 folds each step, None waits for the user's next turn",
             )
 
     def plan(self, messages: Sequence[Any], mark: Mark | None, past: Past = NO_PAST) -> Plan:
@@ -350,7 +350,7 @@ def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
         raise InputError(
             "no user message among the messages",
             where=f"{len(rest)} messages",
-            mend="pass the messages up to and including the user's current one",
+            hint="pass the messages up to and including the user's current one",
         )
     return HumanMessage(mark["content"], id=mark["id"])
 
@@ -367,5 +367,5 @@ def check_mark(mark: Any) -> None:
         raise StateError(
             "not a mark of how far the commits have come",
             where=f"keys {sorted(mark)}" if isinstance(mark, Mapping) else type(mark).__name__,
-            mend="leave the channel as the memory wrote it",
+            hint="leave the channel as the memory wrote it",
         )

@@ -47,7 +47,7 @@ def evidence_tool(
     """
     if most < 1:
         raise ConfigurationError(
-            f"a tool that shows {most} characters", where="most", mend="give at least 1"
+            f"a tool that shows {most} characters", where="most", hint="give at least 1"
         )
     whose_memory = identity or Identity()
 

@@ -141,7 +141,7 @@ def check_messages(messages: Any, channel: str) -> None:
         raise ConfigurationError(
             f"the channel {channel!r} has no reducer that removes messages",
             where="the graph's state schema",
-            mend="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
+            hint="declare it as MemoryState does, messages: Annotated[list[AnyMessage], add_messages], "
             "and begin a new thread",
         )
 
@@ -157,7 +157,7 @@ def needed(channel: str, value: Value | None, *, where: str | None, what: str) -
     raise ConfigurationError(
         f"nothing in {channel!r}, {what}",
         where=f"node {where!r}",
-        mend=f"declare {channel} in the schema of the graph, and lead to the model through "
+        hint=f"declare {channel} in the schema of the graph, and lead to the model through "
         "the memory's node",
     )
 

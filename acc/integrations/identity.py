@@ -79,7 +79,7 @@ class Identity:
             raise ConfigurationError(
                 f"the run does not say whose memory it works on: no {key!r}",
                 where="config['configurable']",
-                mend=f'invoke with {{"configurable": {{"{key}": ...}}}}, or pass identity=Identity(default=...)',
+                hint=f'invoke with {{"configurable": {{"{key}": ...}}}}, or pass identity=Identity(default=...)',
             )
         if self.user is None:
             found = (_id(configured.get(key), key) for key in USER_KEYS)
@@ -99,7 +99,7 @@ def thread_of(config: Config, identify: Identify) -> Thread:
     raise ConfigurationError(
         f"identity told {found!r}, which is no thread",
         where=f"identity={getattr(identify, '__name__', type(identify).__name__)}",
-        mend="return a Thread, or the conversation's name",
+        hint="return a Thread, or the conversation's name",
     )
 
 
@@ -128,7 +128,7 @@ def owner(
     named = agent if agent is not None else nested_agent(config, messages)
     thread = base.model_copy(update={"agent": named}) if named else base
     older = (base, *(t.model_copy(update={"user": UNKNOWN}) for t in (thread, base)))
-    return next((t for t in (thread, *older) if t.mark == bound_to), thread)
+    return next((t for t in (thread, *older) if t.owner_key == bound_to), thread)
 
 
 def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
@@ -181,5 +181,5 @@ def _id(value: Any, key: str) -> str:
     raise InputError(
         f"{key} is {type(value).__name__}",
         where="config['configurable']",
-        mend="give text, a number or a UUID",
+        hint="give text, a number or a UUID",
     )

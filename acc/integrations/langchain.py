@@ -59,7 +59,7 @@ except ImportError as error:
     raise ConfigurationError(
         f"langchain cannot be imported: {error}",
         where="MemoryMiddleware",
-        mend="pip install 'agent-cognitive-compressor[langchain]'",
+        hint="pip install 'agent-cognitive-compressor[langchain]'",
     ) from error
 
 

@@ -274,7 +274,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             raise InputError(
                 f"no user message: the channel {self.input_messages_key!r} is empty",
                 where=f"node {self.name!r}",
-                mend="pass the user's message in it, or name the channel that has it: "
+                hint="pass the user's message in it, or name the channel that has it: "
                 "MemoryNode(..., input_messages_key=...)",
             )
         return messages
@@ -290,7 +290,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             raise ConfigurationError(
                 f"the model cannot read the memory: the graph's schema has no {self.state_key!r}",
                 where=f"node {self.name!r}",
-                mend="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the "
+                hint="declare it, StateGraph(MemoryState, input_schema=MessagesState), and have the "
                 "model read node.prompt(role)(state) in place of state['messages']",
             )
 
@@ -326,12 +326,12 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             raise ConfigurationError(
                 "nothing bounds what the model reads",
                 where=where,
-                mend="let the messages be pruned, or name an output_messages_key for the view",
+                hint="let the messages be pruned, or name an output_messages_key for the view",
             )
         keys = [self.input_messages_key, self.output_messages_key, self.state_key, self.turn_key]
         if len(set(keys)) < len(keys):
             raise ConfigurationError(
                 f"one channel for two things: {', '.join(map(str, keys))}",
                 where=where,
-                mend="leave output_messages_key out to have the messages themselves pruned",
+                hint="leave output_messages_key out to have the messages themselves pruned",
             )

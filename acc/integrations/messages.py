@@ -82,7 +82,7 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
         raise InputError(
             f"a message that LangChain cannot read: {told}",
             where="messages",
-            mend='pass LangChain messages, or dicts with "role" and "content"',
+            hint='pass LangChain messages, or dicts with "role" and "content"',
         ) from error
     whole: list[BaseMessage] = []
     for message in converted:

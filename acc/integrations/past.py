@@ -187,7 +187,7 @@ def brought_back(
         raise StateError(
             "the user's current message is neither among the messages nor in the store",
             where=f"refs {mark[REFS]}",
-            mend="leave the channel as the memory wrote it, and send the message again",
+            hint="leave the channel as the memory wrote it, and send the message again",
         )
     return {**mark, "content": _joined(found)}
 

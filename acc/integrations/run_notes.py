@@ -64,7 +64,7 @@ class PromptWatch(BaseCallbackHandler):
             raise ConfigurationError(
                 f"a middleware took {lost[-1]} out of the prompt",
                 where="a middleware listed after MemoryMiddleware",
-                mend="list MemoryMiddleware after every middleware that writes prompts",
+                hint="list MemoryMiddleware after every middleware that writes prompts",
             )
 
 
@@ -142,7 +142,7 @@ class RunNotes:
             raise StateError(
                 "not the notes of how far an agent's runs have come",
                 where=f"keys {sorted(raw)}" if isinstance(raw, Mapping) else type(raw).__name__,
-                mend="leave the channel as the memory wrote it",
+                hint="leave the channel as the memory wrote it",
             )
         return cls(**raw)
 
@@ -279,7 +279,7 @@ class RunNotes:
                 raise ConfigurationError(
                     f"a middleware put a {message.type} message in the place of the user's",
                     where=f"message {message.id}",
-                    mend="give what the middleware adds an id of its own",
+                    hint="give what the middleware adds an id of its own",
                 )
             is_current = self.mark is not None and message.id == self.user_id
             if is_current and self.mark and message.content != self.mark["content"]:
@@ -290,7 +290,7 @@ def _rewritten(message: BaseMessage) -> ConfigurationError:
     return ConfigurationError(
         f"a middleware rewrote a {message.type} message after the memory took it in",
         where=f"message {message.id}; its first form is evidence by now",
-        mend="list the middleware that redacts or rewrites messages before MemoryMiddleware; what "
+        hint="list the middleware that redacts or rewrites messages before MemoryMiddleware; what "
         "the user corrects is a new message, under an id of its own",
     )
 

@@ -99,7 +99,7 @@ class HeldStates:
         """The state that turn ``turn`` left on ``branch`` of ``thread``, if it is held still."""
         with self._guard:
             states = [held.state for held in self._held.values()]
-        wanted = (thread.mark, branch, turn)
+        wanted = (thread.owner_key, branch, turn)
         return next((s for s in states[::-1] if (s.bound_to, s.branch, s.turn) == wanted), None)
 
     def check_left(self, found: CompressedCognitiveState | None, mark: Any) -> None:
@@ -113,7 +113,7 @@ class HeldStates:
             raise StateError(
                 "the state was taken out of its channel after it was committed",
                 where=f"hash {str(left)[:12]}",
-                mend="restore the committed state, or begin a new thread",
+                hint="restore the committed state, or begin a new thread",
             )
 
     def rendered(self, state: CompressedCognitiveState) -> str:
@@ -214,7 +214,7 @@ def check_controller(controller: Any) -> None:
         raise ConfigurationError(
             f"the memory is {type(controller).__name__}",
             where="controller",
-            mend="open one: MemoryController.open(folder)",
+            hint="open one: MemoryController.open(folder)",
         )
 
 
@@ -274,7 +274,7 @@ def synchronous(controller: Controller) -> MemoryController:
     raise ConfigurationError(
         "an AsyncMemoryController in a graph that is run with invoke",
         where="controller",
-        mend="run the graph with ainvoke or astream, or give a MemoryController",
+        hint="run the graph with ainvoke or astream, or give a MemoryController",
     )
 
 

@@ -49,7 +49,7 @@ class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
             raise ConfigurationError(
                 f"the subgraph takes no {', '.join(missing)}",
                 where=f"node {name!r}",
-                mend="declare its state as a subclass of acc.integrations.graph_channels.MemoryState",
+                hint="declare its state as a subclass of acc.integrations.graph_channels.MemoryState",
             )
         declare(self, {messages_key: list[Any]} | state_channels(state_key, turn_key))
 

@@ -69,7 +69,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             raise ConfigurationError(
                 "a memory without audit logs cannot summarise",
                 where="MemorySummarizer",
-                mend="open it with MemoryController.open(path), or give it audit=FOLDER",
+                hint="open it with MemoryController.open(path), or give it audit=FOLDER",
             )
         self.controller = controller
         self.identity = identity or Identity()

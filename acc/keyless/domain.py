@@ -1,6 +1,6 @@
 """A domain's own slots, filled as far as their declaration reaches: by examples, cues and records.
 
-Who may write to a slot is read in it: with ``write=Trust.USER`` the user alone. Documents, and
+Who may write to a slot is read in it: with ``min_trust=Trust.USER`` the user alone. Documents, and
 what somebody pasted, are not read here: they may be recalled, and a model may cite them.
 """
 
@@ -78,10 +78,10 @@ def fill_slots(reading: Reading, room: Room) -> None:
     heard = tuple(_heard(reading)) if own else ()
     for slot in own:
         for trust, ref, sought in heard:
-            if slot.rules.write <= trust:
+            if slot.rules.min_trust <= trust:
                 for told in _told(slot, ref, sought):
                     _propose(slot, told, room)
-        for tool in reading.tools if slot.rules.write <= Trust.TOOL else ():
+        for tool in reading.tools if slot.rules.min_trust <= Trust.TOOL else ():
             for record in records_in(tool.text):
                 _propose(slot, Told(of_record(slot, record), {}, False, tool.ref, ""), room)
 
@@ -101,7 +101,7 @@ def _heard(reading: Reading) -> Iterator[tuple[Trust, str, Sought]]:
 def _own(slots: tuple[SlotField, ...]) -> tuple[SlotField, ...]:
     """Slots that the user may write to and that no rule fills otherwise."""
     generic = CompressedCognitiveState.slots()
-    return tuple(s for s in slots if s.name not in generic and s.rules.write <= Trust.USER)
+    return tuple(s for s in slots if s.name not in generic and s.rules.min_trust <= Trust.USER)
 
 
 def unread_examples(slot: SlotField) -> list[Example]:

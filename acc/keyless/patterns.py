@@ -95,7 +95,7 @@ def _agreed(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
-    item, strict = slot.item, slot.rules.write >= Trust.USER
+    item, strict = slot.item, slot.rules.min_trust >= Trust.USER
     fields = dict(example.fields)
     text = _sentence(plain(example.text), str(fields.get(item.head, "")))
     words = words_in(text)

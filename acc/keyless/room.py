@@ -121,7 +121,7 @@ class Room:
     @cached_property
     def lasting(self) -> list[str]:
         """Slots whose items stay until something takes their place."""
-        loose = [n for n, slot in self._slots.items() if slot.rules.lifetime == "thread"]
+        loose = [n for n, slot in self._slots.items() if not slot.rules.ephemeral]
         return [name for name in loose if name not in self.pinned]
 
     def new(self) -> list[ProposedItem]:
@@ -147,7 +147,7 @@ class Room:
     def staying(self, slot: str) -> list[Item]:
         """Those of `held` that nothing new takes the place of, and that do not end with the turn."""
         found = self._slots.get(slot)
-        if found is None or found.rules.lifetime == "turn":
+        if found is None or found.rules.ephemeral:
             return []
         new = [item for item in self._items if item.slot == slot]
         ids = {item.id for item in new}
@@ -243,7 +243,7 @@ class Room:
         new = (item for item in self._items if item.slot == slot.name)
         if any(_about(slot, item.fields, item.cites) == own for item in new):
             return True
-        if slot.rules.lifetime == "turn":
+        if slot.rules.ephemeral:
             return False
         shown = {
             name: str(text).casefold()
@@ -256,7 +256,7 @@ class Room:
         )
 
     def _has_enough(self, slot: SlotField) -> bool:
-        most = PER_TURN.get(slot.name, None if slot.rules.pinned else slot.rules.places)
+        most = PER_TURN.get(slot.name, None if slot.rules.pinned else slot.rules.max_items)
         return most is not None and self._new[slot.name] >= most
 
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
@@ -265,17 +265,17 @@ class Room:
         What binds is proposed in any case.
         """
         trust = self.trust(cites)
-        if slot.rules.lifetime == "turn":
-            return self._new[slot.name] < slot.rules.places
+        if slot.rules.ephemeral:
+            return self._new[slot.name] < slot.rules.max_items
         new = {_about(slot, fields, cites)}
         own = [i for i in self._items if i.slot == slot.name and not i.id]
         new |= {_about(slot, item.fields, item.cites) for item in own}
         staying = [item for item in self.held(slot.name) if item.about not in new]
-        if len(staying) + len(new) <= slot.rules.places:
+        if len(staying) + len(new) <= slot.rules.max_items:
             return True
         loose = [i for i in staying if not (slot.rules.pinned and i.is_open)]
         beyond = [item for item in staying if not may_replace(trust, item.trust)]
-        if len(beyond) <= RESERVED * slot.rules.places:
+        if len(beyond) <= RESERVED * slot.rules.max_items:
             loose = [item for item in loose if item not in beyond]
         if loose:
             self.retire(min(loose, key=lambda item: self._standing(slot.name, item)))

@@ -65,10 +65,10 @@ class Settings:
     redact: Callable[[str], str] | Literal["secrets"] | None = "secrets"
 
     def __post_init__(self) -> None:
-        for name, (fits, mend) in _FITS.items():
+        for name, (fits, hint) in _FITS.items():
             value = getattr(self, name)
             if not fits(value):
-                raise ConfigurationError(f"{name} is {value!r}", where="Settings", mend=mend)
+                raise ConfigurationError(f"{name} is {value!r}", where="Settings", hint=hint)
         keys_of(self.state_key)
         if self.audit is not None:
             # One folder, also where the process goes elsewhere in between.
@@ -85,7 +85,7 @@ def _tells_time(value: Any) -> bool:
 
 _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "policy": (lambda value: isinstance(value, Policy), "give a Policy(max_tokens=...)"),
-    "recall": (callable, "give a Recall(most=...)"),
+    "recall": (callable, "give a Recall(limit=...)"),
     "gate": (callable, "give a gate of acc.gate.built_in, or a function of candidate and context"),
     "floor": (_is_count, "give a number of candidates, 0 for none"),
     "audit": (lambda value: value is None or isinstance(value, str | PathLike), "give a folder"),
@@ -109,8 +109,8 @@ def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> S
     Raises:
         ConfigurationError: No such setting, or no value for one.
     """
-    mend = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
-    named = settings_of(Settings, changed, mend)
+    hint = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
+    named = settings_of(Settings, changed, hint)
     return named if base is None else replace(base, **changed)
 
 
@@ -170,7 +170,7 @@ class ThreadSession:
             raise StateError(
                 "no commit of this thread made the state",
                 where=f"thread {self.thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
-                mend="give the state that the last step returned, or last_state(thread); or take it over at a "
+                hint="give the state that the last step returned, or last_state(thread); or take it over at a "
                 "lower trust with State.load(raw, adopt=Trust.USER)",
             )
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 from acc.audit.log import AuditLog
 from acc.audit.record import record
 from acc.commit.commit import Commit, commit
-from acc.compress.fallback import Asked, Compressed, acompressed, compressed
+from acc.compress.fallback import CompressionRequest, CompressionResult, acompressed, compressed
 from acc.errors import ConflictError, PinnedOverflow, StoreError
 from acc.gate.protocol import Context, Verdict, qualify
 from acc.pipeline.session import ThreadSession
@@ -37,7 +37,7 @@ class Step(BaseModel):
         verdicts: One for each candidate.
         evidence: What was admitted.
         turn: The turn as it was numbered and read.
-        taken_up: Refs of what was said in a turn that was begun from the same state before and
+        recovered: Refs of what was said in a turn that was begun from the same state before and
             never committed, as by a kill, a cancelled call or an error: it is part of this one.
         failure: Why the compressor failed, where it did.
         outcome: How the compression ended (`acc.state.proposal.Outcome`).
@@ -54,7 +54,7 @@ class Step(BaseModel):
     verdicts: tuple[Verdict, ...] = ()
     evidence: tuple[SerializeAsAny[Evidence], ...] = ()
     turn: Turn
-    taken_up: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
     failure: str = ""
     outcome: str = Outcome.OK.value
     usage: dict[str, int] = {}
@@ -72,7 +72,7 @@ class Step(BaseModel):
         """What changed, what was refused, and why: items first, then candidates."""
         refused = [v for v in self.verdicts if not v.admitted]
         recalled = [f"recalled {e.ref}" for e in self.evidence]
-        again = [f"taken up {ref}: begun before, and never committed" for ref in self.taken_up]
+        again = [f"taken up {ref}: begun before, and never committed" for ref in self.recovered]
         lines = [*again, self.commit.explain(), *recalled]
         lines += [f"not recalled {v.ref}: {v.gate}: {v.reason}" for v in refused]
         if self.room is not None:
@@ -98,7 +98,7 @@ class TurnPipeline:
         self._candidates: list[Candidate] = []
         self._evidence: list[Evidence] = []
         self._verdicts: list[Verdict] = []
-        self._compressed = Compressed(None)
+        self._compressed = CompressionResult(None)
         self._retires: Sequence[str] = ()
         self._ms: dict[str, float] = {}
         self._done: Commit
@@ -157,7 +157,7 @@ class TurnPipeline:
     def retire(self, ids: Sequence[str]) -> None:
         """Take items out on the operator's word with which the turn ends: nobody else is asked."""
         self._retires = ids
-        self._compressed = Compressed(proposed(ids, self._turn.observations[-1]))
+        self._compressed = CompressionResult(proposed(ids, self._turn.observations[-1]))
 
     def commit(self) -> None:
         """The next state: checked, bounded, chained. Where rules and goals exceed the bounds, `persist` raises it."""
@@ -165,7 +165,7 @@ class TurnPipeline:
             try:
                 self._done = commit(
                     self._state, self._compressed.proposal, self._turn, self._evidence,
-                    self._settings.policy, bound_to=self._thread.mark,
+                    self._settings.policy, bound_to=self._thread.owner_key,
                 )  # fmt: skip
                 if keys := self._session.keys:
                     self._done = self._done.signed(signature_of(self._done.state.hash, keys))
@@ -208,7 +208,7 @@ class TurnPipeline:
         asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
-            turn=self._turn, taken_up=self._taken_up, failure=asked.failure,
+            turn=self._turn, recovered=self._taken_up, failure=asked.failure,
             outcome=asked.outcome, usage=asked.usage, money=asked.money, account=asked.account,
             ms=dict(self._ms),
         )  # fmt: skip
@@ -218,14 +218,14 @@ class TurnPipeline:
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash
 
-    def _take(self, answer: Compressed) -> None:
+    def _take(self, answer: CompressionResult) -> None:
         redact = self._session.redact
         told = redact(answer.failure) if redact is not None else answer.failure
         proposal = redacted_proposal(answer.proposal, redact)
         self._compressed = answer._replace(proposal=proposal, failure=told)
 
-    def _asked(self) -> Asked:
-        return Asked(
+    def _asked(self) -> CompressionRequest:
+        return CompressionRequest(
             self._session.compressor,
             self._turn,
             self._state,

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from acc.commit.commit import Commit, commit
 from acc.compress.choosing import chosen
 from acc.compress.fallback import (
-    Asked,
-    Compressed,
+    CompressionRequest,
+    CompressionResult,
     Fallback,
     acompressed,
     check_compressor,
@@ -98,7 +98,7 @@ def _asked(
     fallback: Fallback,
     input_chars: int,
     redact: Redact | Literal["secrets"] | None,
-) -> Asked:
+) -> CompressionRequest:
     """What the compressor is asked to read."""
     check_compressor(compressor)
     check_fallback(fallback)
@@ -109,11 +109,11 @@ def _asked(
     whole = turn.numbered(prior.turn + 1).model_copy(update={"pending": prior.unread()})
     about = (*(item.words for _, item in prior.items()), whole.user_words)
     cut = cut_turn(whole, about, input_chars)
-    return Asked(compressor, cut, prior, evidence, policy, fallback, keyless)
+    return CompressionRequest(compressor, cut, prior, evidence, policy, fallback, keyless)
 
 
 def _committed(
-    asked: Asked, answer: Compressed, redact: Redact | Literal["secrets"] | None
+    asked: CompressionRequest, answer: CompressionResult, redact: Redact | Literal["secrets"] | None
 ) -> Commit:
     proposal = redacted_proposal(answer.proposal, redactor(redact))
     done = commit(asked.state, proposal, asked.turn, asked.evidence, asked.policy)
@@ -156,6 +156,6 @@ def seed(
         raise ConfigurationError(
             f"a seeded rule or goal cannot be held as it is: {lost[0]}",
             where="seed",
-            mend="give each once, in one line of at most 480 characters",
+            hint="give each once, in one line of at most 480 characters",
         )
     return done.state.vouched()

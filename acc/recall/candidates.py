@@ -229,14 +229,14 @@ class Recall:
     """Recalls from the thread, and from the documents that it may see; never from another thread.
 
     Attributes:
-        most: Candidates of the thread at the most.
+        limit: Candidates of the thread at the most.
         state_weight: Weight of what the state is about, against 1 for the user's words.
         documents: Passages of documents at the most, beside the thread's; 0 looks at none.
         share: What the best passage scores against the thread's best.
         dense: Ranks by meaning too what does not come from the thread.
     """
 
-    most: int = 16
+    limit: int = 16
     state_weight: float = 0.1
     documents: int = 4
     share: float = 0.9
@@ -278,7 +278,7 @@ class Recall:
         total = branch.index.in_context(own)
         for observation in turn.readable:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
-        best = _best(total, self.most)
+        best = _best(total, self.limit)
         # The same question, asked before, has all of the words; it is no measure for what answers it.
         told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
         highest = float(total[next(told, best[0])]) if best else 1.0

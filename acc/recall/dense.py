@@ -168,7 +168,7 @@ class Dense:
             raise StoreError(
                 f"{len(texts)} texts came back as numbers of shape {found.shape}",
                 where=self.title or "embedder",
-                mend="return one vector of finite numbers for each text, all of one length",
+                hint="return one vector of finite numbers for each text, all of one length",
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: NDArray[np.float32] = np.divide(
@@ -276,7 +276,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
         speaking = client if client is not None else openai.OpenAI(timeout=_SECONDS, max_retries=1)
     except openai.OpenAIError as error:
         raise ConfigurationError(
-            str(error), where="openai_embedder", mend="set OPENAI_API_KEY, or pass a client"
+            str(error), where="openai_embedder", hint="set OPENAI_API_KEY, or pass a client"
         ) from error
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
@@ -290,7 +290,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
                 raise StoreError(
                     f"texts cannot be embedded: {type(error).__name__}: {error}"[:300],
                     where=model,
-                    mend="look at the endpoint and its key, or recall without a dense embedder",
+                    hint="look at the endpoint and its key, or recall without a dense embedder",
                 ) from error
             found.extend(row.embedding for row in sorted(reply.data, key=lambda row: row.index))
         return found
@@ -311,7 +311,7 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
         raise ConfigurationError(
             "sentence-transformers is not installed",
             where="sentence_transformer",
-            mend="pip install 'agent-cognitive-compressor[dense]'",
+            hint="pip install 'agent-cognitive-compressor[dense]'",
         ) from error
     try:
         loaded = sentence_transformers.SentenceTransformer(model, **settings)
@@ -319,7 +319,7 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
         raise ConfigurationError(
             f"the model does not load: {type(error).__name__}: {error}"[:300],
             where=model,
-            mend="name a folder that holds it, or a model that can be fetched",
+            hint="name a folder that holds it, or a model that can be fetched",
         ) from error
 
     def embed(texts: Sequence[str]) -> list[list[float]]:

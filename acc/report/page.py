@@ -68,7 +68,7 @@ def write_page(text: str, file: Path) -> None:
         raise AccError(
             f"the report cannot be written: {error.strerror or error}",
             where=str(file),
-            mend="name another file",
+            hint="name another file",
         ) from error
 
 

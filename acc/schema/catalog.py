@@ -47,7 +47,7 @@ def published() -> dict[str, EntryPoint]:
             raise ConfigurationError(
                 f"two schemas are published as {entry.name!r}",
                 where=f"{other.value} and {entry.value}",
-                mend="name the one you mean by module:Class, or uninstall the other's package",
+                hint="name the one you mean by module:Class, or uninstall the other's package",
             )
     return dict(sorted(found.items()))
 
@@ -82,7 +82,7 @@ def _published_as(name: str, known: Mapping[str, EntryPoint]) -> Schema:
         raise ConfigurationError(
             f"no schema is published as {name!r}",
             where=f"there are {', '.join(known) or 'none'}",
-            mend="name one of these, module:Class, or file.py",
+            hint="name one of these, module:Class, or file.py",
         )
     value = known[name].value
     module, _, path = value.partition(":")
@@ -105,13 +105,13 @@ def _module_of(file: Path) -> ModuleType:
         if Path(getattr(known, "__file__", None) or "").resolve() == file.resolve():
             return known
         raise ConfigurationError(
-            f"another module named {file.stem!r} is loaded", where=str(file), mend="rename the file"
+            f"another module named {file.stem!r} is loaded", where=str(file), hint="rename the file"
         )
     if not file.is_file():
-        raise ConfigurationError("no such file", where=str(file), mend="name a Python file")
+        raise ConfigurationError("no such file", where=str(file), hint="name a Python file")
     spec = spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
-        raise ConfigurationError("no Python file", where=str(file), mend="name a file.py")
+        raise ConfigurationError("no Python file", where=str(file), hint="name a file.py")
     module = module_from_spec(spec)
     sys.modules[file.stem] = module  # pydantic looks annotations up there
     try:
@@ -136,7 +136,7 @@ def _chosen(module: ModuleType, path: str, name: str) -> Schema:
     if isinstance(found, type) and issubclass(found, CompressedCognitiveState):
         return found
     raise ConfigurationError(
-        "no state class", where=name, mend="name a subclass of CompressedCognitiveState"
+        "no state class", where=name, hint="name a subclass of CompressedCognitiveState"
     )
 
 
@@ -154,7 +154,7 @@ def _only(module: ModuleType, name: str) -> Schema:
     raise ConfigurationError(
         f"{len(own) or 'no'} state classes",
         where=name,
-        mend=f"name one as {name}:Class{f', out of {named}' if own else ''}",
+        hint=f"name one as {name}:Class{f', out of {named}' if own else ''}",
     )
 
 
@@ -162,7 +162,7 @@ def _unimportable(error: Exception | SystemExit, name: str) -> ConfigurationErro
     return ConfigurationError(
         f"the schema cannot be imported: {type(error).__name__}: {error}",
         where=name,
-        mend="write module:Class with the module on PYTHONPATH, or file.py",
+        hint="write module:Class with the module on PYTHONPATH, or file.py",
     )
 
 
@@ -177,7 +177,7 @@ def state_document(schema: Schema) -> Document:
     """JSON Schema of what `canonical` returns, the same bytes for the same declaration."""
     found = schema.model_json_schema(mode="serialization")
     for name, slot in schema.slots().items():
-        found["properties"][name] |= {"maxItems": slot.rules.places, RULES: _rules(slot)}
+        found["properties"][name] |= {"maxItems": slot.rules.max_items, RULES: _rules(slot)}
     about = {
         "stored_as": stored_name(schema),
         "version": own_version(schema),
@@ -203,13 +203,13 @@ def _rules(slot: SlotField) -> dict[str, Any]:
         "key": list(item.key),
         "head": item.head,
         "fields": {name: _field(item, name, fields[name]) for name in item.own_fields()},
-        "places": rules.places,
-        "write": rules.write.word,
+        "places": rules.max_items,
+        "write": rules.min_trust.word,
         "pinned": rules.pinned,
         "quote": rules.quote,
-        "lifetime": rules.lifetime,
-        "evict": rules.evict,
-        "letter": rules.letter,
+        "lifetime": "turn" if rules.ephemeral else "thread",
+        "evict": rules.eviction_priority,
+        "letter": rules.id_prefix,
         "guidance": rules.guidance,
         "cues": list(rules.cues),
         "examples": [{"text": e.text, "fields": dict(e.fields)} for e in rules.examples],

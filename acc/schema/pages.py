@@ -52,7 +52,7 @@ def document_named(name: str) -> Document:
         complete = all("fields" in found["properties"][slot][RULES] for slot in slots)
     except OSError as error:
         what = error.strerror or str(error)
-        raise InputError(what, where=name, mend="name a schema or its JSON") from error
+        raise InputError(what, where=name, hint="name a schema or its JSON") from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _no_document(name) from error
     if not complete:
@@ -62,7 +62,7 @@ def document_named(name: str) -> Document:
 
 def _no_document(name: str) -> InputError:
     return InputError(
-        "no exported schema", where=name, mend="make it with acc schema export NAME --out FILE"
+        "no exported schema", where=name, hint="make it with acc schema export NAME --out FILE"
     )
 
 
@@ -234,7 +234,7 @@ def own_slots(schema: Schema) -> list[SlotField]:
 def slot_rows(slots: Sequence[SlotField]) -> list[Row]:
     """A row a slot, under `SLOT_HEADINGS`."""
     return [
-        (slot.name, slot.item.__name__, str(slot.rules.places), _writers(slot), _kept(slot), slot.rules.guidance)
+        (slot.name, slot.item.__name__, str(slot.rules.max_items), _writers(slot), _kept(slot), slot.rules.guidance)
         for slot in slots
     ]  # fmt: skip
 
@@ -305,16 +305,22 @@ def _cell(text: str) -> str:
 
 
 def _writers(slot: SlotField) -> str:
-    return "anybody" if slot.rules.write is Trust.DOCUMENT else f"{slot.rules.write.word} and above"
+    return (
+        "anybody"
+        if slot.rules.min_trust is Trust.DOCUMENT
+        else f"{slot.rules.min_trust.word} and above"
+    )
 
 
 def _kept(slot: SlotField) -> str:
     rules = slot.rules
     if rules.pinned:
         return "word for word, until lifted"
-    if rules.lifetime == "turn":
+    if rules.ephemeral:
         return "one turn"
-    return f"the thread; evicted {rules.evict}" + ("; with the words quoted" if rules.quote else "")
+    return f"the thread; evicted {rules.eviction_priority}" + (
+        "; with the words quoted" if rules.quote else ""
+    )
 
 
 def _says(item: type[Item], name: str) -> str:

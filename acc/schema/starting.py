@@ -40,7 +40,7 @@ def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
         raw = file.read_bytes()
     except OSError as error:
         raise InputError(
-            error.strerror or str(error), where=str(file), mend="name a file"
+            error.strerror or str(error), where=str(file), hint="name a file"
         ) from error
     return schema.load(raw)
 
@@ -74,13 +74,13 @@ def _examples(schema: Schema) -> Iterator[str]:
 def _letters(schema: Schema) -> Iterator[str]:
     first: dict[str, str] = {}
     for name, slot in schema.slots().items():
-        other = first.setdefault(slot.rules.letter, name)
+        other = first.setdefault(slot.rules.id_prefix, name)
         if other != name:
-            yield f"slots {other} and {name} share the letter {slot.rules.letter!r}: ids do not tell them apart"
+            yield f"slots {other} and {name} share the letter {slot.rules.id_prefix!r}: ids do not tell them apart"
 
 
 def _room(schema: Schema) -> Iterator[str]:
-    places = sum(slot.rules.places for slot in schema.slots().values())
+    places = sum(slot.rules.max_items for slot in schema.slots().values())
     room = places * TOKENS_A_PLACE
     if room > 2 * schema.max_tokens:
         yield (
@@ -123,7 +123,7 @@ class Case(Item):
 
 
 class Agreement(Item):
-    """What the user has agreed to. Nobody below the user can write it: see write= below."""
+    """What the user has agreed to. Nobody below the user can write it: see min_trust= below."""
 
     key = ("subject",)
     head = "subject"
@@ -140,9 +140,9 @@ class {state}(CompressedCognitiveState):
     cases: Annotated[
         tuple[Case, ...],
         Slot(
-            places=8,  # at the most; what no longer fits goes to the store
-            evict=55,  # makes room after the slots with a lower number
-            letter="h",  # ids of its items: h1, h2 ...
+            max_items=8,  # at the most; what no longer fits goes to the store
+            eviction_priority=55,  # makes room after the slots with a lower number
+            id_prefix="h",  # ids of its items: h1, h2 ...
             guidance="cases under way, by their number",  # what a model is told
             cues=("case", "ticket"),  # words by which the keyless rules find them
             examples=(
@@ -153,10 +153,10 @@ class {state}(CompressedCognitiveState):
     agreements: Annotated[
         tuple[Agreement, ...],
         Slot(
-            places=4,
-            write=Trust.USER,  # tools and documents cannot write here
-            evict=80,
-            letter="y",
+            max_items=4,
+            min_trust=Trust.USER,  # tools and documents cannot write here
+            eviction_priority=80,
+            id_prefix="y",
             guidance="what the user agreed to, with its terms",
             cues=("agreed", "is fine"),
             examples=(  # sentences by which the keyless rules, and a model, learn what belongs here
@@ -225,14 +225,14 @@ def start(name: str, folder: Path) -> tuple[Path, Path]:
         raise InputError(
             f"{name!r} is no name of a module{' of yours' * (name in _TAKEN)}",
             where="acc schema new",
-            mend="write it as field_service",
+            hint="write it as field_service",
         )
     words = [word.capitalize() for word in name.split("_") if word]
     filled = {"name": name, "title": " ".join(words), "state": f"{''.join(words)}State"}
     files = {folder / f"{name}.py": _SCHEMA, folder / f"test_{name}.py": _TEST}
     for file in files:
         if file.exists():
-            raise InputError("the file is there already", where=str(file), mend="name another")
+            raise InputError("the file is there already", where=str(file), hint="name another")
     folder.mkdir(parents=True, exist_ok=True)
     for file, template in files.items():
         file.write_text(template.format(**filled), encoding="utf-8")

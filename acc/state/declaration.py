@@ -18,18 +18,18 @@ from acc.state.slots import TAKEN_LETTERS, Example, Slot, SlotField
 from acc.turn.observations import Channel, Trust
 
 Problem = tuple[str, str]
-"""What is wrong, and how to mend it."""
+"""What is wrong, and how to fix it."""
 
 
 def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
     """What of ``rules`` of the slot ``name`` is of another kind than it has to be."""
-    for number in ("places", "evict"):
+    for number in ("max_items", "eviction_priority"):
         value = getattr(rules, number)
         if not isinstance(value, int) or isinstance(value, bool):
             yield f"slot {name!r} has {number}={value!r}", "give a whole number"
-    if not isinstance(rules.write, Trust):
-        yield f"slot {name!r} has write={rules.write!r}", "give a Trust, such as Trust.USER"
-    for text in ("letter", "join", "guidance"):
+    if not isinstance(rules.min_trust, Trust):
+        yield f"slot {name!r} has min_trust={rules.min_trust!r}", "give a Trust, such as Trust.USER"
+    for text in ("id_prefix", "join", "guidance"):
         value = getattr(rules, text)
         if not isinstance(value, str):
             yield f"slot {name!r} has {text}={value!r}", "give a text"
@@ -105,8 +105,8 @@ def check_slots(
         chain.from_iterable(_of_slot(slot) for slot in slots.values()),
         _bounds(slots.values(), max_tokens),
     )
-    for what, mend in problems:
-        raise SchemaError(what, where=state.__qualname__, mend=mend)
+    for what, hint in problems:
+        raise SchemaError(what, where=state.__qualname__, hint=hint)
 
 
 def check_fields(
@@ -122,20 +122,20 @@ def check_fields(
             raise SchemaError(
                 f"{name!r} is bookkeeping of every state, and cannot be a slot",
                 where=state.__qualname__,
-                mend="name the slot otherwise",
+                hint="name the slot otherwise",
             )
     for name, field in state.model_fields.items():
         if isinstance(field.annotation, ForwardRef | str):
             raise SchemaError(
                 f"the type of field {name!r} is not known where the class is made",
                 where=state.__qualname__,
-                mend="define its item type above the state, in the same module",
+                hint="define its item type above the state, in the same module",
             )
         if name not in slots and name not in bookkeeping:
             raise SchemaError(
                 f"field {name!r} is no slot: no commit would ever write it",
                 where=state.__qualname__,
-                mend=f"write {name}: Annotated[tuple[MyItem, ...], Slot(places=8)], "
+                hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(max_items=8)], "
                 "or make it a ClassVar",
             )
 
@@ -149,11 +149,11 @@ def _inheritance(
             continue
         old, new = parent.rules, slots[name].rules
         loosened = {
-            "places": new.places > old.places,
-            "write": new.write < old.write,
+            "max_items": new.max_items > old.max_items,
+            "min_trust": new.min_trust < old.min_trust,
             "pinned": old.pinned and not new.pinned,
             "quote": old.quote and not new.quote,
-            "lifetime": (old.pinned or old.lifetime == "turn") and new.lifetime != old.lifetime,
+            "ephemeral": (old.pinned or old.ephemeral) and new.ephemeral != old.ephemeral,
             "item type": not issubclass(slots[name].item, parent.item),
         }
         for rule in (rule for rule, is_looser in loosened.items() if is_looser):
@@ -170,7 +170,7 @@ def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
         return
     if max_tokens < LEAST_TOKENS:
         yield f"max_tokens is {max_tokens}", f"give the state {LEAST_TOKENS} tokens or more"
-    pinned = {s.name: s.rules.places for s in slots if s.rules.pinned}
+    pinned = {s.name: s.rules.max_items for s in slots if s.rules.pinned}
     places = sum(pinned.values())
     if places * LEAST_PINNED_TOKENS > max_tokens:
         named = ", ".join(f"{name} {count}" for name, count in pinned.items())
@@ -198,18 +198,18 @@ def _rules(slot: SlotField) -> Iterator[Problem]:
             f"a slot named {name!r}",
             "name it otherwise: there a proposal lists the items that end",
         )
-    if rules.places < 1:
-        yield f"slot {name!r} has no places", "declare places=1 or more"
-    if rules.lifetime not in ("thread", "turn"):
-        yield f"slot {name!r} has the lifetime {rules.lifetime!r}", 'declare "thread" or "turn"'
-    if rules.pinned and rules.lifetime == "turn":
-        yield f"slot {name!r} is pinned and lives one turn", 'declare lifetime="thread"'
-    if rules.pinned and (rules.write < Trust.USER or not rules.quote):
+    if rules.max_items < 1:
+        yield f"slot {name!r} has no places", "declare max_items=1 or more"
+    if not isinstance(rules.ephemeral, bool):
+        yield f"slot {name!r} has ephemeral={rules.ephemeral!r}", "declare True or False"
+    if rules.pinned and rules.ephemeral:
+        yield f"slot {name!r} is pinned and lives one turn", "declare ephemeral=False"
+    if rules.pinned and (rules.min_trust < Trust.USER or not rules.quote):
         yield (
             f"slot {name!r} is pinned, and others than the user could fill it",
-            "declare write=Trust.USER and quote=True: what nobody can evict needs the user's words",
+            "declare min_trust=Trust.USER and quote=True: what nobody can evict needs the user's words",
         )
-    letter = rules.letter
+    letter = rules.id_prefix
     if len(letter) != 1 or not "a" <= letter <= "z" or letter in TAKEN_LETTERS:
         yield (
             f"slot {name!r} has the letter {letter!r}",
@@ -279,7 +279,7 @@ def _wire(slot: SlotField) -> Iterator[Problem]:
         try:
             wire_field(slot.item, name)
         except SchemaError as error:
-            yield f"slot {slot.name!r}: {error.what}", error.mend
+            yield f"slot {slot.name!r}: {error.what}", error.hint
 
 
 def _shown(value: Any) -> str:

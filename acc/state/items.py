@@ -280,6 +280,6 @@ def _inexpressible(item: type[Item], name: str) -> SchemaError:
     return SchemaError(
         f"field {name!r} of {item.__name__} cannot be asked of a model",
         where=item.__qualname__,
-        mend="use str, int, float, bool or a Literal of strings; "
+        hint="use str, int, float, bool or a Literal of strings; "
         "for text that may be missing OptionalLine or OptionalName of acc.state.items",
     )

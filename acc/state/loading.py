@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from acc.errors import StateError
 from acc.state.items import Item
 from acc.state.migrations import Stored, class_named, migrated, stored_name
-from acc.state.reasons import SetAside
+from acc.state.reasons import EvictedItem
 from acc.text.lines import sha256_of
 from acc.turn.observations import Channel, Trust
 
@@ -37,7 +37,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
         raise StateError(
             f"a state of schema {name!r}",
             where=f"loading {schema.__name__}",
-            mend=f"load it with that class, or start from {schema.__name__}.empty()",
+            hint=f"load it with that class, or start from {schema.__name__}.empty()",
         )
     if name == stored_name(schema):
         state = _validated(schema, stored)
@@ -48,7 +48,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
         raise StateError(
             "the state was changed after it was committed",
             where=f"version {stored.get('version')}, hash {str(stored.get('hash'))[:12]}",
-            mend="restore the committed state, or load it with adopt=Trust.USER or lower",
+            hint="restore the committed state, or load it with adopt=Trust.USER or lower",
         )
     state = _of_today(schema, stored, name)
     if adopt is not None and not is_intact:
@@ -68,7 +68,7 @@ def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
     return migrated(schema, schema.slots(), stored, items)
 
 
-def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[SetAside]:
+def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[EvictedItem]:
     """What a commit set aside by its audit record, as ``schema`` has it today; in the order of the record.
 
     Raises:
@@ -81,7 +81,7 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[SetA
     today = migrated_items(schema, str(record["state"]["schema_name"]), stored)
     places = {item: place for place, item in enumerate(reasons)}
     found = [
-        SetAside(slot=name, reason=reasons[item["id"]], item=_item_of(schema, name, item))
+        EvictedItem(slot=name, reason=reasons[item["id"]], item=_item_of(schema, name, item))
         for name, items in today.items()
         for item in items
     ]
@@ -140,7 +140,7 @@ def _no_state(schema: type[State], what: str, place: str) -> StateError:
     return StateError(
         f"not a state of {stored_name(schema)}: {what}",
         where=place,
-        mend="pass what canonical() returned, unchanged; if the schema has changed since, "
+        hint="pass what canonical() returned, unchanged; if the schema has changed since, "
         "its migrations have to answer for that (acc schema diff OLD NEW)",
     )
 

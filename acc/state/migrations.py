@@ -57,21 +57,21 @@ def check_versions(state: type[BaseModel]) -> None:
     version, migrations = own_version(state), own_migrations(state)
     if not isinstance(version, int) or version < 1:
         raise SchemaError(
-            f"schema_version is {version!r}", where=state.__qualname__, mend="count from 1"
+            f"schema_version is {version!r}", where=state.__qualname__, hint="count from 1"
         )
     for since in range(1, version):
         if not isinstance(migrations.get(since), Migration):
             raise SchemaError(
                 f"schema_version is {version}, and no migration starts from {since}",
                 where=state.__qualname__,
-                mend=f"declare migrations: ClassVar[Migrations] = {{{since}: Migration(...)}}; "
+                hint=f"declare migrations: ClassVar[Migrations] = {{{since}: Migration(...)}}; "
                 "acc schema diff OLD NEW tells what it must answer",
             )
     if beyond := [since for since in migrations if since not in range(1, version)]:
         raise SchemaError(
             f"a migration starts from version {beyond[0]!r}, and schema_version is {version}",
             where=state.__qualname__,
-            mend="raise schema_version to the version that the last migration leads to",
+            hint="raise schema_version to the version that the last migration leads to",
         )
 
 
@@ -126,7 +126,7 @@ def migrated(
             raise StateError(
                 f"migrating moves the quoted item {item.get('id')} to {name!r}, which keeps no quotes",
                 where=state.__qualname__,
-                mend="have the migration put it into a slot with quote=True",
+                hint="have the migration put it into a slot with quote=True",
             )
     return {name: each for name, each in items.items() if each or name in slots}
 
@@ -138,7 +138,7 @@ def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel
         raise StateError(
             f"stored under {stored!r}, which {state.__qualname__} does not descend from",
             where=f"loading {state.__qualname__}",
-            mend="load it with that schema, or start another thread",
+            hint="load it with that schema, or start another thread",
         )
     for name, version in was.items():
         now = own_version(lineage[name]) if name in lineage else 0
@@ -147,7 +147,7 @@ def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel
                 f"stored under version {version} of {name}, and here is "
                 + (f"version {now}" if now else "no such class among its parents"),
                 where=f"loading {state.__qualname__}",
-                mend="load it with the release that stored it, or a later one",
+                hint="load it with the release that stored it, or a later one",
             )
     for base in lineage.values():
         for since in range(was.get(base.__name__, 1), own_version(base)):
@@ -181,13 +181,13 @@ def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
         raise StateError(
             f"the migration fails: {type(error).__name__}: {error}",
             where=where,
-            mend="mend the migration of the schema; the stored state is as it was",
+            hint="mend the migration of the schema; the stored state is as it was",
         ) from error
     for what in _lost(said, after, migration.rewrites):
         raise StateError(
             f"the migration {what}",
             where=where,
-            mend="carry it on under its id, or name slot.field in the migration's rewrites",
+            hint="carry it on under its id, or name slot.field in the migration's rewrites",
         )
     return {
         name: [{**_bookkeeping(kept[item["id"]]), **item} for item in each]

@@ -32,7 +32,7 @@ from acc.text.lines import Quote, sha256_of
 from acc.turn.observations import Observation, Trust
 
 
-class Lifted(BaseModel):
+class RetiredRule(BaseModel):
     """A pinned item retired in this turn; the agent reads it once (law 7)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -116,27 +116,34 @@ class CompressedCognitiveState(BaseModel):
     episodic_trace: Annotated[
         tuple[Event, ...],
         Slot(
-            places=4,
-            lifetime="turn",
-            evict=20,
-            letter="e",
+            max_items=4,
+            ephemeral=True,
+            eviction_priority=20,
+            id_prefix="e",
             guidance="what happened in this turn, and what earlier evidence answers it",
         ),
     ] = ()
     semantic_gist: Annotated[
         tuple[Gist, ...],
-        Slot(places=1, evict=90, letter="s", guidance="the topic, when it changed"),
+        Slot(
+            max_items=1, eviction_priority=90, id_prefix="s", guidance="the topic, when it changed"
+        ),
     ] = ()
     focal_entities: Annotated[
         tuple[Entity, ...],
-        Slot(places=16, evict=40, letter="f", guidance="things and people by one canonical name"),
+        Slot(
+            max_items=16,
+            eviction_priority=40,
+            id_prefix="f",
+            guidance="things and people by one canonical name",
+        ),
     ] = ()
     relational_map: Annotated[
         tuple[Relation, ...],
         Slot(
-            places=32,
-            evict=50,
-            letter="r",
+            max_items=32,
+            eviction_priority=50,
+            id_prefix="r",
             guidance="facts that matter later: identifiers, versions, numbers, owners, decisions, "
             "findings; one relation a fact, keyed by subject and predicate",
         ),
@@ -144,12 +151,12 @@ class CompressedCognitiveState(BaseModel):
     goal_orientation: Annotated[
         tuple[Goal, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
+            max_items=6,
+            min_trust=Trust.USER,
             pinned=True,
             quote=True,
-            evict=60,
-            letter="g",
+            eviction_priority=60,
+            id_prefix="g",
             join=" & ",
             guidance="what the user wants achieved; mark done when it is",
         ),
@@ -157,11 +164,11 @@ class CompressedCognitiveState(BaseModel):
     constraints: Annotated[
         tuple[Constraint, ...],
         Slot(
-            places=24,
-            write=Trust.USER,
+            max_items=24,
+            min_trust=Trust.USER,
             pinned=True,
             quote=True,
-            letter="c",
+            id_prefix="c",
             guidance="standing rules, limits, formats and preferences of the user, "
             "with scope, condition and deadline; not one-off requests",
         ),
@@ -169,30 +176,35 @@ class CompressedCognitiveState(BaseModel):
     predictive_cue: Annotated[
         tuple[Cue, ...],
         Slot(
-            places=3,
-            write=Trust.AGENT,
-            lifetime="turn",
-            evict=30,
-            letter="p",
+            max_items=3,
+            min_trust=Trust.AGENT,
+            ephemeral=True,
+            eviction_priority=30,
+            id_prefix="p",
             guidance="what comes next",
         ),
     ] = ()
     uncertainty_signal: Annotated[
         tuple[Uncertainty, ...],
-        Slot(places=6, evict=35, letter="q", guidance="open questions, and what would settle them"),
+        Slot(
+            max_items=6,
+            eviction_priority=35,
+            id_prefix="q",
+            guidance="open questions, and what would settle them",
+        ),
     ] = ()
     retrieved_artifacts: Annotated[
         tuple[ArtifactReference, ...],
         Slot(
-            places=6,
-            lifetime="turn",
-            evict=10,
-            letter="k",
+            max_items=6,
+            ephemeral=True,
+            eviction_priority=10,
+            id_prefix="k",
             guidance="evidence worth opening, by its ref",
         ),
     ] = ()
 
-    lifted: tuple[Lifted, ...] = ()
+    lifted: tuple[RetiredRule, ...] = ()
     doubted: tuple[Doubted, ...] = ()
     pending: tuple[Pending, ...] = ()
 

@@ -52,7 +52,7 @@ class Policy:
             raise ConfigurationError(
                 f"max_tokens is {self.max_tokens}",
                 where="Policy",
-                mend="give the state 64 tokens or more",
+                hint="give the state 64 tokens or more",
             )
 
     def _check(self) -> None:
@@ -67,11 +67,11 @@ class Policy:
             "style": (self.style in styles, f"one of {', '.join(styles)}"),
             "lifting": (self.lifting in get_args(Lifting), '"confirm" or "accept"'),
         }
-        for name, (is_fit, mend) in fits.items():
+        for name, (is_fit, hint) in fits.items():
             if not is_fit:
                 value = getattr(self, name)
                 raise ConfigurationError(
-                    f"{name} is {value!r}", where="Policy", mend=f"give {mend}"
+                    f"{name} is {value!r}", where="Policy", hint=f"give {hint}"
                 )
 
     @property

@@ -106,7 +106,7 @@ class Note(BaseModel):
         return " ".join(part for part in parts if part)
 
 
-class SetAside(BaseModel):
+class EvictedItem(BaseModel):
     """An item that left the state: it goes to the store, from where it can be recalled.
 
     Attributes:

@@ -39,7 +39,7 @@ def keys_of(given: Key | Sequence[Key] | None) -> Keys:
         raise ConfigurationError(
             "state_key is no key",
             where="Settings",
-            mend=f"give at least {SHORTEST_KEY} random bytes, such as secrets.token_bytes(32); or a list of "
+            hint=f"give at least {SHORTEST_KEY} random bytes, such as secrets.token_bytes(32); or a list of "
             "keys of which the first signs",
         )
     return keys
@@ -84,7 +84,7 @@ def refuse_unsigned(state: CompressedCognitiveState, keys: Keys) -> None:
         raise StateError(
             f"the state is {what}",
             where=f"turn {state.turn}, hash {state.hash[:12]}",
-            mend="give the state that the last step returned, or last_state(thread); keep the old key in "
+            hint="give the state that the last step returned, or last_state(thread); keep the old key in "
             "state_key=[new, old]; or take it over with State.load(raw, adopt=Trust.USER), or as it is with "
             "memory.signed(State.load(raw))",
         )

@@ -1,6 +1,6 @@
 """A slot's rules, declared once on the state type and read by everything from there.
 
-    constraints: Annotated[tuple[Constraint, ...], Slot(places=16, write=Trust.USER, pinned=True)]
+    constraints: Annotated[tuple[Constraint, ...], Slot(max_items=16, min_trust=Trust.USER, pinned=True)]
 
 The wire schema, commit, eviction, the renderers and the reference page all read the same
 `Slot`. A wrong declaration fails when the class is created (`acc.state.declaration`), not when an
@@ -10,7 +10,7 @@ agent runs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -47,26 +47,26 @@ class Slot:
     """The rules of one slot.
 
     Attributes:
-        places: Items it holds at the most.
-        write: Trust that a cited source needs to propose an item here.
+        max_items: Items the slot holds at most.
+        min_trust: Trust that a cited source needs to propose an item here.
         pinned: Whether open items are carried word for word until retired (law 7).
         quote: Whether an item needs the source's own words beside it (law 6).
-        lifetime: ``"thread"``, or ``"turn"`` for items that the next commit drops.
-        evict: Order in which slots make room; the lowest first. Pinned items never do.
-        letter: First letter of its items' ids; none of `TAKEN_LETTERS`.
+        ephemeral: Whether the next commit drops the slot's items.
+        eviction_priority: Slots with a lower number are evicted first. Pinned items are never evicted.
+        id_prefix: First letter of the items' ids; none of `TAKEN_LETTERS`.
         join: What stands between items in the predicate notation.
         guidance: Words for the compressor: what belongs here.
         cues: Words by which a reader without a model finds what belongs here.
         examples: What somebody might say, and what of it belongs here.
     """
 
-    places: int
-    write: Trust = Trust.DOCUMENT
+    max_items: int
+    min_trust: Trust = Trust.DOCUMENT
     pinned: bool = False
     quote: bool = False
-    lifetime: Literal["thread", "turn"] = "thread"
-    evict: int = 50
-    letter: str = "i"
+    ephemeral: bool = False
+    eviction_priority: int = 50
+    id_prefix: str = "i"
     join: str = " "
     guidance: str = ""
     cues: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
         raise SchemaError(
             f"slot {name!r} is not a tuple of one item type",
             where=state.__qualname__,
-            mend=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)] with MyItem a subclass of Item",
+            hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(...)] with MyItem a subclass of Item",
         )
     item: type[Item] = arguments[0]
     return item
@@ -118,7 +118,8 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
 def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
     """The slots as plain data: what a policy's fingerprint covers.
 
-    Cues and examples are not in it: they decide nothing in a commit.
+    Cues and examples are not in it: they decide nothing in a commit. The keys are those of the first
+    audit logs and never change, whatever the fields of `Slot` are called.
     """
     return [
         {
@@ -129,13 +130,13 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
             "head": slot.item.head,
             "unseen": list(slot.item.unseen),
             "computed": list(slot.item.computed),
-            "places": slot.rules.places,
-            "write": slot.rules.write.word,
+            "places": slot.rules.max_items,
+            "write": slot.rules.min_trust.word,
             "pinned": slot.rules.pinned,
             "quote": slot.rules.quote,
-            "lifetime": slot.rules.lifetime,
-            "evict": slot.rules.evict,
-            "letter": slot.rules.letter,
+            "lifetime": "turn" if slot.rules.ephemeral else "thread",
+            "evict": slot.rules.eviction_priority,
+            "letter": slot.rules.id_prefix,
             "join": slot.rules.join,
             "guidance": slot.rules.guidance,
         }

@@ -11,7 +11,7 @@ from acc.stores.limits import check_storable, labels
 from acc.stores.protocol import Artifact
 
 
-class MemoryArtifactStore:
+class InMemoryStore:
     """Keeps records in a dict per tenant; accepts and refuses what the Chroma store does.
 
     For any number of threads. Gone with the process.
@@ -138,4 +138,4 @@ class MemoryArtifactStore:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise StoreError("the store is closed", where="memory", mend="open a new one")
+            raise StoreError("the store is closed", where="memory", hint="open a new one")

@@ -48,19 +48,19 @@ def check_storable(artifact: Artifact, texts: Mapping[str, str]) -> None:
         raise _refusal(
             f"the text of a record is over {RECORD_BYTES:,} bytes",
             artifact,
-            mend="cut it with acc.stores.protocol.split_text and store the parts",
+            hint="cut it with acc.stores.protocol.split_text and store the parts",
         )
     sizes = (_size(name, value, artifact) for name, value in texts.items())
     if sum(sizes) > LABEL_BYTES:
         raise _refusal(
             f"names, sources and reason of a record are over {LABEL_BYTES:,} bytes together",
             artifact,
-            mend="shorten them, and carry long content in the text",
+            hint="shorten them, and carry long content in the text",
         )
     for number in (artifact.seq, artifact.turn, artifact.part, artifact.parts):
         if not -_INTEGER <= number < _INTEGER:
             raise _refusal(
-                "a number of a record does not fit into 64 bits", artifact, mend="count from 1"
+                "a number of a record does not fit into 64 bits", artifact, hint="count from 1"
             )
 
 
@@ -73,9 +73,9 @@ def _size(name: str, value: str, artifact: Artifact) -> int:
         raise _refusal(
             f"the field {name} of a record holds a lone surrogate, which is no character",
             artifact,
-            mend="replace it by U+FFFD, as acc.turn.observations.Observation does",
+            hint="replace it by U+FFFD, as acc.turn.observations.Observation does",
         ) from error
 
 
-def _refusal(what: str, artifact: Artifact, *, mend: str) -> StoreError:
-    return StoreError(what, where=f"artifact {artifact.id[:80]!a}", mend=mend)
+def _refusal(what: str, artifact: Artifact, *, hint: str) -> StoreError:
+    return StoreError(what, where=f"artifact {artifact.id[:80]!a}", hint=hint)

@@ -61,7 +61,7 @@ class Thread(BaseModel):
         return _key(self.tenant, self.user, self.agent, self.thread)
 
     @property
-    def mark(self) -> str:
+    def owner_key(self) -> str:
         """What binds a state to it: the key of its namespace (no thread named), a dot, its own key."""
         return f"{_key(self.tenant, self.user, self.agent, '')}.{self.key}"
 
@@ -158,7 +158,7 @@ class ArtifactStore(Protocol):
         On return the records survive a kill of the process. Safe to repeat.
 
         Raises:
-            StoreError: The records cannot be written; says why and how to mend it.
+            StoreError: The records cannot be written; says why and how to fix it.
         """
         ...
 

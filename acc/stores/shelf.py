@@ -78,7 +78,7 @@ def managed(store: ArtifactStore) -> ManagedStore:
     raise StoreError(
         "the store cannot list, replace and delete",
         where=type(store).__name__,
-        mend="give it the methods of acc.stores.protocol.ManagedStore; acc.testing.check_store proves them",
+        hint="give it the methods of acc.stores.protocol.ManagedStore; acc.testing.check_store proves them",
     )
 
 
@@ -202,7 +202,7 @@ class Shelf:
         raise ConflictError(
             "other processes write to this shelf all the time",
             where=f"{self.name} of user {self.space.user!r}",
-            mend="repeat it when they are done",
+            hint="repeat it when they are done",
         )
 
     def append_next(self, artifacts: Sequence[Artifact]) -> list[Artifact] | None:

@@ -1,7 +1,7 @@
 """Compressors and a clock that do what a test tells them to.
 
 compressor = ScriptedCompressor([Proposal(...), TimeoutError("slow"), lambda t, s, e: ...])
-memory = MemoryController(MemoryArtifactStore(), compressor, clock=FixedClock())
+memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock())
 """
 
 from __future__ import annotations

@@ -191,7 +191,7 @@ def race(thread: Thread, branch: str) -> ConflictError:
     return ConflictError(
         "another process steps this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
-        mend="wait for it, load the thread's current state and step again",
+        hint="wait for it, load the thread's current state and step again",
     )
 
 

@@ -41,7 +41,7 @@ class Page:
 
     def __post_init__(self) -> None:
         if self.last < 1:
-            raise InputError(f"{self.last} turns", where="history", mend="ask for at least one")
+            raise InputError(f"{self.last} turns", where="history", hint="ask for at least one")
 
 
 def read_window(log: ThreadLog, state: CompressedCognitiveState | None, page: Page) -> Window:

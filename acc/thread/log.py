@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from acc.errors import StateError, StoreError
 from acc.state.model import ROOT, CompressedCognitiveState
-from acc.state.reasons import SetAside
+from acc.state.reasons import EvictedItem
 from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.text.wording import repeated, repeats
@@ -38,16 +38,16 @@ def refuse_foreign(
     Raises:
         StateError: It belongs to another tenant, user or agent, or to another of their threads.
     """
-    if state.bound_to in ("", thread.mark):
+    if state.bound_to in ("", thread.owner_key):
         return
-    is_theirs = state.bound_to.partition(".")[0] == thread.mark.partition(".")[0]
+    is_theirs = state.bound_to.partition(".")[0] == thread.owner_key.partition(".")[0]
     if is_theirs and not any(turn <= state.turn for turn in root().turns[:1]):
         return
     whose = "another thread" if is_theirs else "another tenant, user or agent"
     raise StateError(
         f"the state belongs to {whose}",
         where=f"thread {thread.thread!r}, user {thread.user!r}, turn {state.turn + 1}",
-        mend="give the state that this thread's last step returned, or last_state(thread); "
+        hint="give the state that this thread's last step returned, or last_state(thread); "
         "None begins anew",
     )
 
@@ -90,13 +90,13 @@ class Begun(NamedTuple):
         branch: Where it stands.
         turn: It, numbered, with the refs under which it is stored.
         repeats: Whether another step committed this very turn before.
-        taken_up: Refs of what was said in a turn that was begun from the same state and given up.
+        recovered: Refs of what was said in a turn that was begun from the same state and given up.
     """
 
     branch: Branch
     turn: Turn
     repeats: bool
-    taken_up: tuple[str, ...] = ()
+    recovered: tuple[str, ...] = ()
 
 
 class ThreadLog:
@@ -128,7 +128,7 @@ class ThreadLog:
             raise StoreError(
                 f"branch {name!r} is not in the store",
                 where=f"thread {self.thread.thread!r}",
-                mend="open the store that this state was made with, under the same tenant, user and agent",
+                hint="open the store that this state was made with, under the same tenant, user and agent",
             )
         return branch
 
@@ -196,7 +196,7 @@ class ThreadLog:
                 return
 
     def keep(
-        self, branch: Branch, turn: int, set_aside: Sequence[SetAside], *, later: bool
+        self, branch: Branch, turn: int, set_aside: Sequence[EvictedItem], *, later: bool
     ) -> None:
         """Store items that left the state; ``later`` writes them with the next turn's evidence."""
         known = [*branch.own(turn, "set_aside"), *branch.own(turn, "tombstone")]
@@ -272,7 +272,7 @@ class ThreadLog:
         )
         return turn.numbered(number).model_copy(update={"observations": named})
 
-    def _gone(self, branch: Branch, turn: int, index: int, gone: SetAside) -> Iterator[Artifact]:
+    def _gone(self, branch: Branch, turn: int, index: int, gone: EvictedItem) -> Iterator[Artifact]:
         texts = split_text(gone.item.words)
         for part, text in enumerate(texts):
             yield Artifact(
@@ -296,7 +296,7 @@ class ThreadLog:
             )  # fmt: skip
 
 
-def _gone_id(turn: int, gone: SetAside) -> str:
+def _gone_id(turn: int, gone: EvictedItem) -> str:
     return f"{turn}:{gone.item.id}:{gone.reason.value}"
 
 
@@ -320,5 +320,5 @@ def _refuse_erased(branch: Branch, state: CompressedCognitiveState) -> None:
         raise StateError(
             f"the state still holds what was erased: {', '.join(resting)}",
             where=f"version {state.version}, branch {state.branch}",
-            mend="go on from last_state(thread), and erase the checkpoints that hold the old one",
+            hint="go on from last_state(thread), and erase the checkpoints that hold the old one",
         )

@@ -18,7 +18,7 @@ MOST_LOGS = 64
 """Threads kept in memory at once; the least recently used goes, and is read again when needed."""
 
 
-class OpenThreads:
+class ThreadRegistry:
     """The open threads of one store, for all memories that use it.
 
     When the last of these memories is dropped without `close`, what waits is written.
@@ -53,7 +53,7 @@ class OpenThreads:
                 raise ConflictError(
                     "another step of this thread is under way",
                     where=f"thread {thread.thread!r}",
-                    mend="wait for it, then step from the state it committed",
+                    hint="wait for it, then step from the state it committed",
                 )
             self._under_way.add(thread.key)
         try:
@@ -115,14 +115,14 @@ def _flushed(logs: OrderedDict[str, ThreadLog]) -> None:
         raise errors[0]
 
 
-_OPEN: WeakValueDictionary[int, OpenThreads] = WeakValueDictionary()
+_OPEN: WeakValueDictionary[int, ThreadRegistry] = WeakValueDictionary()
 _GUARD = threading.Lock()
 
 
-def open_threads(store: ArtifactStore) -> OpenThreads:
+def registry_of(store: ArtifactStore) -> ThreadRegistry:
     """The open threads of ``store``: the same for every memory on it, until one closes it."""
     with _GUARD:
         found = _OPEN.get(id(store))
         if found is None:
-            found = _OPEN[id(store)] = OpenThreads(store)
+            found = _OPEN[id(store)] = ThreadRegistry(store)
         return found

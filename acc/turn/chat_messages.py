@@ -74,7 +74,7 @@ def read_message(raw: Any, where: str) -> Message:
         raise InputError(
             f"a message is {type(raw).__name__}, not an object",
             where=where,
-            mend='write {"role": ..., "content": ...}',
+            hint='write {"role": ..., "content": ...}',
         )
     if "role" not in raw and (dumped := _dumped(raw)):
         return _langchain(*dumped, where)
@@ -119,7 +119,7 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
         raise InputError(
             f"a message of the kind {kind!r}",
             where=where,
-            mend=f"give only {', '.join(_LANGCHAIN)}",
+            hint=f"give only {', '.join(_LANGCHAIN)}",
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
@@ -135,7 +135,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
     raise InputError(
         f"unknown role {role!r}",
         where=where,
-        mend=f"use one of {', '.join(_ROLES)}, in messages of a form that is read: {READ}",
+        hint=f"use one of {', '.join(_ROLES)}, in messages of a form that is read: {READ}",
     )
 
 
@@ -147,7 +147,7 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
         raise InputError(
             f"an item of the type {raw['type']!r}",
             where=where,
-            mend="leave it out, or give it as a message with a role and content",
+            hint="leave it out, or give it as a message with a role and content",
         )
     return Message(role, parts, id=_id(raw), is_item=True)
 
@@ -183,7 +183,7 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
         raise InputError(
             "a message without content",
             where=where,
-            mend=f"put its words under 'content'; messages are {READ}",
+            hint=f"put its words under 'content'; messages are {READ}",
         )
     return content
 
@@ -213,10 +213,10 @@ def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
         call = given.model_dump() if hasattr(given, "model_dump") else given
         if not isinstance(call, Mapping):
             what = f"a tool call is {type(call).__name__}, not an object"
-            raise InputError(what, where=where, mend=_CALL)
+            raise InputError(what, where=where, hint=_CALL)
         function = call.get("function") or call.get("custom") or call
         if not isinstance(function, Mapping):
-            raise InputError("a tool call without a function", where=where, mend=_CALL)
+            raise InputError("a tool call without a function", where=where, hint=_CALL)
         arguments = function.get("arguments", function.get("args", function.get("input", "")))
         name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
         yield Part("call", as_arguments(arguments), name, call_id)
@@ -229,7 +229,7 @@ def _listed(raw: Mapping[str, Any], name: str, where: str) -> list[Any]:
     found = raw.get(name) or []
     if isinstance(found, list | tuple):
         return list(found)
-    raise InputError(f"{name} is not a list", where=where, mend=f"write [{_CALL[6:]}]")
+    raise InputError(f"{name} is not a list", where=where, hint=f"write [{_CALL[6:]}]")
 
 
 def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:

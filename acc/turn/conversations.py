@@ -64,22 +64,22 @@ def _text(file: Path, repair: bool) -> str:
     try:
         data = file.read_bytes()
     except OSError as error:
-        what, mend = "the file cannot be read: " + str(error.strerror or error), "name another"
+        what, hint = "the file cannot be read: " + str(error.strerror or error), "name another"
         if isinstance(error, FileNotFoundError):
-            what, mend = "no such file", "correct the path"
+            what, hint = "no such file", "correct the path"
         elif isinstance(error, IsADirectoryError):
-            what, mend = "a folder, not a file", "name a file in it"
-        raise InputError(what, where=str(file), mend=mend) from error
+            what, hint = "a folder, not a file", "name a file in it"
+        raise InputError(what, where=str(file), hint=hint) from error
     try:
         text = data.decode("utf-8-sig", "replace" if repair else "strict")
     except UnicodeDecodeError as error:
         raise InputError(
             f"not UTF-8: byte 0x{data[error.start]:02x}",
             where=f"{file}, line {data.count(10, 0, error.start) + 1}",
-            mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+            hint="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
         ) from error
     if not text.strip():
-        raise InputError("the file is empty", where=str(file), mend=_FORMS)
+        raise InputError("the file is empty", where=str(file), hint=_FORMS)
     return text
 
 
@@ -90,11 +90,11 @@ def _messages(text: str, file: Path, repair: bool) -> Given:
     whole = not text[end:].strip()
     if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
         if whole and not is_message(first):
-            raise InputError("neither 'messages' nor 'turns'", where=str(file), mend=_FORMS)
+            raise InputError("neither 'messages' nor 'turns'", where=str(file), hint=_FORMS)
         return _lines(text, file, repair)
     if not whole:
         line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
-        raise InputError("text after the JSON", where=f"{file}, line {line}", mend=_FORMS)
+        raise InputError("text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
     if isinstance(first, Mapping) and "turns" in first:
         return _scenario(first, file)
     if not isinstance(first, Mapping):
@@ -110,7 +110,7 @@ def _messages(text: str, file: Path, repair: bool) -> Given:
 
 def _listed(found: Any, file: Path) -> Given:
     if not isinstance(found, list):
-        raise InputError(f"{type(found).__name__}, not messages", where=str(file), mend=_FORMS)
+        raise InputError(f"{type(found).__name__}, not messages", where=str(file), hint=_FORMS)
     return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
 
 
@@ -126,11 +126,11 @@ def _lines(text: str, file: Path, repair: bool) -> Given:
             if not (broken and given.messages and number == lines[-1][0]):
                 raise
             if not repair:  # what a writer that was killed leaves
-                mend = "complete the last line, or let it be dropped (--repair)"
-                raise InputError(error.what, where=place, mend=mend) from error
+                hint = "complete the last line, or let it be dropped (--repair)"
+                raise InputError(error.what, where=place, hint=hint) from error
             return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
         if line[end:].strip():
-            raise InputError("more than one value", where=place, mend="write one message a line")
+            raise InputError("more than one value", where=place, hint="write one message a line")
         given.messages.append(message)
         given.places.append(place)
     return given
@@ -143,12 +143,12 @@ def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
     except json.JSONDecodeError as error:
         what = f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
         where = f"{file}, line {line + error.lineno - 1}"
-        raise InputError(what, where=where, mend=_FORMS) from error
+        raise InputError(what, where=where, hint=_FORMS) from error
     except RecursionError as error:
         what = "the JSON is nested too deeply"
-        raise InputError(what, where=f"{file}, line {line}", mend=_FORMS) from error
+        raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
     except ValueError as error:  # a number of thousands of digits
-        raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", mend=_FORMS) from error
+        raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", hint=_FORMS) from error
 
 
 def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
@@ -182,8 +182,8 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
         return found
     there = isinstance(entry, Mapping) and name in entry
     what = f"{name!r} is {type(found).__name__}, not {kind.__name__}" if there else f"no {name!r}"
-    mend = 'a turn is {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
-    raise InputError(what, where=place, mend=mend)
+    hint = 'a turn is {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
+    raise InputError(what, where=place, hint=hint)
 
 
 _log = logging.getLogger(__name__)
@@ -240,12 +240,12 @@ def read_conversation(
             told = list(tell(given.messages, channels=channels or {}))
     except RecursionError as error:
         what = "a message is nested too deeply"
-        raise InputError(what, where=str(file), mend="flatten it") from error
+        raise InputError(what, where=str(file), hint="flatten it") from error
     if not turns:
         raise InputError(
             "no user message: the conversation is empty",
             where=str(file),
-            mend="a turn begins with a message of the role 'user'",
+            hint="a turn begins with a message of the role 'user'",
         )
     for each in given.dropped:
         _log.warning("%s", each)
@@ -259,14 +259,14 @@ def _check_types(message: Any, place: str) -> None:
     for key in ("role", "name", "tool_call_id"):
         if not isinstance(message.get(key), str | None):
             kind = type(message[key]).__name__
-            raise InputError(f"{key} is {kind}, not text", where=place, mend="write a string")
+            raise InputError(f"{key} is {kind}, not text", where=place, hint="write a string")
     content, calls = message.get("content"), message.get("tool_calls")
     if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
-        raise InputError("a part of the content is no object", where=place, mend="write objects")
+        raise InputError("a part of the content is no object", where=place, hint="write objects")
     openai = "role" in message and calls is not None  # LangChain's calls have another form
     if openai and not (isinstance(calls, list) and all(map(_is_call, calls))):
-        mend = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
-        raise InputError("malformed tool calls", where=place, mend=mend)
+        hint = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
+        raise InputError("malformed tool calls", where=place, hint=hint)
 
 
 def _is_call(call: Any) -> bool:
@@ -279,8 +279,8 @@ def _check_storable(value: Any, place: str) -> None:
     for text in _strings(value):
         if storable(text) != text:
             kind = "a NUL byte" if "\x00" in text else "a lone surrogate"
-            mend = "write what it stands for, or let it be replaced by U+FFFD (--repair)"
-            raise InputError(f"{kind} in a text", where=place, mend=mend)
+            hint = "write what it stands for, or let it be replaced by U+FFFD (--repair)"
+            raise InputError(f"{kind} in a text", where=place, hint=hint)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -311,7 +311,7 @@ def _placed(places: Sequence[str]) -> Iterator[None]:
     except InputError as error:
         index = re.fullmatch(r"message (\d+)", error.where)
         where = places[int(index[1]) - 1] if index else error.where
-        raise InputError(error.what, where=where, mend=error.mend) from error
+        raise InputError(error.what, where=where, hint=error.hint) from error
 
 
 def _role(told: Sequence[Told]) -> str:

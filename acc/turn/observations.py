@@ -204,7 +204,7 @@ def user_observations(
     """
     if not isinstance(text, str):
         raise InputError(
-            f"the user's message is {type(text).__name__}", where="turn", mend="give its text"
+            f"the user's message is {type(text).__name__}", where="turn", hint="give its text"
         )
     known = tuple(_named(pasted))
     own, passages = split_pasted(text, [passage for _, passage in known])
@@ -226,7 +226,7 @@ def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
         raise InputError(
             f"observations expected, and there is {type(odd[0]).__name__}",
             where="the decision to record",
-            mend="pass observations, such as Turn.from_messages(messages).observations",
+            hint="pass observations, such as Turn.from_messages(messages).observations",
         )
     return tuple(split(seen))
 
@@ -241,7 +241,7 @@ def _named(pasted: Any) -> Iterator[tuple[str, str]]:
             raise InputError(
                 f"what was pasted is {type(text).__name__}",
                 where="pasted",
-                mend='give texts, or texts by name: pasted={"mail": text}',
+                hint='give texts, or texts by name: pasted={"mail": text}',
             )
         if text.strip():
             yield name, text

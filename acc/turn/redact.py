@@ -251,5 +251,5 @@ def _failed(what: str) -> ConfigurationError:
     return ConfigurationError(
         f"redact failed: {what}",
         where="Settings.redact",
-        mend="give a function of a text that returns a text; nothing was stored",
+        hint="give a function of a text that returns a text; nothing was stored",
     )

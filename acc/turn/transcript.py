@@ -133,7 +133,7 @@ def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]
     except (ValueError, AttributeError, TypeError) as error:
         raise ConfigurationError(
             f"no channel by tool name: {error}", where="channels",
-            mend='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
+            hint='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
         ) from error  # fmt: skip
 
 
@@ -170,7 +170,7 @@ def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None
         raise ConfigurationError(
             f"the speakers are {type(speakers).__name__}, not names",
             where="speakers",
-            mend='list the names whose messages are the user\'s: speakers=["alice"]',
+            hint='list the names whose messages are the user\'s: speakers=["alice"]',
         )
     return speakers
 
@@ -250,7 +250,7 @@ def check_messages(messages: Sequence[Any]) -> None:
                 raise InputError(
                     f"a tool result without its call: {part.call_id!r}",
                     where=_place(index),
-                    mend="put the assistant message with that tool call before it",
+                    hint="put the assistant message with that tool call before it",
                 )
 
 
@@ -261,26 +261,26 @@ def _check_text(text: str, index: int) -> None:
             raise InputError(
                 f"{kind} at character {position + 1} of the text",
                 where=_place(index),
-                mend="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+                hint="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
             )
 
 
 def _check_list(messages: Any) -> None:
     if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
         return
-    mend = 'pass [{"role": ..., "content": ...}, ...]'
+    hint = 'pass [{"role": ..., "content": ...}, ...]'
     if isinstance(messages, str):
-        mend = "pass Turn.said(text) in its place, or a list of messages"
+        hint = "pass Turn.said(text) in its place, or a list of messages"
     elif isinstance(messages, Mapping) and "messages" in messages:
-        mend = 'pass what stands under "messages"'
+        hint = 'pass what stands under "messages"'
     elif isinstance(messages, Mapping) or hasattr(messages, "content"):
-        mend = "put the message into a list: [message]"
+        hint = "put the message into a list: [message]"
     elif isinstance(messages, Iterable):
-        mend = "pass list(messages)"
+        hint = "pass list(messages)"
     raise InputError(
         f"messages are {type(messages).__name__}, not a list of messages",
         where="messages",
-        mend=mend,
+        hint=hint,
     )
 
 

@@ -68,7 +68,7 @@ class Turn(BaseModel):
             raise InputError(
                 "no user message among the messages",
                 where=f"{len(messages)} messages",
-                mend="pass the messages up to and including the user's current one",
+                hint="pass the messages up to and including the user's current one",
             )
         first = len(exchanges) - 1
         while first and not _is_answered(exchanges[first - 1]):
@@ -179,7 +179,7 @@ def normalize(turn: Any, where: str) -> Turn:
         raise InputError(
             f"the turn is {type(turn).__name__}",
             where=where,
-            mend="make one: Turn.said(text) or Turn.from_messages(messages)",
+            hint="make one: Turn.said(text) or Turn.from_messages(messages)",
         )
     own = tuple(split(turn.observations))
     if all(one is other for one, other in zip(own, turn.observations, strict=False)):

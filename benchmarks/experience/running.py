@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acc.evidence.addition import Demonstration, Evaluator, Judgement
 from acc.evidence.deletion import preset
 from acc.evidence.experience import ExperienceMemory
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.shelf import namespace
 
 from .conditions import FAMILIES, Condition, addition_of, deletion_of
@@ -120,7 +120,7 @@ def _memory(
     judge: Evaluator | None,
 ) -> ExperienceMemory:
     memory = ExperienceMemory(
-        MemoryArtifactStore(),
+        InMemoryStore(),
         namespace(agent=condition.family),
         lambda: "",
         addition=addition_of(condition, family, book, judge),

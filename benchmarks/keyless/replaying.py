@@ -11,7 +11,7 @@ from acc.keyless.reading import Reading, read
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
@@ -39,7 +39,7 @@ def readings(scenario: Scenario, max_tokens: int = 800) -> list[Reading]:
     """What the compressor reads, turn by turn, beside a state of ``max_tokens``."""
     found: list[Reading] = []
     policy = Policy(max_tokens=max_tokens)
-    memory = MemoryController(MemoryArtifactStore(), Listening(found, policy), policy=policy)
+    memory = MemoryController(InMemoryStore(), Listening(found, policy), policy=policy)
     state = None
     for turn in scenario.turns:
         state = memory.step(state, turn, thread=scenario.id).state

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from acc.controller import MemoryController
 from acc.state.model import CompressedCognitiveState
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.turn.conversations import read_conversation
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -44,7 +44,7 @@ def times(turns: Sequence[Turn]) -> list[float]:
     """Milliseconds of each turn's compression but the first's."""
     found = []
     state: CompressedCognitiveState | None = None
-    with MemoryController(MemoryArtifactStore()) as memory:
+    with MemoryController(InMemoryStore()) as memory:
         for turn in turns:
             step = memory.step(state, turn, thread="timed")
             state = step.state

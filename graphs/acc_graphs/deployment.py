@@ -51,7 +51,7 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
         raise ConfigurationError(
             f"no chat model {model!r}: {str(error).splitlines()[0]}",
             where="model",
-            mend="name it provider:model, install the extra langchain and the provider's "
+            hint="name it provider:model, install the extra langchain and the provider's "
             "package, and set its key",
         ) from error
     return made
@@ -72,7 +72,7 @@ def open_memory(where: str, **changed: Any) -> MemoryController:
         return MemoryController.open(where, **changed)
     address = urlsplit(where)
     if not address.hostname:
-        raise InputError(f"no host in {where!r}", where="memory", mend="http://127.0.0.1:8000")
+        raise InputError(f"no host in {where!r}", where="memory", hint="http://127.0.0.1:8000")
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 8000)
     store = ChromaArtifactStore.server(address.hostname, port, ssl=secure)
@@ -113,7 +113,7 @@ def _extra(name: str) -> Iterator[None]:
         raise ConfigurationError(
             f"the checkpointer cannot be imported: {error}",
             where="checkpoints",
-            mend=f"pip install 'agent-cognitive-compressor[{name}]'",
+            hint=f"pip install 'agent-cognitive-compressor[{name}]'",
         ) from error
 
 

@@ -75,7 +75,7 @@ def structured(model: BaseChatModel, answer: type[BaseModel]) -> Runnable[Any, A
         raise InputError(
             f"the model gave no {answer.__name__}",
             where="structured output",
-            mend="use a model that follows a schema",
+            hint="use a model that follows a schema",
         )
 
     silent = model.with_structured_output(answer).with_config(tags=[TAG_NOSTREAM])

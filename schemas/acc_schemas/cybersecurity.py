@@ -100,9 +100,9 @@ class CybersecurityState(CompressedCognitiveState):
     indicators: Annotated[
         tuple[Indicator, ...],
         Slot(
-            places=16,
-            evict=54,
-            letter="i",
+            max_items=16,
+            eviction_priority=54,
+            id_prefix="i",
             guidance="indicators of compromise, character for character, defanged as given; tlp as their source "
             "set it, AMBER where it set none; seen: first and last sighting",
             cues=("indicator", "C2", "malicious", "TLP", "hash", "beacon"),
@@ -162,10 +162,10 @@ class CybersecurityState(CompressedCognitiveState):
     known_good: Annotated[
         tuple[KnownGood, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
-            evict=82,
-            letter="y",
+            max_items=6,
+            min_trust=Trust.USER,
+            eviction_priority=82,
+            id_prefix="y",
             guidance="what the user cleared, with the reason; never on the word of a log or report",
             cues=("ours", "known good", "false positive", "allow-list"),
             examples=(
@@ -195,9 +195,9 @@ class CybersecurityState(CompressedCognitiveState):
     assets: Annotated[
         tuple[Asset, ...],
         Slot(
-            places=10,
-            evict=57,
-            letter="h",
+            max_items=10,
+            eviction_priority=57,
+            id_prefix="h",
             guidance="hosts, accounts and systems in scope; role: what they are, and how critical",
             cues=("compromised", "isolated", "reimaged"),
             examples=(
@@ -237,9 +237,9 @@ class CybersecurityState(CompressedCognitiveState):
     techniques: Annotated[
         tuple[Technique, ...],
         Slot(
-            places=8,
-            evict=45,
-            letter="m",
+            max_items=8,
+            eviction_priority=45,
+            id_prefix="m",
             guidance="ATT&CK techniques by number, only where evidence shows them",
             cues=("T1", "ATT&CK", "technique"),
             examples=(
@@ -261,9 +261,9 @@ class CybersecurityState(CompressedCognitiveState):
     containment: Annotated[
         tuple[Containment, ...],
         Slot(
-            places=8,
-            evict=60,
-            letter="n",
+            max_items=8,
+            eviction_priority=60,
+            id_prefix="n",
             guidance="steps of containment, eradication and recovery; side_effect: what they cost or give away",
             cues=("isolate", "block", "revoke", "reset", "reimage"),
             examples=(
@@ -291,9 +291,9 @@ class CybersecurityState(CompressedCognitiveState):
     forensic_evidence: Annotated[
         tuple[ForensicEvidence, ...],
         Slot(
-            places=6,
-            evict=62,
-            letter="v",
+            max_items=6,
+            eviction_priority=62,
+            id_prefix="v",
             guidance="evidence secured: who holds it, and its hash; never alter what is listed",
             cues=("image", "memory dump", "custody", "preserved"),
             examples=(
@@ -315,10 +315,10 @@ class CybersecurityState(CompressedCognitiveState):
     reporting_duties: Annotated[
         tuple[ReportingDuty, ...],
         Slot(
-            places=5,
-            write=Trust.AGENT,
-            evict=84,
-            letter="w",
+            max_items=5,
+            min_trust=Trust.AGENT,
+            eviction_priority=84,
+            id_prefix="w",
             guidance="whom to notify, and by when: regulators, customers, insurers, law enforcement",
             cues=("notify", "72 hours", "regulator", "deadline"),
             examples=(
@@ -346,10 +346,10 @@ class CybersecurityState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=5,
-            write=Trust.USER,
-            evict=85,
-            letter="b",
+            max_items=5,
+            min_trust=Trust.USER,
+            eviction_priority=85,
+            id_prefix="b",
             guidance="actions of containment, disclosure or recovery that the user approved or refused",
             cues=("do not isolate", *APPROVAL_CUES),
             examples=(

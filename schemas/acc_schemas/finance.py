@@ -100,9 +100,9 @@ class FinanceState(CompressedCognitiveState):
     figures: Annotated[
         tuple[Figure, ...],
         Slot(
-            places=14,
-            evict=57,
-            letter="n",
+            max_items=14,
+            eviction_priority=57,
+            id_prefix="n",
             guidance="figures with currency or unit exactly as given, their period, and on what basis they stand",
             cues=("revenue", "balance", "accrual", "EBITDA"),
             examples=(
@@ -128,10 +128,10 @@ class FinanceState(CompressedCognitiveState):
     materiality: Annotated[
         tuple[Materiality, ...],
         Slot(
-            places=4,
-            write=Trust.USER,
-            evict=87,
-            letter="m",
+            max_items=4,
+            min_trust=Trust.USER,
+            eviction_priority=87,
+            id_prefix="m",
             guidance="thresholds by scope: group, entity, account; basis: what they were derived from",
             cues=("materiality", "threshold", "immaterial"),
             examples=(
@@ -153,10 +153,10 @@ class FinanceState(CompressedCognitiveState):
     cut_offs: Annotated[
         tuple[CutOff, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
-            evict=84,
-            letter="w",
+            max_items=6,
+            min_trust=Trust.USER,
+            eviction_priority=84,
+            id_prefix="w",
             guidance="dates of the closing calendar by process and period; a closed period takes no entry",
             cues=("cut-off", "close", "closing calendar"),
             examples=(
@@ -180,9 +180,9 @@ class FinanceState(CompressedCognitiveState):
     reconciling_items: Annotated[
         tuple[ReconcilingItem, ...],
         Slot(
-            places=8,
-            evict=58,
-            letter="v",
+            max_items=8,
+            eviction_priority=58,
+            id_prefix="v",
             guidance="differences by account; explained only by what was shown, waived only by the user",
             cues=("difference", "unreconciled", "variance"),
             examples=(
@@ -214,9 +214,9 @@ class FinanceState(CompressedCognitiveState):
     journal_entries: Annotated[
         tuple[JournalEntry, ...],
         Slot(
-            places=6,
-            evict=59,
-            letter="j",
+            max_items=6,
+            eviction_priority=59,
+            id_prefix="j",
             guidance="entries by number with both accounts; who prepared and who approved are two people",
             cues=("journal", "JE-", "debit", "credit", "posted"),
             examples=(
@@ -251,9 +251,9 @@ class FinanceState(CompressedCognitiveState):
     assumptions: Annotated[
         tuple[Assumption, ...],
         Slot(
-            places=5,
-            evict=45,
-            letter="l",
+            max_items=5,
+            eviction_priority=45,
+            id_prefix="l",
             guidance="what figures and judgements rest on: rates, dates, methods",
             cues=("assume", "assumption", "rate of"),
             examples=(
@@ -278,10 +278,10 @@ class FinanceState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
-            evict=86,
-            letter="y",
+            max_items=6,
+            min_trust=Trust.USER,
+            eviction_priority=86,
+            id_prefix="y",
             guidance="sign-offs and refusals of the user, by entry or report, with limits",
             cues=("waive", *APPROVAL_CUES),
             examples=(

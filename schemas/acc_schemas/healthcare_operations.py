@@ -82,9 +82,9 @@ class HealthcareOperationsState(CompressedCognitiveState):
     feeds: Annotated[
         tuple[Feed, ...],
         Slot(
-            places=6,
-            evict=55,
-            letter="h",
+            max_items=6,
+            eviction_priority=55,
+            id_prefix="h",
             guidance="interfaces by name with standard and version (HL7 v2.5.1, FHIR R4); no patient",
             cues=("HL7", "FHIR", "feed", "interface", "backlog"),
             examples=(
@@ -114,9 +114,9 @@ class HealthcareOperationsState(CompressedCognitiveState):
     affected_jobs: Annotated[
         tuple[Job, ...],
         Slot(
-            places=8,
-            evict=56,
-            letter="j",
+            max_items=8,
+            eviction_priority=56,
+            id_prefix="j",
             guidance="pipeline jobs known to be affected, by job id, with the span of data they affect",
             cues=("job", "failed", "rerun"),
             examples=(
@@ -141,9 +141,9 @@ class HealthcareOperationsState(CompressedCognitiveState):
     clinical_impact: Annotated[
         tuple[ClinicalImpact, ...],
         Slot(
-            places=5,
-            evict=80,
-            letter="m",
+            max_items=5,
+            eviction_priority=80,
+            id_prefix="m",
             guidance="processes of care that feel it, and the workaround in force; never a patient",
             cues=("clinicians", "ward", "downtime procedure"),
             examples=(
@@ -165,10 +165,10 @@ class HealthcareOperationsState(CompressedCognitiveState):
     operating_windows: Annotated[
         tuple[OperatingWindow, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
-            evict=86,
-            letter="w",
+            max_items=6,
+            min_trust=Trust.USER,
+            eviction_priority=86,
+            id_prefix="w",
             guidance="clinic hours and maintenance windows by site, with what may be done in them",
             cues=("clinic hours", "maintenance window"),
             examples=(
@@ -192,10 +192,10 @@ class HealthcareOperationsState(CompressedCognitiveState):
     data_sets: Annotated[
         tuple[DataSet, ...],
         Slot(
-            places=5,
-            write=Trust.USER,
-            evict=87,
-            letter="n",
+            max_items=5,
+            min_trust=Trust.USER,
+            eviction_priority=87,
+            id_prefix="n",
             guidance="data sets and whether they identify patients; what nobody called de-identified is not",
             cues=("de-identified", "limited data set", "safe harbor", "PHI"),
             examples=(
@@ -226,9 +226,9 @@ class HealthcareOperationsState(CompressedCognitiveState):
     checks: Annotated[
         tuple[Check, ...],
         Slot(
-            places=8,
-            evict=30,
-            letter="l",
+            max_items=8,
+            eviction_priority=30,
+            id_prefix="l",
             guidance="diagnostics that were run, with what they showed; read-only ones in clinic hours",
             cues=CHECK_CUES,
             examples=CHECK_EXAMPLES,
@@ -237,9 +237,9 @@ class HealthcareOperationsState(CompressedCognitiveState):
     causes: Annotated[
         tuple[Cause, ...],
         Slot(
-            places=4,
-            evict=57,
-            letter="v",
+            max_items=4,
+            eviction_priority=57,
+            id_prefix="v",
             guidance="the hypotheses in question, never as more than is shown; keep what was ruled out",
             cues=CAUSE_CUES,
             examples=CAUSE_EXAMPLES,
@@ -248,10 +248,10 @@ class HealthcareOperationsState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=5,
-            write=Trust.USER,
-            evict=85,
-            letter="y",
+            max_items=5,
+            min_trust=Trust.USER,
+            eviction_priority=85,
+            id_prefix="y",
             guidance="interventions that the user approved or refused, with window and limits",
             cues=APPROVAL_CUES,
             examples=(

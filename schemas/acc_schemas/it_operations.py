@@ -62,9 +62,9 @@ class ITOperationsState(CompressedCognitiveState):
     affected_services: Annotated[
         tuple[AffectedService, ...],
         Slot(
-            places=8,
-            evict=55,
-            letter="v",
+            max_items=8,
+            eviction_priority=55,
+            id_prefix="v",
             guidance="services known to be affected, by their name; impact: who feels it",
             cues=("down", "degraded", "unavailable", "5xx", "recovered", "outage"),
             examples=(
@@ -118,9 +118,9 @@ class ITOperationsState(CompressedCognitiveState):
     changes: Annotated[
         tuple[Change, ...],
         Slot(
-            places=6,
-            evict=58,
-            letter="h",
+            max_items=6,
+            eviction_priority=58,
+            id_prefix="h",
             guidance="production changes, by change number; blast_radius: what it could break; "
             "rollback: how it is undone. A stage of approved is the change system's word",
             cues=("change window", "rollout", "rollback", "blast radius"),
@@ -163,9 +163,9 @@ class ITOperationsState(CompressedCognitiveState):
     incident: Annotated[
         tuple[Incident, ...],
         Slot(
-            places=2,
-            evict=88,
-            letter="n",
+            max_items=2,
+            eviction_priority=88,
+            id_prefix="n",
             guidance="the incident by its number, with commander and time of the next update",
             cues=("incident", "severity", "commander"),
             examples=(
@@ -218,9 +218,9 @@ class ITOperationsState(CompressedCognitiveState):
     checks: Annotated[
         tuple[Check, ...],
         Slot(
-            places=8,
-            evict=30,
-            letter="l",
+            max_items=8,
+            eviction_priority=30,
+            id_prefix="l",
             guidance="diagnostics that were run, with what they showed",
             cues=CHECK_CUES,
             examples=CHECK_EXAMPLES,
@@ -229,9 +229,9 @@ class ITOperationsState(CompressedCognitiveState):
     causes: Annotated[
         tuple[Cause, ...],
         Slot(
-            places=5,
-            evict=56,
-            letter="w",
+            max_items=5,
+            eviction_priority=56,
+            id_prefix="w",
             guidance="causes in question, never as more than is shown; keep what was ruled out",
             cues=CAUSE_CUES,
             examples=CAUSE_EXAMPLES,
@@ -240,10 +240,10 @@ class ITOperationsState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=6,
-            write=Trust.USER,
-            evict=85,
-            letter="y",
+            max_items=6,
+            min_trust=Trust.USER,
+            eviction_priority=85,
+            id_prefix="y",
             guidance="what the user approved or refused, by change or action, with window and limits",
             cues=("not approved", *APPROVAL_CUES),
             examples=(

@@ -81,10 +81,10 @@ class PlanningState(CompressedCognitiveState):
     plan: Annotated[
         tuple[PlanStep, ...],
         Slot(
-            places=10,
-            write=Trust.AGENT,
-            evict=78,
-            letter="h",
+            max_items=10,
+            min_trust=Trust.AGENT,
+            eviction_priority=78,
+            id_prefix="h",
             guidance="steps committed to, and after which other; an executed one moves on to steps_done",
             cues=("step", "then", "plan", "done when"),
             examples=(
@@ -122,9 +122,9 @@ class PlanningState(CompressedCognitiveState):
     steps_done: Annotated[
         tuple[StepDone, ...],
         Slot(
-            places=10,
-            evict=53,
-            letter="n",
+            max_items=10,
+            eviction_priority=53,
+            id_prefix="n",
             guidance="steps executed, with the outcome that was observed, never the one expected",
             cues=("done", "finished", "failed"),
             examples=(
@@ -152,10 +152,10 @@ class PlanningState(CompressedCognitiveState):
     options: Annotated[
         tuple[Option, ...],
         Slot(
-            places=6,
-            write=Trust.AGENT,
-            evict=65,
-            letter="m",
+            max_items=6,
+            min_trust=Trust.AGENT,
+            eviction_priority=65,
+            id_prefix="m",
             guidance="ways that were weighed, the selected one and why the others were not",
             cues=("option", "alternative", "instead"),
             examples=(
@@ -192,9 +192,9 @@ class PlanningState(CompressedCognitiveState):
     findings: Annotated[
         tuple[Finding, ...],
         Slot(
-            places=12,
-            evict=57,
-            letter="v",
+            max_items=12,
+            eviction_priority=57,
+            id_prefix="v",
             guidance="facts the plan rests on: versions, mitigations, dates; verified only where a tool or person "
             "showed it, disputed where sources differ",
             cues=("according to", "advisory", "affected versions"),
@@ -223,9 +223,9 @@ class PlanningState(CompressedCognitiveState):
     uncertainty_signal: Annotated[
         tuple[OpenQuestion, ...],
         Slot(
-            places=6,
-            evict=60,
-            letter="q",
+            max_items=6,
+            eviction_priority=60,
+            id_prefix="q",
             guidance="open questions, the next evidence that would settle each, and how much it matters",
             cues=("unclear", "unknown", "which", "?"),
             examples=(
@@ -241,10 +241,10 @@ class PlanningState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=5,
-            write=Trust.USER,
-            evict=85,
-            letter="y",
+            max_items=5,
+            min_trust=Trust.USER,
+            eviction_priority=85,
+            id_prefix="y",
             guidance="gates of the plan: what the user approved or refused, with limits",
             cues=("stop before", *APPROVAL_CUES),
             examples=(
@@ -261,10 +261,10 @@ class PlanningState(CompressedCognitiveState):
     lessons: Annotated[
         tuple[Lesson, ...],
         Slot(
-            places=4,
-            write=Trust.AGENT,
-            evict=55,
-            letter="l",
+            max_items=4,
+            min_trust=Trust.AGENT,
+            eviction_priority=55,
+            id_prefix="l",
             guidance="what reflection would do otherwise, from outcomes seen, and what it applies to",
             cues=("next time", "lesson"),
             examples=(

@@ -75,9 +75,9 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     work_items: Annotated[
         tuple[WorkItem, ...],
         Slot(
-            places=5,
-            evict=60,
-            letter="w",
+            max_items=5,
+            eviction_priority=60,
+            id_prefix="w",
             guidance="issues and pull requests by number",
             cues=("issue", "pull request", "PR"),
             examples=(
@@ -105,9 +105,9 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     edits: Annotated[
         tuple[Edit, ...],
         Slot(
-            places=12,
-            evict=55,
-            letter="h",
+            max_items=12,
+            eviction_priority=55,
+            id_prefix="h",
             guidance="files by path from the root of the repository, with what changes in them and how far it is",
             cues=("edited", "changed", "renamed", "reverted"),
             examples=(
@@ -141,9 +141,9 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     check_runs: Annotated[
         tuple[CheckRun, ...],
         Slot(
-            places=10,
-            evict=52,
-            letter="v",
+            max_items=10,
+            eviction_priority=52,
+            id_prefix="v",
             guidance="tests, builds and linters as a run showed them, never as expected; at: commit or environment",
             cues=("passed", "failed", "flaky", "error:"),
             examples=(
@@ -170,10 +170,10 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     decisions: Annotated[
         tuple[Decision, ...],
         Slot(
-            places=8,
-            write=Trust.AGENT,
-            evict=70,
-            letter="n",
+            max_items=8,
+            min_trust=Trust.AGENT,
+            eviction_priority=70,
+            id_prefix="n",
             guidance="decisions of design with their reason; keep rejected ones, so that nobody proposes them again",
             cues=("decided", "instead of", "rejected"),
             examples=(
@@ -213,10 +213,10 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     contracts: Annotated[
         tuple[Contract, ...],
         Slot(
-            places=6,
-            write=Trust.AGENT,
-            evict=75,
-            letter="m",
+            max_items=6,
+            min_trust=Trust.AGENT,
+            eviction_priority=75,
+            id_prefix="m",
             guidance="interfaces that others use, and what must not change about them",
             cues=("public API", "backwards compatible", "must not change"),
             examples=(
@@ -236,9 +236,9 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     causes: Annotated[
         tuple[Cause, ...],
         Slot(
-            places=4,
-            evict=56,
-            letter="l",
+            max_items=4,
+            eviction_priority=56,
+            id_prefix="l",
             guidance="causes of the defect in question, never as more than is shown; keep what was ruled out",
             cues=CAUSE_CUES,
             examples=CAUSE_EXAMPLES,
@@ -247,10 +247,10 @@ class SoftwareEngineeringState(CompressedCognitiveState):
     approvals: Annotated[
         tuple[Approval, ...],
         Slot(
-            places=4,
-            write=Trust.USER,
-            evict=85,
-            letter="y",
+            max_items=4,
+            min_trust=Trust.USER,
+            eviction_priority=85,
+            id_prefix="y",
             guidance="what the user lets the agent do, or not: pushes, merges, releases, migrations, deletions",
             cues=("merge it", *APPROVAL_CUES),
             examples=(

@@ -13,7 +13,7 @@ from acc.controller import AsyncMemoryController, MemoryController
 from acc.keyless.compressor import RuleCompressor
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FixedClock
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -97,11 +97,11 @@ class Driven:
         self.memory: Any
         self._behind: Any
         if self._runner is None:
-            self.memory = MemoryController(store or MemoryArtifactStore(), compressor, **more)
+            self.memory = MemoryController(store or InMemoryStore(), compressor, **more)
             self._behind = BackgroundMemory(self.memory, **bounds)
         else:
             bounds.pop("threads", None)
-            self.memory = AsyncMemoryController(store or MemoryArtifactStore(), compressor, **more)
+            self.memory = AsyncMemoryController(store or InMemoryStore(), compressor, **more)
             self._behind = AsyncBackgroundMemory(self.memory, **bounds)
 
     def begin(self, state: Any, said: str, thread: str = "t", **more: Any) -> Entry:
@@ -165,7 +165,7 @@ def whole(said: str) -> Turn:
 
 def in_front(said: Sequence[str] = SAID, audit: Path | None = None) -> CompressedCognitiveState:
     """The state when every turn is committed before the next."""
-    memory = MemoryController(MemoryArtifactStore(), audit=audit, clock=FixedClock())
+    memory = MemoryController(InMemoryStore(), audit=audit, clock=FixedClock())
     state = None
     for words in said:
         state = memory.step(state, whole(words), thread="t").state

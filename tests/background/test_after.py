@@ -14,7 +14,7 @@ from acc.controller import AsyncMemoryController
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError, StoreError
 from acc.memory import whose
 from acc.pipeline.update import seed
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.turn.turn import Turn
 
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -133,9 +133,9 @@ def test_a_rewind_while_both_futures_wait_keeps_them_apart(kind: str) -> None:
 @kinds
 def test_another_memory_can_go_on_from_what_finish_returned(kind: str) -> None:
     held = Held(open=False)
-    driven = Driven(kind, store=MemoryArtifactStore(), compressor=held)
+    driven = Driven(kind, store=InMemoryStore(), compressor=held)
     state = driven.turn(driven.turn(None, SAID[0]), SAID[2])
-    other = Driven(kind, store=MemoryArtifactStore())
+    other = Driven(kind, store=InMemoryStore())
     loaded = other.memory.load(state.canonical())
     done = other.step(loaded.on_branch("main"), whole(SAID[3]))
     assert {c.text for c in done.state.constraints} == {SAID[0].rstrip(".")}
@@ -185,7 +185,7 @@ def test_finish_waits_for_a_place_and_all_are_committed_in_order() -> None:
 def test_waiting_for_a_place_does_not_hold_up_the_event_loop() -> None:
     async def run() -> tuple[int, bool]:
         held = Held(open=False)
-        memory = AsyncMemoryController(MemoryArtifactStore(), held)
+        memory = AsyncMemoryController(InMemoryStore(), held)
         behind = AsyncBackgroundMemory(memory, a_thread=1)
         entry = await behind.begin(None, Turn.said(SAID[0]), thread="t")
         state = await behind.finish(entry, answered("One."))

@@ -14,7 +14,7 @@ from acc.audit.verify import verify
 from acc.memory import whose
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 
 kinds = pytest.mark.parametrize("kind", KINDS)
 
@@ -37,7 +37,7 @@ class Gone:
             self.kept = driven.turn(self.kept, words)
             if place < committed:
                 assert driven.drain()
-        self.store, self.audit = MemoryArtifactStore(), folder / "left"
+        self.store, self.audit = InMemoryStore(), folder / "left"
         artifacts = driven.memory.artifacts
         self.store.add("default", artifacts.get("default", artifacts.ids("default")))
         if (folder / "alive").exists():
@@ -85,7 +85,7 @@ def test_until_they_are_committed_the_agent_reads_them(kind: str, tmp_path: Path
 def test_a_result_that_came_before_the_end_is_joined_from_the_audit_log(
     kind: str, tmp_path: Path
 ) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     one = Driven(kind, store=store, audit=tmp_path)
     kept = one.turn(one.turn(None, SAID[0]), SAID[1])
     assert one.drain()
@@ -101,7 +101,7 @@ def test_a_result_that_came_before_the_end_is_joined_from_the_audit_log(
 
 @kinds
 def test_a_result_of_another_parent_is_dropped(kind: str, tmp_path: Path) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     one = Driven(kind, store=store, audit=tmp_path)
     first = one.turn(None, SAID[0])
     before = one.begin(first, "?", wait=None).state
@@ -118,11 +118,11 @@ def test_a_result_of_another_parent_is_dropped(kind: str, tmp_path: Path) -> Non
 
 @kinds
 def test_without_an_audit_log_a_kept_state_has_its_turns_folded_in(kind: str) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     held = Held(open=False)
     one = Driven(kind, store=store, compressor=held)
     kept = one.turn(None, SAID[0])
-    again = Driven(kind, store=MemoryArtifactStore())
+    again = Driven(kind, store=InMemoryStore())
     assert again.last_state() is None
     done = again.begin(again.turn(kept, SAID[1]), "So?", wait=None)
     assert [c.text for c in done.state.constraints] == [SAID[0].rstrip(".")]

@@ -11,7 +11,7 @@ from typing import Any
 
 from acc.controller import MemoryController
 from acc.memory import whose
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, ArtifactStore
 from acc.thread.log import ThreadLog
 from acc.turn.conversations import read_conversation
@@ -41,7 +41,7 @@ def one_line(text: str) -> str:
     return text
 
 
-class CountingStore(MemoryArtifactStore):
+class CountingStore(InMemoryStore):
     """A store in memory that knows which ids it was given."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is malformed ends in one line that says what, where and how to mend it."""
+"""Whatever is malformed ends in one line that says what, where and how to fix it."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_malformed_file_is_refused(
     said = failing(capsys, "replay", file, "--memory", tmp_path / "memory")
     assert what in said
     assert f"{where})" in said
-    assert "To mend: " in said
+    assert "To fix: " in said
     assert not (tmp_path / "memory").exists()
 
 

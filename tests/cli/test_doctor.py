@@ -69,7 +69,7 @@ def test_the_rung_is_told_in_words(
 
 
 @pytest.mark.parametrize(
-    ("fault", "says", "mend"),
+    ("fault", "says", "hint"),
     [
         (Fault("401"), "refuses the key", "OPENAI_API_KEY"),
         (Fault("404", code="model_not_found"), "no such model", "GET /v1/models"),
@@ -85,7 +85,7 @@ def test_the_rung_is_told_in_words(
     ids=lambda value: value.name if isinstance(value, Fault) else "",
 )
 def test_what_ails_it_and_how_to_mend_it(
-    fault: Fault, says: str, mend: str, capsys: pytest.CaptureFixture[str]
+    fault: Fault, says: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with ModelServer(greets, faults=lambda _: fault) as server:
         code = run(
@@ -94,7 +94,7 @@ def test_what_ails_it_and_how_to_mend_it(
     out = capsys.readouterr()
     assert code == 1
     assert says in out.out
-    assert mend in " ".join(out.out.split())
+    assert hint in " ".join(out.out.split())
     assert says in one_line(out.err)
 
 
@@ -107,7 +107,7 @@ def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("endpoint", "mend"),
+    ("endpoint", "hint"),
     [
         ("127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
         ("localhost:8000", "http://localhost:8000"),
@@ -115,10 +115,10 @@ def test_nobody_listens(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_an_address_without_its_beginning_is_no_model(
-    endpoint: str, mend: str, capsys: pytest.CaptureFixture[str]
+    endpoint: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["doctor", "--endpoint", endpoint]) == 1
-    assert mend in one_line(capsys.readouterr().err)
+    assert hint in one_line(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", ["llama3:8b", "meta-llama/Llama-3.1-8B", "qwen2.5:72", "gpt-x"])

@@ -113,8 +113,8 @@ class A(Item):
     a: Name
 
 class UntoldState(CompressedCognitiveState):
-    some: Annotated[tuple[A, ...], Slot(places=200)]
-    more: Annotated[tuple[A, ...], Slot(places=2, write=Trust.TOOL)]
+    some: Annotated[tuple[A, ...], Slot(max_items=200)]
+    more: Annotated[tuple[A, ...], Slot(max_items=2, min_trust=Trust.TOOL)]
 """
 
 
@@ -224,7 +224,7 @@ class Parcel(Item):
 
 class ParcelState(CompressedCognitiveState):
     \"\"\"Parcels.\"\"\"
-    parcels: Annotated[tuple[Parcel, ...], Slot(places=PLACES, letter="h", guidance="parcels")]
+    parcels: Annotated[tuple[Parcel, ...], Slot(max_items=PLACES, id_prefix="h", guidance="parcels")]
 """
 
 
@@ -263,10 +263,8 @@ def test_diff_in_json_counts_what_is_to_be_answered(told: Any, tmp_path: Path) -
 
 def test_check_tells_of_examples_that_teach_nothing(told: Any, tmp_path: Path) -> None:
     file = tmp_path / "cli_dumb.py"
-    taught = (
-        'Slot(places=4, letter="h", guidance="parcels", examples=(Example("DX-1", parcel="DX-1"),))'
-    )
-    source = OWN.replace('Slot(places=PLACES, letter="h", guidance="parcels")', taught)
+    taught = 'Slot(max_items=4, id_prefix="h", guidance="parcels", examples=(Example("DX-1", parcel="DX-1"),))'
+    source = OWN.replace('Slot(max_items=PLACES, id_prefix="h", guidance="parcels")', taught)
     file.write_text("from acc.state.slots import Example\n" + source, encoding="utf-8")
     (advice,) = json.loads(told("schema", "check", file, "--json")[1])["advice"]
     assert "of 'DX-1' the keyless rules would not make this item" in advice

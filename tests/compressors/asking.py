@@ -17,7 +17,7 @@ from acc.controller import AsyncMemoryController, MemoryController
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import Fault, FixedClock, ModelServer, Request
 from acc.turn.turn import Turn
 
@@ -115,11 +115,11 @@ def stepped(
     settings.setdefault("clock", FixedClock())
     settings.setdefault("policy", POLICY)
     if not how.startswith("async"):
-        with MemoryController(MemoryArtifactStore(), compressor, **settings) as memory:
+        with MemoryController(InMemoryStore(), compressor, **settings) as memory:
             return memory.step(state, turn, thread="t")
 
     async def run() -> Step:
-        async with AsyncMemoryController(MemoryArtifactStore(), compressor, **settings) as memory:
+        async with AsyncMemoryController(InMemoryStore(), compressor, **settings) as memory:
             return await memory.step(state, turn, thread="t")
 
     return asyncio.run(run())

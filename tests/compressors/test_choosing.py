@@ -115,7 +115,7 @@ def test_a_missing_key_is_told_of_when_the_memory_is_opened(tmp_path: Path) -> N
     ["", 7, (), ("a", 1), object(), (None,), "nowhere:model", ("http://127.0.0.1:1/v1", "m")],
 )
 def test_what_is_no_model_is_a_configuration_error(model: object) -> None:
-    with pytest.raises(ConfigurationError, match="To mend: "):
+    with pytest.raises(ConfigurationError, match="To fix: "):
         as_compressor(model)
 
 
@@ -138,7 +138,7 @@ def test_a_compressor_of_a_model_is_a_model() -> None:
      {"price": (2.0, 8.0)}, {"retries": 3}, {"skip_idle": "no"}],
 )  # fmt: skip
 def test_a_setting_that_makes_no_sense_is_a_configuration_error(changed: dict[str, object]) -> None:
-    with pytest.raises(ConfigurationError, match="To mend: "):
+    with pytest.raises(ConfigurationError, match="To fix: "):
         OpenAICompressor("m", **changed)  # type: ignore[arg-type]
 
 

@@ -9,7 +9,7 @@ from acc.compress.protocol import Price
 from acc.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
 from acc.pipeline.update import update_state
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FailingCompressor, Fault, ModelServer
 from acc.turn.turn import Turn
 
@@ -41,7 +41,7 @@ def test_a_second_model_may_be_the_fallback_and_both_are_paid(how: str) -> None:
 
 def test_a_fallback_of_another_name_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match="fallback"):
-        MemoryController(MemoryArtifactStore(), fallback="item")
+        MemoryController(InMemoryStore(), fallback="item")
     with pytest.raises(ConfigurationError, match="fallback"):
         update_state(None, TURN, fallback="item")  # type: ignore[arg-type]
 
@@ -54,7 +54,7 @@ def test_an_error_of_a_third_party_is_an_error() -> None:
 
 
 def test_an_error_of_configuration_passes_every_fallback() -> None:
-    wrong = FailingCompressor(ConfigurationError("no", mend="mend it"))
+    wrong = FailingCompressor(ConfigurationError("no", hint="mend it"))
     for compressor, fallback in ((wrong, "rules"), (FailingCompressor(), wrong)):
         with pytest.raises(ConfigurationError, match="mend it"):
             stepped(compressor, fallback=fallback)

@@ -11,7 +11,7 @@ from asking import GOOD, asking, client_of, stepped
 
 from acc.cli.doctor_endpoint import probe
 from acc.compress.openai import OpenAIEndpoint
-from acc.compress.openai_calls import RUNGS, Rung
+from acc.compress.openai_calls import RUNGS, OutputMode
 from acc.errors import AuthenticationError
 from acc.state.proposal import Outcome
 from acc.testing import Capabilities, Fault, ModelServer, Request
@@ -27,7 +27,9 @@ def knowing(*formats: str, **more: Any) -> ModelServer:
 
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("rung", RUNGS)
-def test_the_first_rung_that_a_server_knows_is_found_and_remembered(rung: Rung, style: str) -> None:
+def test_the_first_rung_that_a_server_knows_is_found_and_remembered(
+    rung: OutputMode, style: str
+) -> None:
     with knowing(rung, style=style) as server:
         steps = [stepped(asking(server.base_url)) for _ in range(2)]
     asked = [request.format for request in server.requests]
@@ -120,7 +122,7 @@ BONJOUR = {"greeting": "Bonjour", "letters": 7}
 
 
 @pytest.mark.parametrize("rung", RUNGS)
-def test_the_probe_tells_the_rung_in_words(rung: Rung) -> None:
+def test_the_probe_tells_the_rung_in_words(rung: OutputMode) -> None:
     can = Capabilities(formats=(rung,))  # type: ignore[arg-type]
     with ModelServer(lambda _: BONJOUR, capabilities=can) as server:
         endpoint = OpenAIEndpoint("test-model", client=client(server))
@@ -140,7 +142,7 @@ def test_the_probe_sees_through_a_server_that_ignores_the_format() -> None:
     can = Capabilities(formats=("json_object",), unsupported="ignore")
     with ModelServer(told, capabilities=can) as server:
         found = probe(OpenAIEndpoint("test-model", client=client(server)))
-    assert found.rung is Rung.JSON_OBJECT
+    assert found.rung is OutputMode.JSON_OBJECT
     assert [t.outcome for t in found.tried] == [
         Outcome.WRONG_SHAPE,
         Outcome.WRONG_SHAPE,

@@ -196,7 +196,7 @@ def test_a_name_that_leads_nowhere_is_a_configuration_error(
     """An unknown provider, one whose package is not installed, one whose key is missing."""
     monkeypatch.setitem(sys.modules, "langchain_ollama", None)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(ConfigurationError, match="To mend: "):
+    with pytest.raises(ConfigurationError, match="To fix: "):
         LangChainCompressor(name)
 
 

@@ -19,7 +19,7 @@ from acc.pipeline.update import update_state
 from acc.state.items import Constraint, Goal, Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FixedClock, ModelServer
 from acc.turn.turn import Turn
 
@@ -142,7 +142,7 @@ def test_the_model_is_told_once_and_the_rule_stands_if_it_insists(tmp_path: Path
     answers = [{**GOOD, "relational_map": []}, ends("Checkout is slow"), ends("p95 is 4.2s")]
     with ModelServer(answers) as server:
         memory = MemoryController(
-            MemoryArtifactStore(), asking(server.base_url), clock=FixedClock(), audit=tmp_path
+            InMemoryStore(), asking(server.base_url), clock=FixedClock(), audit=tmp_path
         )
         first = memory.step(None, Turn.said("Never restart nginx."), thread="t")
         done = memory.step(first.state, Turn.said(ASKED), thread="t")

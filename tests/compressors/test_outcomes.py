@@ -19,7 +19,7 @@ from acc.compress.openai_calls import reply_of
 from acc.controller import MemoryController
 from acc.errors import AuthenticationError, ConfigurationError
 from acc.state.proposal import Outcome
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FAULTS, Fault, FixedClock, ModelServer
 
 KEYS = (
@@ -146,14 +146,14 @@ def test_a_refused_connection_has_a_name(how: str) -> None:
 @pytest.mark.parametrize("how", WAYS)
 @pytest.mark.parametrize("name", STOPS)
 def test_what_can_never_work_is_raised_at_once_with_the_fix(name: str, how: str) -> None:
-    with always(name) as server, pytest.raises(STOPS[name], match="To mend: ") as caught:
+    with always(name) as server, pytest.raises(STOPS[name], match="To fix: ") as caught:
         stepped(asking(server.base_url, how), how=how, fallback="rules")
     assert len(server.requests) == 1
     assert "127.0.0.1" in caught.value.where
 
 
 def test_the_same_step_can_be_made_once_the_key_is_mended() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     with ModelServer(lambda _: GOOD, faults=[Fault("401")]) as server:
         memory = MemoryController(store, asking(server.base_url), clock=FixedClock())
         with pytest.raises(AuthenticationError):

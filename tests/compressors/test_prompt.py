@@ -48,7 +48,9 @@ class Ticket(Item):
 
 
 class Desk(CompressedCognitiveState):
-    tickets: Annotated[tuple[Ticket, ...], Slot(places=5, letter="z", guidance="tickets at hand")]
+    tickets: Annotated[
+        tuple[Ticket, ...], Slot(max_items=5, id_prefix="z", guidance="tickets at hand")
+    ]
 
 
 def reading(talk: Conversation, *said: Observation, **more: object) -> Reading:

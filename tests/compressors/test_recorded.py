@@ -15,7 +15,7 @@ from acc.compress.model import ModelCompressor
 from acc.controller import MemoryController
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing import FixedClock, ModelServer
 from acc.turn.turn import Turn
 
@@ -56,7 +56,7 @@ def test_recorded_proposals_are_committed(over: str, tmp_path: Path) -> None:
         model = asking(server.base_url) if over == "a socket" else None
         compressor = model or ModelCompressor(InProcess(lambda _: answers[0]))
         memory = MemoryController(
-            MemoryArtifactStore(),
+            InMemoryStore(),
             Replaying(compressor, answers),
             clock=FixedClock(),
             audit=tmp_path,

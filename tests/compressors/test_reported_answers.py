@@ -12,7 +12,7 @@ from acc.cli.doctor_endpoint import probe
 from acc.compress.endpoint import CallFailed
 from acc.compress.failures import Refused, failure_of, translated
 from acc.compress.openai import OpenAIEndpoint
-from acc.compress.openai_calls import Rung
+from acc.compress.openai_calls import OutputMode
 from acc.state.proposal import Outcome
 from acc.testing import Fault, ModelServer
 
@@ -175,4 +175,4 @@ def test_the_probe_asks_again() -> None:
     bad = Fault("400", code="json_validate_failed", message=REPORTS[0][2])
     with ModelServer(lambda _: {"greeting": "Bonjour", "letters": 7}, faults=[bad]) as server:
         found = probe(OpenAIEndpoint("test-model", client=client_of(server.base_url)))
-    assert found.rung is Rung.JSON_SCHEMA
+    assert found.rung is OutputMode.JSON_SCHEMA

@@ -33,8 +33,10 @@ class Sample(Item):
 class LabState(CompressedCognitiveState):
     """A domain with a slot of its own, and fewer places for relations."""
 
-    samples: Annotated[tuple[Sample, ...], Slot(places=4, guidance="samples by name")]
-    relational_map: Annotated[tuple[Relation, ...], Slot(places=2, evict=50, letter="r")]
+    samples: Annotated[tuple[Sample, ...], Slot(max_items=4, guidance="samples by name")]
+    relational_map: Annotated[
+        tuple[Relation, ...], Slot(max_items=2, eviction_priority=50, id_prefix="r")
+    ]
 
 
 class BareState(BaseModel):
@@ -116,9 +118,9 @@ def test_it_makes_room_for_what_is_new_and_keeps_to_the_places() -> None:
         for name, slot in State.slots().items():
             gone = {r.id for r in proposal.retire}
             kept = [i for i in getattr(state, name) if i.id not in gone]
-            kept = [] if slot.rules.lifetime == "turn" else kept
+            kept = [] if slot.rules.ephemeral else kept
             new = [i for i in proposal.items if i.slot == name and not i.id]
-            assert len(kept) + len(new) <= slot.rules.places
+            assert len(kept) + len(new) <= slot.rules.max_items
         state = commit(state, proposal, at).state
     assert any("P-30" in fact.words for fact in state.relational_map)
 

@@ -70,8 +70,8 @@ class WorksState(CompressedCognitiveState):
     pumps: Annotated[
         tuple[Pump, ...],
         Slot(
-            places=4,
-            letter="h",
+            max_items=4,
+            id_prefix="h",
             cues=("pump",),
             examples=(
                 Example(
@@ -87,9 +87,9 @@ class WorksState(CompressedCognitiveState):
     permits: Annotated[
         tuple[Permit, ...],
         Slot(
-            places=4,
-            letter="y",
-            write=Trust.USER,
+            max_items=4,
+            id_prefix="y",
+            min_trust=Trust.USER,
             cues=("you may",),
             examples=(
                 Example(
@@ -102,13 +102,13 @@ class WorksState(CompressedCognitiveState):
             ),
         ),
     ]
-    readings: Annotated[tuple[Reading, ...], Slot(places=4, letter="n", cues=("gauge",))]
+    readings: Annotated[tuple[Reading, ...], Slot(max_items=4, id_prefix="n", cues=("gauge",))]
     house: Annotated[
         tuple[House, ...],
         Slot(
-            places=4,
-            letter="w",
-            write=Trust.USER,
+            max_items=4,
+            id_prefix="w",
+            min_trust=Trust.USER,
             pinned=True,
             quote=True,
             examples=(
@@ -312,7 +312,7 @@ def test_examples_that_disagree_leave_open_what_they_disagree_on() -> None:
     class LeakState(CompressedCognitiveState):
         leaks: Annotated[
             tuple[Leak, ...],
-            Slot(places=4, letter="h", examples=(
+            Slot(max_items=4, id_prefix="h", examples=(
                 Example("L-1 leaks", line="L-1", size="small"),
                 Example("L-2 leaks", line="L-2", size="large"),
             )),

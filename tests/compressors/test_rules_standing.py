@@ -285,7 +285,7 @@ class NarrowState(CompressedCognitiveState):
     """A state with two places for rules."""
 
     constraints: Annotated[
-        tuple[Constraint, ...], Slot(places=2, write=Trust.USER, pinned=True, quote=True)
+        tuple[Constraint, ...], Slot(max_items=2, min_trust=Trust.USER, pinned=True, quote=True)
     ]
 
 

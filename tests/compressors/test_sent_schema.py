@@ -30,7 +30,7 @@ class Book(Item):
 
 
 class Library(CompressedCognitiveState):
-    books: Annotated[tuple[Book, ...], Slot(places=5, letter="b")]
+    books: Annotated[tuple[Book, ...], Slot(max_items=5, id_prefix="b")]
 
 
 def schemas() -> list[type[CompressedCognitiveState]]:

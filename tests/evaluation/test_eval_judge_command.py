@@ -52,7 +52,7 @@ def test_a_budget_ends_with_an_error_that_says_how_to_go_on(
     told = capsys.readouterr()
     assert "stopped with 0 of 1 runs complete" in told.err
     assert "goes on from" in told.err
-    assert told.err.count("To mend") == 1
+    assert told.err.count("To fix") == 1
     assert run([*arguments, "--by-rule", "--quiet"]) == 0
 
 

@@ -75,7 +75,7 @@ def test_what_is_malformed_is_refused_with_its_place(
         toy(tmp_path, **change)
     assert what in caught.value.what
     assert caught.value.where.endswith(where)
-    assert caught.value.mend
+    assert caught.value.hint
 
 
 def test_a_conversation_without_truth_is_refused(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acc import MemoryArtifactStore
+from acc import InMemoryStore
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement
 from acc.evidence.deletion import History, Period
@@ -40,7 +40,7 @@ def tasks() -> list[tuple[str, str]]:
 def test_awaited_it_does_the_same() -> None:
     policy = Period(6, 0) | History(2, 0.4)
 
-    async def awaited(store: MemoryArtifactStore, evaluator: Any) -> AsyncExperienceMemory:
+    async def awaited(store: InMemoryStore, evaluator: Any) -> AsyncExperienceMemory:
         memory = await AsyncExperienceMemory.open(
             store, SPACE, clock(), addition=Addition("strict", evaluator), deletion=policy
         )
@@ -49,7 +49,7 @@ def test_awaited_it_does_the_same() -> None:
         await memory.feedback(await memory.seed("a seed", "right"), 0.5)
         return memory
 
-    one = MemoryArtifactStore()
+    one = InMemoryStore()
     memory = ExperienceMemory(
         one, SPACE, clock(), addition=Addition("strict", is_right), deletion=policy
     )
@@ -57,7 +57,7 @@ def test_awaited_it_does_the_same() -> None:
         memory.finish(task, execution, memory.retrieve(task))
     memory.feedback(memory.seed("a seed", "right"), 0.5)
     for evaluator in (is_right, is_right_later):
-        other = MemoryArtifactStore()
+        other = InMemoryStore()
         got = asyncio.run(awaited(other, evaluator))
         ids = one.ids("default")
         assert other.ids("default") == ids
@@ -80,7 +80,7 @@ def test_many_tasks_at_once_lose_nothing_and_evaluators_run_side_by_side() -> No
 
     async def main() -> AsyncExperienceMemory:
         memory = await AsyncExperienceMemory.open(
-            MemoryArtifactStore(), SPACE, clock(), addition=Addition("strict", judged)
+            InMemoryStore(), SPACE, clock(), addition=Addition("strict", judged)
         )
         await asyncio.gather(*(memory.finish(f"task {n}", "right") for n in range(30)))
         return memory
@@ -93,7 +93,7 @@ def test_many_tasks_at_once_lose_nothing_and_evaluators_run_side_by_side() -> No
 def test_a_cancelled_task_leaves_nothing_half_done() -> None:
     entered, go = threading.Event(), threading.Event()
 
-    class Slow(MemoryArtifactStore):
+    class Slow(InMemoryStore):
         def add(self, tenant: str, artifacts: Any) -> None:
             entered.set()
             go.wait(5)
@@ -130,7 +130,7 @@ def test_an_asynchronous_evaluator_admits_nothing_where_nobody_awaits_it() -> No
 
 def test_what_is_refused_is_refused_alike() -> None:
     async def main() -> None:
-        memory = await AsyncExperienceMemory.open(MemoryArtifactStore(), SPACE, clock())
+        memory = await AsyncExperienceMemory.open(InMemoryStore(), SPACE, clock())
         for bad in (memory.finish(" ", "x"), memory.finish("a", "b", utility=float("nan")),
                     memory.feedback("exp.9", 1.0)):  # fmt: skip
             with pytest.raises(InputError):

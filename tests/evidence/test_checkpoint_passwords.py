@@ -50,7 +50,7 @@ def test_no_password_is_in_what_an_interrupted_erasure_leaves(
         def erase(threads: Any) -> int:
             asked.append((address, tuple(threads)))
             if "s3cret" not in address or len(asked) == 1:
-                raise StoreError("not now", where="postgresql", mend="later")
+                raise StoreError("not now", where="postgresql", hint="later")
             return 7
 
         return erase

@@ -19,7 +19,7 @@ from acc.evidence.compaction import compact
 from acc.evidence.intents import begin, unfinished
 from acc.evidence.retention_plan import hold_record, holds
 from acc.evidence.usage import Event, execution_ledger, told, usage_records
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.stores.shelf import BASE, Shelf, namespace
 
@@ -28,7 +28,7 @@ sys.path.append(str(Path(__file__).parents[1] / "stores"))
 SPACE = namespace()
 
 
-class Shared(MemoryArtifactStore):
+class Shared(InMemoryStore):
     """Between whose calls other processes do what they do."""
 
     shared = True  # type: ignore[assignment]
@@ -146,7 +146,7 @@ def test_a_first_place_that_says_an_older_beginning_leads_on() -> None:
 
 
 def test_a_document_may_be_called_as_a_beginning_is() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     shelf = Shelf(store, SPACE, "documents")
     shelf.append([
         Artifact(id="", thread="", branch="", seq=0, turn=0, kind="document", name=BASE, text="Words.")

@@ -24,7 +24,7 @@ from acc.evidence.deletion import (
 )
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.usage import Usage
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.shelf import namespace
 
 
@@ -182,7 +182,7 @@ def test_no_agent_without_a_preset() -> None:
     assert set(PRESETS) == {"ehragent", "agentdriver", "cic-iot"}
 
 
-def experiences(store: MemoryArtifactStore, deletion: Deletion | None = None) -> ExperienceMemory:
+def experiences(store: InMemoryStore, deletion: Deletion | None = None) -> ExperienceMemory:
     ticks = itertools.count()
     return ExperienceMemory(
         store, namespace(user="ana"), lambda: f"t{next(ticks):06d}",
@@ -192,7 +192,7 @@ def experiences(store: MemoryArtifactStore, deletion: Deletion | None = None) ->
 
 
 def test_a_bounded_memory_stays_within_its_limit_after_each_execution() -> None:
-    memory = experiences(MemoryArtifactStore(), bounded(5, Period(50, 0)))
+    memory = experiences(InMemoryStore(), bounded(5, Period(50, 0)))
     for n in range(60):
         shown = memory.retrieve(f"count lamps in room {n % 9}")
         memory.finish(f"count lamps in room {n % 9}", f"right {n}", shown)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_erasure import erased, raw, talk
 
-from acc import MemoryArtifactStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Turn
 from acc.errors import StoreError
 from acc.evidence.deletion import Capacity
 from acc.evidence.erasure_plan import Target
@@ -61,26 +61,26 @@ def found(store: ArtifactStore, query: str, dense: Dense | None) -> list[str]:
 
 
 def test_what_shares_no_word_is_found_by_meaning() -> None:
-    store = filled(MemoryArtifactStore())
+    store = filled(InMemoryStore())
     query = "Which light needs a repair?"
     assert found(store, query, None) == []
     assert found(store, query, Dense(Synonyms()))[0] == SAID[0]
 
 
 def test_words_and_meaning_are_weighed() -> None:
-    store = filled(MemoryArtifactStore(), ("The light of the yard.", "The yard is closed."))
+    store = filled(InMemoryStore(), ("The light of the yard.", "The yard is closed."))
     query = "Is the yard closed, or the lamp?"
     assert found(store, query, Dense(Synonyms(), weight=0.1))[0] == "The yard is closed."
     assert found(store, query, Dense(Synonyms(), weight=2.0))[0] == "The light of the yard."
 
 
 def test_one_record_alone_is_found() -> None:
-    store = filled(MemoryArtifactStore(), SAID[:1])
+    store = filled(InMemoryStore(), SAID[:1])
     assert found(store, "Which light?", Dense(Synonyms())) == [SAID[0]]
 
 
 def test_an_embedder_is_asked_once_for_each_record_even_by_another_process() -> None:
-    store = filled(MemoryArtifactStore())
+    store = filled(InMemoryStore())
     first, second, third = Synonyms(), Synonyms(), Synonyms("another model")
     scope = WideScope(store, SPACE, dense=Dense(first))
     for _ in range(2):
@@ -93,7 +93,7 @@ def test_an_embedder_is_asked_once_for_each_record_even_by_another_process() -> 
 
 
 def test_what_was_added_since_is_embedded_and_no_more_than_allowed() -> None:
-    store = filled(MemoryArtifactStore())
+    store = filled(InMemoryStore())
     embedder = Synonyms()
     scope = WideScope(store, SPACE, dense=Dense(embedder, most=4))
     scope.search("Which light?", 3)
@@ -114,7 +114,7 @@ def test_an_embedder_that_fails_leaves_the_words(answer: Any) -> None:
         return answer if len(texts) > 1 or isinstance(answer, str) else [[1.0, 0.0]]
 
     told: list[Exception] = []
-    store = filled(MemoryArtifactStore())
+    store = filled(InMemoryStore())
     dense = Dense(embedder, name="odd", on_failure=told.append)
     assert found(store, "the van in the yard", dense) == [SAID[1]]
     assert len(told) == 1
@@ -122,10 +122,10 @@ def test_an_embedder_that_fails_leaves_the_words(answer: Any) -> None:
 
 def test_the_turn_goes_on_and_the_deployer_is_warned() -> None:
     def down(_: Sequence[str]) -> Any:
-        raise StoreError("the endpoint is away", where="here", mend="wait")
+        raise StoreError("the endpoint is away", where="here", hint="wait")
 
     recall = WideRecall(dense=Dense(down))
-    with MemoryController(MemoryArtifactStore(), audit=None, recall=recall) as memory:
+    with MemoryController(InMemoryStore(), audit=None, recall=recall) as memory:
         documents(memory, SPACE).add("a.md", [Section("The ledger is on bkp-3.")])
         with pytest.warns(RuntimeWarning, match="the endpoint is away"):
             step = memory.step(None, Turn.said("Where is the ledger?"), thread="inc")
@@ -133,7 +133,7 @@ def test_the_turn_goes_on_and_the_deployer_is_warned() -> None:
 
 
 def test_a_pruned_texts_vector_goes_with_it() -> None:
-    store = filled(MemoryArtifactStore())
+    store = filled(InMemoryStore())
     found(store, "Which car?", Dense(Synonyms()))
     ids = [i for i in store.ids("default") if ".documents:" in i]  # type: ignore[attr-defined]
     embedder = f"synonyms:{len(MEANINGS) + 1}"

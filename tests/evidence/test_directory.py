@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from acc.stores.directory import Directory, enrolled
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
 from acc.stores.shelf import Shelf, namespace
 
 SPACE = namespace()
 
 
-class Asked(MemoryArtifactStore):
+class Asked(InMemoryStore):
     """A store that counts the ids it is asked for."""
 
     count = 0
@@ -22,7 +22,7 @@ class Asked(MemoryArtifactStore):
         return super().get(tenant, ids)
 
 
-def names(store: MemoryArtifactStore) -> list[str]:
+def names(store: InMemoryStore) -> list[str]:
     return [thread.thread for thread in enrolled(store, SPACE)]
 
 
@@ -39,7 +39,7 @@ def test_a_new_thread_costs_the_same_however_many_there_are() -> None:
 
 
 def test_a_thread_is_entered_once_by_whoever() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     one, other = Directory(store), Directory(store)
     for directory in (one, other, one):
         directory.enrol(Thread(thread="a"), "now")
@@ -48,7 +48,7 @@ def test_a_thread_is_entered_once_by_whoever() -> None:
 
 
 def test_an_entry_that_was_erased_elsewhere_is_made_anew() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     directory = Directory(store)
     directory.enrol(Thread(thread="a"), "now")
     (entry,) = Shelf(store, SPACE, "threads").records()
@@ -60,7 +60,7 @@ def test_an_entry_that_was_erased_elsewhere_is_made_anew() -> None:
 
 def test_entries_taken_back_elsewhere_leave_no_gap() -> None:
     """As where an import is undone: behind a gap nobody would find what is entered later."""
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     directory = Directory(store)
     for name in ("a", "b", "c"):
         directory.enrol(Thread(thread=name), "now")

@@ -21,7 +21,7 @@ from acc.evidence.documents import (
 from acc.evidence.health import check_shelves
 from acc.evidence.parsing import Section, sections
 from acc.evidence.upkeep import resume
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.stores.shelf import namespace
 
@@ -50,8 +50,8 @@ def pdf() -> bytes:
     )
 
 
-def documents(store: MemoryArtifactStore | None = None, **given: Addition) -> Documents:
-    return Documents(store or MemoryArtifactStore(), namespace(), lambda: "now", **given)
+def documents(store: InMemoryStore | None = None, **given: Addition) -> Documents:
+    return Documents(store or InMemoryStore(), namespace(), lambda: "now", **given)
 
 
 def test_markdown_is_cut_at_headings_and_a_fence_is_no_heading(tmp_path: Path) -> None:
@@ -175,7 +175,7 @@ def test_folders_give_their_documents_and_nothing_hidden(tmp_path: Path) -> None
         files_below([tmp_path / "nothing"])
 
 
-class Failing(MemoryArtifactStore):
+class Failing(InMemoryStore):
     """Writes a batch of a long document, and fails."""
 
     shared = True  # type: ignore[assignment]
@@ -184,7 +184,7 @@ class Failing(MemoryArtifactStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         if self.failing and len(artifacts) > 100:
             super().add(tenant, artifacts[:100])
-            raise StoreError("the disk is full", where="disk", mend="free some")
+            raise StoreError("the disk is full", where="disk", hint="free some")
         super().add(tenant, artifacts)
 
 
@@ -230,7 +230,7 @@ def test_a_doctor_names_what_was_begun_and_takes_it_back() -> None:
 def test_one_that_was_taken_back_while_it_was_written_says_so() -> None:
     class Slow(Failing):
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-            MemoryArtifactStore.add(self, tenant, artifacts)
+            InMemoryStore.add(self, tenant, artifacts)
             if len(artifacts) > 200:
                 take_back_ingests(self, namespace(), lambda: "later")
 
@@ -241,7 +241,7 @@ def test_one_that_was_taken_back_while_it_was_written_says_so() -> None:
 
 
 def test_who_came_before_the_directory_is_entered() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     shelf = documents(store)
     shelf.add("a.md", [Section("Words.")])
     other = Documents(store, namespace(user="ana"), lambda: "now")

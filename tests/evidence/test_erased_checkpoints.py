@@ -19,7 +19,7 @@ from acc.evidence.checkpoints import CheckpointsDue, checkpointer_at
 from acc.evidence.erasure_plan import Target, refuse_unproved
 from acc.evidence.erasure_planning import plan_erasure
 from acc.evidence.upkeep import erasure, left_half_done, resume
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 
 sys.path.append(str(Path(__file__).parents[1] / "graphs"))
@@ -64,7 +64,7 @@ def test_a_real_savers_checkpoints_are_erased(tmp_path: Path) -> None:
 
 
 def kept(folder: Path) -> MemoryController:
-    return MemoryController(MemoryArtifactStore(), audit=folder / "audit")
+    return MemoryController(InMemoryStore(), audit=folder / "audit")
 
 
 def erased_with(memory: MemoryController, url: str, **what: str) -> Any:
@@ -74,7 +74,7 @@ def erased_with(memory: MemoryController, url: str, **what: str) -> Any:
 
 def test_a_users_threads_go_from_the_checkpointer_whatever_the_agent(tmp_path: Path) -> None:
     path = sqlite(tmp_path / "checkpoints.db", "t1", "t2")
-    with MemoryController(MemoryArtifactStore(), audit=None) as memory:
+    with MemoryController(InMemoryStore(), audit=None) as memory:
         for thread, agent in (("t1", "default"), ("t2", "coder")):
             talk(memory, Thread(thread=thread, user="eve", agent=agent), SECRET)
         plan = plan_erasure(memory.artifacts, None, Target(user="eve"))
@@ -127,7 +127,7 @@ def test_an_erasure_that_failed_is_ended_before_the_next_one(
         talk(memory, "other", f"Again: {SECRET}")
 
         def full(*_: Any) -> bool:
-            raise StoreError("no room", where="disk", mend="free some")
+            raise StoreError("no room", where="disk", hint="free some")
 
         with monkeypatch.context() as patched:
             patched.setattr(memory.artifacts, "compact", full)

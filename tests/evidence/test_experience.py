@@ -13,14 +13,14 @@ from acc.evidence.deletion import History, Period
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.retention_plan import hold, holds, release
 from acc.evidence.usage import events
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import RECORD_BYTES
 from acc.stores.shelf import Shelf, namespace
 
 SPACE = namespace(user="ana")
 
 
-def opened(store: MemoryArtifactStore, **given: Any) -> ExperienceMemory:
+def opened(store: InMemoryStore, **given: Any) -> ExperienceMemory:
     ticks = itertools.count()
     given.setdefault("addition", Addition("strict", lambda _, execution: "right" in execution))
     given.setdefault("retrieval", Retrieval(k=2))
@@ -28,7 +28,7 @@ def opened(store: MemoryArtifactStore, **given: Any) -> ExperienceMemory:
 
 
 def test_the_most_similar_task_is_found_first_and_no_more_than_k() -> None:
-    memory = opened(MemoryArtifactStore())
+    memory = opened(InMemoryStore())
     for place in ("icu", "ward", "lab"):
         memory.finish(f"count the patients in the {place}", f"right {place}")
     found = memory.retrieve("how many patients in the lab")
@@ -39,14 +39,14 @@ def test_the_most_similar_task_is_found_first_and_no_more_than_k() -> None:
 
 
 def test_demonstrations_are_bounded_in_characters() -> None:
-    memory = opened(MemoryArtifactStore(), retrieval=Retrieval(k=4, chars=120))
+    memory = opened(InMemoryStore(), retrieval=Retrieval(k=4, chars=120))
     for n in range(4):
         memory.finish(f"count lamps {n}", "right " + "x" * 60)
     assert len(memory.retrieve("count lamps")) == 1
 
 
 def test_what_is_refused_is_in_quarantine_with_the_reason_and_the_utility() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     refusal = Judgement(admitted=False, reason="no", utility=0.2)
     memory = opened(store, addition=Addition("strict", lambda *_: refusal))
     done = memory.finish("a task", "wrong")
@@ -59,7 +59,7 @@ def test_what_is_refused_is_in_quarantine_with_the_reason_and_the_utility() -> N
 
 @pytest.mark.parametrize(("name", "kept", "quarantined"), [("none", 0, 0), ("all", 1, 0)])
 def test_none_and_all_judge_nothing(name: Any, kept: int, quarantined: int) -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = opened(store, addition=Addition(name))
     memory.finish("a task", "whatever")
     assert len(memory) == kept
@@ -70,7 +70,7 @@ def test_an_evaluator_that_fails_admits_nothing() -> None:
     def broken(*_: str) -> bool:
         raise RuntimeError("out of order")
 
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     done = opened(store, addition=Addition("strict", broken)).finish("a task", "right")
     assert not done.judgement.admitted
     assert "out of order" in done.judgement.reason
@@ -96,7 +96,7 @@ def test_a_policy_and_its_evaluator_belong_together() -> None:
 
 
 def test_a_reopened_memory_knows_all_and_judges_alike() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     policy = Period(7, 0) | History(2, 0.4)
     memory = opened(store, deletion=policy)
     for n in range(40):
@@ -112,7 +112,7 @@ def test_a_reopened_memory_knows_all_and_judges_alike() -> None:
 
 
 def test_a_long_execution_is_kept_whole() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     long = "right " + "é" * RECORD_BYTES
     opened(store).finish("a task", long)
     (kept,) = opened(store).experiences()
@@ -120,7 +120,7 @@ def test_a_long_execution_is_kept_whole() -> None:
 
 
 def test_retrieving_writes_nothing_and_an_execution_one_event() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = opened(store)
     memory.finish("count lamps", "right one")
     before = store.ids("default")
@@ -133,7 +133,7 @@ def test_retrieving_writes_nothing_and_an_execution_one_event() -> None:
 
 
 def test_feedback_counts_as_utility_and_a_hold_protects() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = opened(store, deletion=History(1, 0.3))
     refs = [memory.finish(f"task of {word}", "right").ref for word in ("lamps", "doors")]
     usage = Shelf(store, SPACE, "usage")
@@ -154,7 +154,7 @@ def test_feedback_counts_as_utility_and_a_hold_protects() -> None:
 def test_an_intent_that_was_only_begun_is_ended_by_whoever_opens_next() -> None:
     from acc.evidence.intents import begin
 
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = opened(store)
     for n in range(5):
         memory.finish(f"task {n}", "right")
@@ -169,7 +169,7 @@ def test_an_intent_that_was_only_begun_is_ended_by_whoever_opens_next() -> None:
 def test_an_intent_of_many_records_counts_only_when_it_is_whole() -> None:
     from acc.evidence.intents import begin, unfinished
 
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     usage = Shelf(store, SPACE, "usage")
     begin(usage, "prune", [f"{'k' * 24}.experiences:{n}" for n in range(2_000)], "t")
     records = usage.records()

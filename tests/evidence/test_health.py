@@ -18,7 +18,7 @@ from acc import MemoryController
 from acc.evidence.health import examine
 from acc.stores.chroma.collections import wide
 from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
@@ -194,7 +194,7 @@ def test_a_vector_that_its_index_alone_has_lost_is_found_and_made_anew(tmp_path:
     for look in ((), ("--dry-run",)):  # only looks, either way
         said = json.loads(doctored(tmp_path, *look, code=1))
         assert sorted(said["lost"]) == sorted(lost * 2)  # of the words and of the model
-        assert said["checks"][-1]["mend"].startswith("run acc doctor --repair --memory")
+        assert said["checks"][-1]["hint"].startswith("run acc doctor --repair --memory")
     said = json.loads(doctored(tmp_path, "--repair"))
     assert sorted(said["lost"]) == sorted(lost * 2)
     assert not {key for index in said["indexes"] for key in index["left"]} & set(lost)
@@ -216,7 +216,7 @@ def doctored(folder: Path, *more: str, code: int = 0) -> bytes:
 
 
 def test_of_a_store_without_an_index_lost_vectors_are_looked_for() -> None:
-    class Forgetful(MemoryArtifactStore):
+    class Forgetful(InMemoryStore):
         known = False
 
         def vectors(self, tenant: str, ids: Any) -> dict[str, bytes]:

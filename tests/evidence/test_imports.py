@@ -14,7 +14,7 @@ from acc import MemoryController
 from acc.errors import InputError, StoreError
 from acc.evidence.portability import export, import_from
 from acc.evidence.upkeep import take_in
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.stores.shelf import namespace
 from acc.text.lines import canonical_json
@@ -25,7 +25,7 @@ SPACE = namespace()
 @pytest.mark.parametrize("harm", ["byte", "line", "end", "path"])
 def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm: str) -> None:
     out = tmp_path / "out.jsonl"
-    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "one" / "audit") as memory:
+    with MemoryController(InMemoryStore(), audit=tmp_path / "one" / "audit") as memory:
         talk(memory, "inc", SECRET)
         export(memory.artifacts, memory.settings.audit, SPACE, out)
     lines = out.read_bytes().splitlines(keepends=True)
@@ -36,7 +36,7 @@ def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm
         "path": out.read_bytes().replace(b'"log":"', b'"log":"../'),
     }
     out.write_bytes(changed[harm])
-    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "two" / "audit") as memory:
+    with MemoryController(InMemoryStore(), audit=tmp_path / "two" / "audit") as memory:
         with pytest.raises(InputError, match="not a whole export"):
             import_from(memory.artifacts, tmp_path / "two", out)
         assert memory.artifacts.ids("default") == []
@@ -76,7 +76,7 @@ def strange(lines: list[dict[str, Any]], harm: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("exported")
-    with MemoryController(MemoryArtifactStore(), audit=folder / "audit") as memory:
+    with MemoryController(InMemoryStore(), audit=folder / "audit") as memory:
         talk(memory, "inc", SECRET, "A line\u2028separator.")
         export(memory.artifacts, memory.settings.audit, SPACE, folder / "out")
     return [json.loads(line) for line in (folder / "out").open("rb")][:-1]
@@ -91,7 +91,7 @@ def test_an_export_that_reaches_beyond_its_namespace_is_refused(
     tmp_path: Path, exported: list[dict[str, Any]], harm: str
 ) -> None:
     out = sealed(tmp_path / "out.jsonl", strange(exported, harm))
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     with pytest.raises(InputError, match=r"not a whole export|another namespace"):
         import_from(store, tmp_path / "memory", out)
     assert store.ids("default") == []
@@ -105,7 +105,7 @@ def test_an_import_that_fails_has_not_happened(
     folder = tmp_path / "memory"
     (folder / "audit").parent.mkdir()
     (folder / "audit").write_text("a file stands in the way of the folder")
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     with pytest.raises(StoreError, match="audit log cannot be written"):
         import_from(store, folder, out)
     assert store.ids("default") == []
@@ -116,7 +116,7 @@ def test_a_thread_that_was_open_reads_what_an_import_brought(
     tmp_path: Path, exported: list[dict[str, Any]]
 ) -> None:
     out = sealed(tmp_path / "out.jsonl", exported)
-    with MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
         assert memory.last_state("inc") is None
         assert memory.log_of(Thread(thread="inc")).branch("main").artifacts == []
         take_in(memory, out)

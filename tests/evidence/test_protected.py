@@ -63,7 +63,7 @@ def test_a_prune_that_failed_is_ended_before_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
-        raise StoreError("no room", where="disk", mend="free some")
+        raise StoreError("no room", where="disk", hint="free some")
 
     with memory_in(tmp_path) as memory:
         shelf, keeper = documents(memory, SPACE), retention(memory)

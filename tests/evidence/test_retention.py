@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acc import AsyncMemoryController, MemoryArtifactStore, MemoryController, Turn
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Turn
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
 from acc.evidence.compaction import compact
@@ -43,7 +43,7 @@ class Everything(Deletion):
 
 def memory_in(tmp_path: Path, **given: Any) -> MemoryController:
     given.setdefault("recall", WideRecall())
-    return MemoryController(MemoryArtifactStore(), audit=tmp_path / "audit", **given)
+    return MemoryController(InMemoryStore(), audit=tmp_path / "audit", **given)
 
 
 def admits(*_: object) -> bool:
@@ -108,7 +108,7 @@ def test_after_a_prune_the_thread_reads_retries_and_forks_as_before(tmp_path: Pa
 
 
 def test_without_a_known_state_nothing_of_a_thread_goes() -> None:
-    with MemoryController(MemoryArtifactStore(), audit=None) as memory:
+    with MemoryController(InMemoryStore(), audit=None) as memory:
         step = memory.step(None, Turn.said(SAID[0]), thread="inc")
         for words in SAID[1:]:
             step = memory.step(step.state, Turn.said(words), thread="inc")
@@ -147,7 +147,7 @@ def test_feedback_flows_to_what_the_turn_admitted(tmp_path: Path) -> None:
 
 def test_feedback_is_the_same_from_an_asynchronous_controller(tmp_path: Path) -> None:
     async def main() -> tuple[str, ...]:
-        store = MemoryArtifactStore()
+        store = InMemoryStore()
         async with AsyncMemoryController(store, audit=tmp_path / "audit", gate=admits) as memory:
             state = None
             for words in SAID:

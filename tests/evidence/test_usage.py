@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acc import MemoryArtifactStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Turn
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Retrieval
 from acc.evidence.compaction import compact
@@ -37,7 +37,7 @@ def clock() -> Any:
     return lambda: f"t{next(ticks):06d}"
 
 
-def lived(store: MemoryArtifactStore, times: int) -> ExperienceMemory:
+def lived(store: InMemoryStore, times: int) -> ExperienceMemory:
     memory = ExperienceMemory(
         store, SPACE, clock(), addition=Addition("strict", lambda _, e: "right" in e),
         deletion=Period(9, 0) | History(2, 0.3), retrieval=Retrieval(k=3), shared=True,
@@ -50,12 +50,12 @@ def lived(store: MemoryArtifactStore, times: int) -> ExperienceMemory:
     return memory
 
 
-def ledger(store: MemoryArtifactStore) -> Ledger:
+def ledger(store: InMemoryStore) -> Ledger:
     return execution_ledger(Shelf(store, SPACE, "usage").records())
 
 
 def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = lived(store, 120)
     usage = Shelf(store, SPACE, "usage")
     hold(usage, SPACE, memory.experiences()[0].ref, "case 5", "t")
@@ -78,7 +78,7 @@ def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
 
 
 def test_after_compacting_twice_a_memory_goes_on_as_if_nothing_had_been() -> None:
-    one, other = MemoryArtifactStore(), MemoryArtifactStore()
+    one, other = InMemoryStore(), InMemoryStore()
     for store, worth in ((one, 10), (other, 10**9)):
         for _ in range(3):
             lived(store, 40)
@@ -93,7 +93,7 @@ def test_after_compacting_twice_a_memory_goes_on_as_if_nothing_had_been() -> Non
 
 
 def test_a_long_shelf_is_compacted_when_the_memory_is_opened() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     lived(store, 5)
     usage = Shelf(store, SPACE, "usage")
     key = f"{Thread(thread='inc').key}:u1"
@@ -105,7 +105,7 @@ def test_a_long_shelf_is_compacted_when_the_memory_is_opened() -> None:
 
 
 def test_a_compaction_that_was_not_ended_counts_nothing_twice() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     lived(store, 30)
     before = ledger(store)
     from acc.evidence.usage import SUMMARY, summary
@@ -116,7 +116,7 @@ def test_a_compaction_that_was_not_ended_counts_nothing_twice() -> None:
 
 
 def test_an_execution_may_be_shown_any_number() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     usage = Shelf(store, SPACE, "usage")
     keys = tuple(f"{SPACE.key}:exp.{n}" for n in range(2_000))
     for event in (Event(of=keys, utility=0.25), Event(of=keys[:1], utility=0.5)):
@@ -129,7 +129,7 @@ def test_an_execution_may_be_shown_any_number() -> None:
 
 @pytest.mark.parametrize("utility", [float("nan"), float("inf"), True, "0.5", 10**400, None])
 def test_a_utility_is_a_finite_number(utility: Any) -> None:
-    memory = lived(MemoryArtifactStore(), 2)
+    memory = lived(InMemoryStore(), 2)
     ref = memory.experiences()[0].ref
     with pytest.raises(InputError, match="finite number"):
         memory.feedback(ref, utility)
@@ -140,7 +140,7 @@ def test_a_utility_is_a_finite_number(utility: Any) -> None:
 
 
 def test_feedback_is_on_what_there_is() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     with MemoryController(store, audit=None) as memory:
         memory.step(None, Turn.said("The lamp in room 9 is broken."), thread="inc")
         shelf = documents(memory, SPACE)
@@ -162,7 +162,7 @@ def test_feedback_is_on_what_there_is() -> None:
 
 
 def test_words_that_are_no_characters_are_stored_as_such() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     memory = ExperienceMemory(store, SPACE, clock(), addition=Addition("all"), shared=True)
     memory.finish("count \ud800 lamps", "right \udfff")
     assert [e.task for e in memory.experiences()] == ["count \ufffd lamps"]
@@ -170,7 +170,7 @@ def test_words_that_are_no_characters_are_stored_as_such() -> None:
 
 def test_an_experience_too_long_to_show_hides_no_other() -> None:
     memory = ExperienceMemory(
-        MemoryArtifactStore(), SPACE, clock(), addition=Addition("all"),
+        InMemoryStore(), SPACE, clock(), addition=Addition("all"),
         retrieval=Retrieval(k=3, chars=60), shared=True,
     )  # fmt: skip
     memory.finish("count lamps", "x" * 100)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc import MemoryArtifactStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Turn
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.experience import ExperienceMemory
@@ -68,7 +68,7 @@ THREADS = st.builds(
 
 @given(st.lists(THREADS, min_size=2, max_size=8, unique_by=lambda t: t.key))
 def test_no_recall_proposes_what_another_user_or_a_stranger_said(threads: list[Thread]) -> None:
-    memory = on(MemoryArtifactStore(), WideRecall(most=50, wide=50))
+    memory = on(InMemoryStore(), WideRecall(limit=50, wide=50))
     for number, thread in enumerate(threads):
         memory.step(None, Turn.said(f"My salary is {number}1,000 EUR."), thread=thread)
     owner = {thread.key: thread for thread in threads}
@@ -86,7 +86,7 @@ def test_no_recall_proposes_what_another_user_or_a_stranger_said(threads: list[T
 
 
 def test_strangers_read_nothing_of_one_another() -> None:
-    memory = on(MemoryArtifactStore(), WideRecall())
+    memory = on(InMemoryStore(), WideRecall())
     memory.step(None, Turn.said(SALARY), thread="alice-1")
     step = memory.step(None, Turn.said(ASKED), thread="bob-1")
     assert (step.evidence, step.verdicts) == ((), ())
@@ -96,7 +96,7 @@ def test_strangers_read_nothing_of_one_another() -> None:
 
 
 def test_a_users_other_thread_is_recalled_and_opened() -> None:
-    memory = on(MemoryArtifactStore(), WideRecall())
+    memory = on(InMemoryStore(), WideRecall())
     first, second = (Thread(thread=name, user="alice") for name in ("one", "two"))
     memory.step(None, Turn.said(SALARY), thread=first)
     step = memory.step(None, Turn.said(ASKED), thread=second)
@@ -109,7 +109,7 @@ def test_a_users_other_thread_is_recalled_and_opened() -> None:
 
 
 def test_the_same_question_in_many_threads_takes_one_place() -> None:
-    memory = on(MemoryArtifactStore(), WideRecall(wide=2))
+    memory = on(InMemoryStore(), WideRecall(wide=2))
     for number in range(12):
         thread = Thread(thread=f"t{number}", user="alice")
         memory.step(None, Turn.said(SALARY if number == 3 else ASKED), thread=thread)
@@ -119,7 +119,7 @@ def test_the_same_question_in_many_threads_takes_one_place() -> None:
 
 
 def test_experiences_of_nobody_in_particular_are_shown_to_all_only_where_that_is_said() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     for space in (namespace(), namespace(agent="clerk"), namespace(user=" ")):
         with pytest.raises(ConfigurationError, match="shared=True"):
             ExperienceMemory(store, space, lambda: "now")
@@ -127,7 +127,7 @@ def test_experiences_of_nobody_in_particular_are_shown_to_all_only_where_that_is
     ExperienceMemory(store, namespace(user="alice"), lambda: "now")
 
 
-@pytest.mark.parametrize("store", [MemoryArtifactStore(), Plain(), Plain(shared=True)])
+@pytest.mark.parametrize("store", [InMemoryStore(), Plain(), Plain(shared=True)])
 def test_a_document_that_was_taken_in_for_all_reaches_everybody(store: ArtifactStore) -> None:
     memory = on(store)
     ref = ingested(memory)
@@ -150,7 +150,7 @@ def test_a_document_that_was_taken_in_for_all_reaches_everybody(store: ArtifactS
 def test_a_document_of_a_user_or_agent_reaches_no_other(
     names: dict[str, str], reaches: list[bool]
 ) -> None:
-    memory = on(MemoryArtifactStore(), WideRecall())
+    memory = on(InMemoryStore(), WideRecall())
     ref = ingested(memory, **names)
     readers = [
         Thread(thread="t", user=user, agent=agent)
@@ -174,7 +174,7 @@ def test_each_sees_its_own_documents_first() -> None:
 
 
 def test_what_is_ingested_between_two_turns_is_seen_by_the_next() -> None:
-    memory = on(MemoryArtifactStore())
+    memory = on(InMemoryStore())
     thread = Thread(thread="a", user="ana")
     assert refs(memory, QUESTION, thread) == []
     ref = ingested(memory, user="ana")
@@ -222,7 +222,7 @@ def test_documents_cost_no_more_where_there_are_thousands_of_threads() -> None:
 
 
 def test_an_erased_document_is_proposed_no_more() -> None:
-    memory = on(MemoryArtifactStore())
+    memory = on(InMemoryStore())
     ref = ingested(memory)
     shelf = documents(memory, namespace())
     assert refs(memory, QUESTION, Thread(thread="a")) == [f"{ref}.1"]
@@ -232,7 +232,7 @@ def test_an_erased_document_is_proposed_no_more() -> None:
 
 
 def test_feedback_on_a_shared_document_is_heard() -> None:
-    memory = on(MemoryArtifactStore())
+    memory = on(InMemoryStore())
     ref = ingested(memory)
     keys = memory.feedback(f"{ref}.1", 1.0, thread=Thread(thread="a", user="ana"))
     assert keys == (f"{namespace().key}:{ref}.1",)

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 
-from acc import MemoryArtifactStore, MemoryController
+from acc import InMemoryStore, MemoryController
 from acc.errors import InputError
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.plan_execute_reflect import build
@@ -24,7 +24,7 @@ def look() -> str:
 
 
 def run(script: Any, **options: Any) -> dict[str, Any]:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     graph = build(ScriptedChatModel(script=script), [look], memory, role="A scout.", **options)
     found: dict[str, Any] = graph.invoke({"messages": [HumanMessage("What is there?")]}, CONFIG)
     return found

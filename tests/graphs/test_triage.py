@@ -9,7 +9,7 @@ import without_memory
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryArtifactStore, MemoryController
+from acc import InMemoryStore, MemoryController
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import triage
 from acc_graphs.react import build
@@ -38,7 +38,7 @@ def told(graph: Any) -> list[str]:
 
 def test_with_the_memory_the_rule_of_turn_one_stops_the_restart() -> None:
     model, clinic = ScriptedChatModel(script=triage.decide), triage.Clinic()
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     graph = build(
         model, clinic.tools(), memory, role=triage.ROLE, channels=triage.CHANNELS,
         checkpointer=InMemorySaver(),

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryArtifactStore, MemoryController, Thread
+from acc import InMemoryStore, MemoryController, Thread
 from acc.memory import Memory
 from acc.testing.chat_model import ScriptedChatModel, call
 
@@ -35,7 +35,7 @@ def read_logs(service: str) -> str:
 
 def new_memory(**changed: Any) -> MemoryController:
     """A memory in memory."""
-    return MemoryController(MemoryArtifactStore(), **changed)
+    return MemoryController(InMemoryStore(), **changed)
 
 
 def new_agent(model: Any, middleware: Sequence[Any], **given: Any) -> Agent:

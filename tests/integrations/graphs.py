@@ -12,7 +12,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from acc import Artifact, MemoryArtifactStore, MemoryController, Proposal, Thread
+from acc import Artifact, InMemoryStore, MemoryController, Proposal, Thread
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordNode
@@ -65,7 +65,7 @@ def looping(calls: int, parallel: int = 1) -> Callable[[list[BaseMessage]], AIMe
 
 def memory_of(**settings: Any) -> MemoryController:
     """A memory in a store of its own."""
-    return MemoryController(MemoryArtifactStore(), **settings)
+    return MemoryController(InMemoryStore(), **settings)
 
 
 def agent(

@@ -41,7 +41,7 @@ from typing_extensions import TypedDict
 from acc import (
     AsyncMemoryController,
     Channel,
-    MemoryArtifactStore,
+    InMemoryStore,
     MemoryController,
     Policy,
     Proposal,
@@ -99,7 +99,7 @@ def test_sync_and_async_commit_the_same() -> None:
 
 
 def test_an_async_memory_serves_ainvoke_and_refuses_invoke() -> None:
-    memory = AsyncMemoryController(MemoryArtifactStore())
+    memory = AsyncMemoryController(InMemoryStore())
     agent = new_agent(looking_up(), [MemoryMiddleware(memory)])
     out = asyncio.run(agent.ainvoke(entered(RULE), THREAD))
     assert out["ccs"]["turn"] == 1
@@ -107,7 +107,7 @@ def test_an_async_memory_serves_ainvoke_and_refuses_invoke() -> None:
         say(agent, "And now?")
 
 
-class OffTheLoop(MemoryArtifactStore):
+class OffTheLoop(InMemoryStore):
     """Notes whether anybody reads or writes while an event loop waits in that thread."""
 
     def __init__(self) -> None:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import Channel, MemoryArtifactStore, MemoryController, Proposal, ProposedItem, Turn
+from acc import Channel, InMemoryStore, MemoryController, Proposal, ProposedItem, Turn
 from acc.audit.verify import verify
 from acc.integrations.evidence_tool import evidence_tool
 from acc.memory import whose
@@ -97,7 +97,7 @@ def noting_what_the_user_asks(turn: Turn, *_: Any) -> Proposal:
 
 
 def test_what_lives_for_the_users_turn_lives_through_the_loop_and_no_longer() -> None:
-    memory = MemoryController(MemoryArtifactStore(), noting_what_the_user_asks)
+    memory = MemoryController(InMemoryStore(), noting_what_the_user_asks)
     model = ScriptedChatModel(script=looping(4))
     graph = agent(memory, model, checkpointer=InMemorySaver(), fold_over=0)
     out = graph.invoke({"messages": ["Look at shard-one."]}, CONFIG)

@@ -59,7 +59,7 @@ def result(call_id: str, text: str = "60 of 60", **fields: Any) -> ToolMessage:
     ],
 )
 def test_what_langchain_cannot_read_is_bad_input(wrong: Any) -> None:
-    with pytest.raises(InputError, match="To mend"):
+    with pytest.raises(InputError, match="To fix"):
         as_messages(wrong)
 
 

@@ -273,7 +273,7 @@ def test_a_thread_that_began_before_its_user_was_known_goes_on_without_one() -> 
     known = owner(config(user_id="ana"), Identity(), agent=None)
     assert known == Thread(thread="t", user="ana")
     old = Thread(thread="t")
-    assert owner(config(user_id="ana"), Identity(), agent=None, bound_to=old.mark) == old
+    assert owner(config(user_id="ana"), Identity(), agent=None, bound_to=old.owner_key) == old
     assert owner(config(user_id="ana"), Identity(), agent=None, bound_to="x.y") == known
 
 

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from acc import (
     Artifact,
     AsyncMemoryController,
-    MemoryArtifactStore,
+    InMemoryStore,
     MemoryController,
 )
 from acc.errors import ConfigurationError, InputError
@@ -30,7 +30,7 @@ from graphs import CONFIG, RULE, agent, evidence, looping, memory_of, said
 @pytest.mark.parametrize("made", [MemoryNode, MemoryMiddleware, MemorySummarizer])
 @pytest.mark.parametrize("controller", ["./memory", None, MemoryController])
 def test_what_is_no_memory_is_refused_at_once(made: Any, controller: Any) -> None:
-    with pytest.raises(ConfigurationError, match="To mend: open one"):
+    with pytest.raises(ConfigurationError, match="To fix: open one"):
         made(controller)
 
 
@@ -51,7 +51,7 @@ def test_the_prompt_is_role_state_last_reply_and_turn_however_long_the_thread() 
 def test_async_does_exactly_what_sync_does() -> None:
     def run(asynchronous: bool) -> tuple[list[Any], Any, list[str]]:
         memory: Any = AsyncMemoryController if asynchronous else MemoryController
-        memory = memory(MemoryArtifactStore())
+        memory = memory(InMemoryStore())
         model = ScriptedChatModel(script=looping(3, parallel=2))
         graph = agent(memory, model, checkpointer=InMemorySaver(), fold_over=0, record=True)
         out: dict[str, Any] = {}
@@ -69,7 +69,7 @@ def test_async_does_exactly_what_sync_does() -> None:
 
 
 def test_trap_async_io_on_the_event_loop_is_a_blocking_error_when_served() -> None:
-    class NotOnTheLoop(MemoryArtifactStore):
+    class NotOnTheLoop(InMemoryStore):
         """A store whose calls block, as every real one's."""
 
         calls = 0
@@ -96,7 +96,7 @@ def test_trap_async_io_on_the_event_loop_is_a_blocking_error_when_served() -> No
 
 
 def test_an_async_memory_in_a_sync_graph_says_how_to_mend_it() -> None:
-    memory = AsyncMemoryController(MemoryArtifactStore())
+    memory = AsyncMemoryController(InMemoryStore())
     with pytest.raises(ConfigurationError, match="ainvoke"):
         agent(memory, ScriptedChatModel(script=["hi"])).invoke({"messages": ["hello"]}, CONFIG)
 

@@ -19,7 +19,7 @@ from acc import (
     Artifact,
     AsyncMemoryController,
     ConflictError,
-    MemoryArtifactStore,
+    InMemoryStore,
     MemoryController,
     Thread,
     Turn,
@@ -43,7 +43,7 @@ def test_trap_an_interrupted_node_reruns_from_its_top_and_stores_nothing_twice()
                 raise OSError("killed behind the commit")
             return done
 
-    memory = DiesOnce(MemoryArtifactStore())
+    memory = DiesOnce(InMemoryStore())
     graph = agent(memory, ScriptedChatModel(script=looping(1)), checkpointer=InMemorySaver())
     graph.invoke({"messages": ["Question 0?"]}, CONFIG)
     with pytest.raises(OSError, match="killed"):
@@ -131,7 +131,7 @@ def test_trap_an_interrupt_replays_its_node_and_a_resume_commits_nothing_again()
 
 
 def test_trap_two_invocations_at_once_on_one_thread_lose_updates_loudly() -> None:
-    memory = AsyncMemoryController(MemoryArtifactStore(), Slow())
+    memory = AsyncMemoryController(InMemoryStore(), Slow())
     graph = agent(memory, ScriptedChatModel(script=lambda _: "ok"), checkpointer=InMemorySaver())
 
     async def both() -> list[Any]:
@@ -164,7 +164,7 @@ def test_trap_a_fork_from_an_earlier_checkpoint_sees_nothing_of_the_abandoned_fu
 
 
 def test_trap_the_default_retry_policy_retries_what_can_only_fail_again() -> None:
-    class Failing(MemoryArtifactStore):
+    class Failing(InMemoryStore):
         failures = 2
 
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:

@@ -16,7 +16,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from acc import (
     AsyncMemoryController,
-    MemoryArtifactStore,
+    InMemoryStore,
     MemoryController,
     Proposal,
 )
@@ -31,7 +31,7 @@ def test_trap_the_compressors_tokens_and_the_state_leak_into_the_stream_of_messa
         assert "".join(str(c.text) for c in inner.stream("compress")) == "SECRET TOKENS"
         return Proposal(author="inner")
 
-    memory = MemoryController(MemoryArtifactStore(), compressor)
+    memory = MemoryController(InMemoryStore(), compressor)
     model = ScriptedChatModel(script=lambda _: "hello user")
     graph = agent(
         memory, model, schema=Viewed, checkpointer=InMemorySaver(), output_messages_key="view"
@@ -54,7 +54,7 @@ def test_trap_the_newest_streaming_protocol_shows_the_same() -> None:
         inner.invoke("compress")
         return Proposal(author="inner")
 
-    memory = MemoryController(MemoryArtifactStore(), compressor)
+    memory = MemoryController(InMemoryStore(), compressor)
     graph = agent(memory, ScriptedChatModel(script=lambda _: "hello"), checkpointer=InMemorySaver())
     for n in range(2):
         given = {"messages": [HumanMessage(f"{RULE} {n}")]}
@@ -71,7 +71,7 @@ def test_the_compressors_tokens_leak_in_no_asynchronous_stream_either() -> None:
             await inner.ainvoke("compress")
             return Proposal(author="inner")
 
-    memory = AsyncMemoryController(MemoryArtifactStore(), Compressor())
+    memory = AsyncMemoryController(InMemoryStore(), Compressor())
     graph = agent(memory, ScriptedChatModel(script=lambda _: "hello user"))
 
     async def streamed() -> str:

@@ -16,10 +16,10 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.runtime import Runtime
 from langgraph.store.base import BaseStore
-from langgraph.store.memory import InMemoryStore
+from langgraph.store.memory import InMemoryStore as GraphStore
 from langgraph.types import Command, StreamWriter
 
-from acc import Artifact, AsyncMemoryController, MemoryArtifactStore, MemoryController
+from acc import Artifact, AsyncMemoryController, InMemoryStore, MemoryController
 from acc.errors import ConfigurationError, StoreError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
@@ -66,9 +66,7 @@ def entered(graph: Any, given: Any, asynchronous: bool = False) -> Any:
 def test_it_stores_what_a_node_behind_it_would_store(asynchronous: bool, command: bool) -> None:
     found = []
     for inside in (True, False):
-        memory: Any = (AsyncMemoryController if asynchronous else MemoryController)(
-            MemoryArtifactStore()
-        )
+        memory: Any = (AsyncMemoryController if asynchronous else MemoryController)(InMemoryStore())
         graph = graph_of(memory, inside=inside, command=inside and command)
         out = entered(graph, SAID, asynchronous)
         once = [(a.turn, a.ref, a.channel, a.text) for a in evidence(memory, out["ccs"])]
@@ -80,7 +78,7 @@ def test_it_stores_what_a_node_behind_it_would_store(asynchronous: bool, command
 
 
 def test_only_the_answer_that_ends_the_turn_is_recorded() -> None:
-    class Counting(MemoryArtifactStore):
+    class Counting(InMemoryStore):
         adds = 0
 
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
@@ -105,12 +103,12 @@ def test_only_the_answer_that_ends_the_turn_is_recorded() -> None:
 def test_where_the_store_fails_the_answer_stands_and_the_next_turn_stores_it(
     asynchronous: bool,
 ) -> None:
-    class Failing(MemoryArtifactStore):
+    class Failing(InMemoryStore):
         is_full = False
 
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
             if self.is_full and any(a.text.startswith("answer") for a in artifacts):
-                raise StoreError("no space left", where="disk", mend="free some")
+                raise StoreError("no space left", where="disk", hint="free some")
             super().add(tenant, artifacts)
 
     store = Failing()
@@ -129,7 +127,7 @@ def test_where_the_store_fails_the_answer_stands_and_the_next_turn_stores_it(
 
 def test_channels_that_the_graph_does_not_declare_are_asked_for_before_the_model_is() -> None:
     asked = []
-    node = MemoryNode(MemoryController(MemoryArtifactStore()))
+    node = MemoryNode(MemoryController(InMemoryStore()))
     graph = StateGraph(MessagesState)
     graph.add_node("memory", node)
     graph.add_node("reason", RecordedNode(node, asked.append))
@@ -141,7 +139,7 @@ def test_channels_that_the_graph_does_not_declare_are_asked_for_before_the_model
 
 
 def test_a_node_that_says_nothing_records_nothing() -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     node = MemoryNode(memory)
     state = {**SAID, **node.invoke(SAID, CONFIG)}
     assert RecordedNode(node, lambda _: {"other": 1}).invoke(state, CONFIG) == {"other": 1}
@@ -177,7 +175,7 @@ def asks_for_writer(_: Any, config: RunnableConfig, writer: StreamWriter) -> Any
     "asks", [asks_for_runtime, awaits_runtime, asks_for_store, asks_for_writer]
 )
 def test_the_models_function_gets_what_it_asks_langgraph_for(asks: Any) -> None:
-    node = MemoryNode(MemoryController(MemoryArtifactStore()))
+    node = MemoryNode(MemoryController(InMemoryStore()))
 
     @wraps(asks)
     def model(*given: Any, **named: Any) -> Any:
@@ -191,7 +189,7 @@ def test_the_models_function_gets_what_it_asks_langgraph_for(asks: Any) -> None:
     graph.add_node("memory", node)
     graph.add_node("model", RecordedNode(node, amodel if asks is awaits_runtime else model))
     graph.add_edge(START, "memory").add_edge("memory", "model")
-    store = InMemoryStore()
+    store = GraphStore()
     store.put(("who",), "who", {"who": "ana"})
     compiled = graph.compile(checkpointer=InMemorySaver(), store=store)
 

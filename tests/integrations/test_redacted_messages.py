@@ -8,7 +8,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryArtifactStore, MemoryController
+from acc import InMemoryStore, MemoryController
 from acc.integrations.langchain import MemoryMiddleware
 from acc.stores.protocol import Thread
 from acc.testing.chat_model import ScriptedChatModel
@@ -17,7 +17,7 @@ SECRET = "hunter2-Correct-Horse"
 
 
 def test_each_message_is_stored_once_and_without_its_secret() -> None:
-    memory = MemoryController(MemoryArtifactStore())
+    memory = MemoryController(InMemoryStore())
     model = ScriptedChatModel(
         script=[AIMessage(f"It is {n}, password: {SECRET}") for n in range(3)]
     )

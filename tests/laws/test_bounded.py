@@ -48,7 +48,7 @@ def _hold_the_bounds(talk: Conversation) -> None:
         assert step.done.tokens == talk.policy.tokens(step.state)
         assert len(canonical_json(step.state.canonical())) <= CANONICAL
         for name, slot in step.state.slots().items():
-            assert len(getattr(step.state, name)) <= slot.rules.places
+            assert len(getattr(step.state, name)) <= slot.rules.max_items
 
 
 @given(conversations())

@@ -869,7 +869,8 @@ class MeasuredState(CompressedCognitiveState):
     """A state with a slot that tools write, and documents do not."""
 
     readings: Annotated[
-        tuple[Measured, ...], Slot(places=4, write=Trust.TOOL, letter="m", guidance="readings")
+        tuple[Measured, ...],
+        Slot(max_items=4, min_trust=Trust.TOOL, id_prefix="m", guidance="readings"),
     ] = ()
 
 

@@ -27,7 +27,7 @@ from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import update_state
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing.scripted import FailingCompressor, FixedClock, Line, ScriptedCompressor
 from acc.turn.turn import Turn
 
@@ -169,9 +169,7 @@ FAILURES: dict[str, Line] = {
 @pytest.mark.parametrize("line", FAILURES.values(), ids=FAILURES.keys())
 def test_a_compressor_that_fails_never_stops_the_turn(line: Line) -> None:
     good = Proposal(items=(fact("db", "is", "up", "u1"),))
-    memory = MemoryController(
-        MemoryArtifactStore(), ScriptedCompressor([good, line]), clock=FixedClock()
-    )
+    memory = MemoryController(InMemoryStore(), ScriptedCompressor([good, line]), clock=FixedClock())
     state = memory.step(None, Turn.said("The db is up."), thread="t").state
     step = memory.step(state, Turn.said("Never deploy."), thread="t")
     _stands(step, state)
@@ -182,9 +180,7 @@ def test_an_asynchronous_compressor_that_fails_never_stops_the_turn() -> None:
     import asyncio
 
     async def run() -> Step:
-        memory = AsyncMemoryController(
-            MemoryArtifactStore(), FailingCompressor(), clock=FixedClock()
-        )
+        memory = AsyncMemoryController(InMemoryStore(), FailingCompressor(), clock=FixedClock())
         return await memory.step(None, Turn.said("hello"), thread="t")
 
     _stands(asyncio.run(run()), CompressedCognitiveState.empty())
@@ -207,7 +203,7 @@ def _stands(step: Step, before: CompressedCognitiveState) -> None:
 def test_the_declared_fallback_takes_over() -> None:
     fallback = ScriptedCompressor([Proposal(items=(event("fell back", "u1"),))])
     memory = MemoryController(
-        MemoryArtifactStore(), FailingCompressor(), fallback=fallback, clock=FixedClock()
+        InMemoryStore(), FailingCompressor(), fallback=fallback, clock=FixedClock()
     )
     step = memory.step(None, Turn.said("hello"), thread="t")
     assert heads(step.state, "episodic_trace") == ["fell back"]

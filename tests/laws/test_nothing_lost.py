@@ -27,7 +27,7 @@ from acc.commit.commit import commit
 from acc.controller import MemoryController
 from acc.state.proposal import Proposal
 from acc.state.reasons import Reason
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 from acc.turn.turn import Turn
 
@@ -104,7 +104,7 @@ def test_evicted_items_and_left_out_ones_are_set_aside_whole() -> None:
 
 
 def test_set_aside_items_and_every_observation_are_in_the_store() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     script = [
         Proposal(items=(fact("queue", "depth", "low", "u1"),)),
         Proposal(retire=(end("r1"),)),

@@ -7,7 +7,7 @@ from strategies import Conversation, agent, event, fact, heads, recalled, rule, 
 
 from acc.controller import MemoryController
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
@@ -66,7 +66,7 @@ def test_every_verdict_is_kept_with_its_reason_and_only_what_was_admitted_is_rea
         "Which host does the payments database run on?",
     ]
     compressor = ScriptedCompressor([Proposal()], at_end="repeat")
-    memory = MemoryController(MemoryArtifactStore(), compressor, clock=FixedClock())
+    memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock())
     state = None
     for text in said:
         turn = Turn(observations=(user(text), agent("Let me see."), tool(f"about: {text.lower()}")))

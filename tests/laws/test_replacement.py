@@ -140,7 +140,7 @@ class Runbook(Item):
 class OpsState(CompressedCognitiveState):
     """Operations."""
 
-    runbooks: Annotated[tuple[Runbook, ...], Slot(places=3, letter="b")]
+    runbooks: Annotated[tuple[Runbook, ...], Slot(max_items=3, id_prefix="b")]
 
 
 def test_schema_bounds_counter_and_renderer_make_the_fingerprint() -> None:
@@ -165,7 +165,9 @@ def test_what_an_item_is_about_is_part_of_the_fingerprint() -> None:
     def policy(key: tuple[str, ...]) -> Policy:
         item = type("Job", (Runbook,), {"key": key, "__annotations__": {}})
         body = {
-            "__annotations__": {"jobs": Annotated[tuple[item, ...], Slot(places=3, letter="j")]}
+            "__annotations__": {
+                "jobs": Annotated[tuple[item, ...], Slot(max_items=3, id_prefix="j")]
+            }
         }  # type: ignore[valid-type]
         return Policy(schema=type("JobState", (CompressedCognitiveState,), body))
 
@@ -187,15 +189,15 @@ def schema(name: str = "Wrong", **annotations: object) -> type[CompressedCogniti
     return type(name, (CompressedCognitiveState,), body)
 
 
-RULES = {"write": Trust.USER, "pinned": True, "quote": True, "letter": "c"}
+RULES = {"min_trust": Trust.USER, "pinned": True, "quote": True, "id_prefix": "c"}
 
 LOOSENED = {
-    "places": {**RULES, "places": 25},
-    "write": {**RULES, "places": 24, "write": Trust.AGENT},
-    "pinned": {**RULES, "places": 24, "pinned": False},
-    "quote": {**RULES, "places": 24, "quote": False},
-    "lifetime, by which pinned items would lapse": {**RULES, "places": 24, "lifetime": "turn"},
-    "no places": {**RULES, "places": 0},
+    "max_items": {**RULES, "max_items": 25},
+    "min_trust": {**RULES, "max_items": 24, "min_trust": Trust.AGENT},
+    "pinned": {**RULES, "max_items": 24, "pinned": False},
+    "quote": {**RULES, "max_items": 24, "quote": False},
+    "ephemeral, by which pinned items would lapse": {**RULES, "max_items": 24, "ephemeral": True},
+    "no places": {**RULES, "max_items": 0},
 }
 
 
@@ -208,22 +210,26 @@ def test_loosening_what_it_inherits_fails_at_class_creation(rules: dict[str, obj
 def test_a_longer_lifetime_fails_at_class_creation() -> None:
     cues = CompressedCognitiveState.slots()["predictive_cue"]
     with pytest.raises(SchemaError):
-        schema(predictive_cue=Annotated[tuple[cues.item, ...], Slot(places=3, write=Trust.AGENT)])  # type: ignore[name-defined]
+        schema(
+            predictive_cue=Annotated[
+                tuple[cues.item, ...], Slot(max_items=3, min_trust=Trust.AGENT)
+            ]
+        )  # type: ignore[name-defined]
 
 
 @pytest.mark.parametrize(
     "annotation",
     [
-        Annotated[list[Runbook], Slot(places=1)],
-        Annotated[tuple[str, ...], Slot(places=1)],
-        Annotated[tuple[Runbook, Runbook], Slot(places=1)],
-        Annotated[tuple[Runbook, ...], Slot(places=1, quote=True)],
-        Annotated[tuple[Item, ...], Slot(places=1)],
-        Annotated[tuple[Runbook, ...], Slot(places=60, pinned=True)],
-        Annotated[tuple[Runbook, ...], Slot(places=3, pinned=True, lifetime="turn")],
-        Annotated[tuple[Runbook, ...], Slot(places=3, letter="u")],
-        Annotated[tuple[Runbook, ...], Slot(places=3, letter="x")],
-        Annotated[tuple[Runbook, ...], Slot(places=3, letter="")],
+        Annotated[list[Runbook], Slot(max_items=1)],
+        Annotated[tuple[str, ...], Slot(max_items=1)],
+        Annotated[tuple[Runbook, Runbook], Slot(max_items=1)],
+        Annotated[tuple[Runbook, ...], Slot(max_items=1, quote=True)],
+        Annotated[tuple[Item, ...], Slot(max_items=1)],
+        Annotated[tuple[Runbook, ...], Slot(max_items=60, pinned=True)],
+        Annotated[tuple[Runbook, ...], Slot(max_items=3, pinned=True, ephemeral=True)],
+        Annotated[tuple[Runbook, ...], Slot(max_items=3, id_prefix="u")],
+        Annotated[tuple[Runbook, ...], Slot(max_items=3, id_prefix="x")],
+        Annotated[tuple[Runbook, ...], Slot(max_items=3, id_prefix="")],
     ],
     ids=[
         "a list", "not of items", "not of any length", "quotes without a field", "no head or key",
@@ -240,7 +246,7 @@ def test_a_second_parent_does_not_loosen_the_first() -> None:
     class Tight(CompressedCognitiveState):
         """Four rules at the most."""
 
-        constraints: Annotated[tuple[Constraint, ...], Slot(places=4, **RULES)]  # type: ignore[arg-type]
+        constraints: Annotated[tuple[Constraint, ...], Slot(max_items=4, **RULES)]  # type: ignore[arg-type]
 
     class Plain(CompressedCognitiveState):
         """As it comes."""
@@ -251,7 +257,7 @@ def test_a_second_parent_does_not_loosen_the_first() -> None:
             (Tight, Plain),
             {
                 "__annotations__": {
-                    "constraints": Annotated[tuple[Constraint, ...], Slot(places=20, **RULES)]
+                    "constraints": Annotated[tuple[Constraint, ...], Slot(max_items=20, **RULES)]
                 }
             },  # type: ignore[arg-type]
         )
@@ -261,10 +267,10 @@ def test_a_domain_adds_and_tightens() -> None:
     class Tighter(OpsState):
         """Fewer rules."""
 
-        constraints: Annotated[tuple[Constraint, ...], Slot(places=4, **RULES)]  # type: ignore[arg-type]
+        constraints: Annotated[tuple[Constraint, ...], Slot(max_items=4, **RULES)]  # type: ignore[arg-type]
 
     assert list(Tighter.slots())[-1] == "runbooks"
-    assert Tighter.slots()["constraints"].rules.places == 4
+    assert Tighter.slots()["constraints"].rules.max_items == 4
 
 
 # --- and obeys the same laws --------------------------------------------------------------
@@ -290,9 +296,12 @@ class StrictState(OpsState):
     """Approvals are pinned and quoted; uncertainties have owners."""
 
     approvals: Annotated[
-        tuple[Approval, ...], Slot(places=3, write=Trust.USER, pinned=True, quote=True, letter="b")
+        tuple[Approval, ...],
+        Slot(max_items=3, min_trust=Trust.USER, pinned=True, quote=True, id_prefix="b"),
     ]
-    uncertainty_signal: Annotated[tuple[Risk, ...], Slot(places=6, evict=35, letter="q")]
+    uncertainty_signal: Annotated[
+        tuple[Risk, ...], Slot(max_items=6, eviction_priority=35, id_prefix="q")
+    ]
 
 
 def strict() -> Policy:

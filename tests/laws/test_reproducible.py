@@ -21,7 +21,7 @@ from acc.errors import AuditError, StateError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.testing.scripted import FixedClock, ScriptedCompressor
 from acc.text.lines import canonical_json
 from acc.turn.observations import Evidence, Trust
@@ -113,7 +113,7 @@ def _run(folder: Path) -> tuple[Path, CompressedCognitiveState]:
         Proposal(items=(fact("db", "is", "down", "u3"), rule("Never deploy", "u2"))),
     ]
     memory = MemoryController(
-        MemoryArtifactStore(), ScriptedCompressor(script), audit=folder, clock=FixedClock()
+        InMemoryStore(), ScriptedCompressor(script), audit=folder, clock=FixedClock()
     )
     state = None
     for text in (

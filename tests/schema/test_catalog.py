@@ -57,7 +57,7 @@ def test_one_name_for_two_schemas_is_an_error(published: list[EntryPoint]) -> No
 def test_what_is_no_schema_says_so(name: str, what: str) -> None:
     with pytest.raises(ConfigurationError, match=what) as error:
         schema_named(name)
-    assert error.value.mend
+    assert error.value.hint
 
 
 def test_a_file_is_a_schema(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def case(**fields: Any) -> type[Item]:
 
 
 def schema(item: type[Item] | None = None, max_tokens: int = 800, **rules: Any) -> State:
-    slot = Slot(**{"places": 4, "letter": "h", **rules})
+    slot = Slot(**{"max_items": 4, "id_prefix": "h", **rules})
     annotations = {"cases": Annotated[tuple[item or case(), ...], slot]}  # type: ignore[misc]
     body = {"__annotations__": annotations, "__module__": __name__, "max_tokens": max_tokens}
     return type("DeskState", (CompressedCognitiveState,), body)
@@ -45,7 +45,7 @@ def without_slots() -> State:
 
 
 def grown() -> State:
-    more = Annotated[tuple[case(), ...], Slot(places=2, letter="n")]  # type: ignore[misc]
+    more = Annotated[tuple[case(), ...], Slot(max_items=2, id_prefix="n")]  # type: ignore[misc]
     return type(
         "DeskState", (schema(),), {"__annotations__": {"more": more}, "__module__": __name__}
     )
@@ -64,10 +64,10 @@ NEW: dict[str, tuple[State, str, str]] = {
     "free text for choices": (schema(case(stage=Name)), "cases.stage: says anything now", ""),
     "shorter text": (schema(case(note=Name)), "cases.note: at most 120 characters, was 320", "longer texts"),
     "another type": (schema(case(note=int)), "cases.note: type string -> integer", "stored values"),
-    "fewer places": (schema(places=2), "cases: places 4 -> 2", ""),
+    "fewer places": (schema(max_items=2), "cases: places 4 -> 2", ""),
     "another bound": (schema(max_tokens=700), "max_tokens 800 -> 700", ""),
     "other guidance": (schema(guidance="cases"), "cases: guidance", ""),
-    "another lifetime": (schema(lifetime="turn"), "cases: lifetime thread -> turn", ""),
+    "another lifetime": (schema(ephemeral=True), "cases: lifetime thread -> turn", ""),
 }  # fmt: skip
 
 

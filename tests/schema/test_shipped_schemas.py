@@ -34,15 +34,15 @@ def test_the_generic_state_and_six_domains_are_published() -> None:
 @pytest.mark.parametrize("name", DOMAINS)
 def test_the_generated_json_schema_is_up_to_date(name: str) -> None:
     file = ROOT / "schemas" / "acc_schemas" / f"{name}.schema.json"
-    mend = f"to mend: acc schema export {name} --out {file.relative_to(ROOT)}"
-    assert file.read_text(encoding="utf-8") == as_text(state_document(schema_named(name))), mend
+    hint = f"to fix: acc schema export {name} --out {file.relative_to(ROOT)}"
+    assert file.read_text(encoding="utf-8") == as_text(state_document(schema_named(name))), hint
 
 
 def test_the_reference_page_is_up_to_date() -> None:
     names = ("generic", *DOMAINS)
-    mend = f"to mend: acc schema export {' '.join(names)} --as page --out docs/schema-reference.md"
+    hint = f"to fix: acc schema export {' '.join(names)} --as page --out docs/schema-reference.md"
     told = (ROOT / "docs" / "schema-reference.md").read_text(encoding="utf-8")
-    assert told == page([schema_named(name) for name in names]), mend
+    assert told == page([schema_named(name) for name in names]), hint
 
 
 @pytest.mark.parametrize("name", DOMAINS)

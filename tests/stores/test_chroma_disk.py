@@ -84,7 +84,7 @@ store.close()
         )
         printed = output(program, tmp_path)
         assert len(printed.splitlines()) == 1
-        assert "To mend: " in printed
+        assert "To fix: " in printed
 
     def test_a_full_and_a_read_only_disk(self, tmp_path: Path, own_mounts: list[str]) -> None:
         program = (

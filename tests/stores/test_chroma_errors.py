@@ -93,7 +93,7 @@ def test_every_method_translates_every_failure(
         with pytest.raises(StoreError) as caught:
             use()
         assert caught.value.__cause__ is failure
-        assert "(here). To mend: " in str(caught.value)
+        assert "(here). To fix: " in str(caught.value)
         assert "\n" not in str(caught.value)
     store.add("tenant", [])
     assert store.get("tenant", []) == []

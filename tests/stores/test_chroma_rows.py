@@ -112,7 +112,7 @@ def test_too_much_is_refused_before_anything_is_written(
     store: ChromaArtifactStore, record: Record, fields: dict[str, Any]
 ) -> None:
     good = record(1, id=f"beside {sorted(fields)}")
-    with pytest.raises(StoreError, match="To mend:"):
+    with pytest.raises(StoreError, match="To fix:"):
         store.add("tenant", [good, record(2).model_copy(update=fields)])
     assert store.get("tenant", [good.id]) == []
 

@@ -228,7 +228,7 @@ class TestNoServer:
     def test_something_else(self, pretend: Callable[..., tuple[int, list[Any]]]) -> None:
         for body in (b"<html>", b"{}", b"[]"):
             port, _ = pretend(200, body)
-            with pytest.raises(StoreError, match="To mend: "):
+            with pytest.raises(StoreError, match="To fix: "):
                 ChromaArtifactStore.server(port=port, wait=AT_ONCE)
 
     def test_one_that_is_overloaded_is_asked_again(

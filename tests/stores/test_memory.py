@@ -7,69 +7,69 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from acc.errors import StoreError
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, ArtifactStore
 from acc.testing import check_store
 
 
 def test_it_keeps_what_a_store_promises() -> None:
-    check_store(MemoryArtifactStore, reopens=False)
+    check_store(InMemoryStore, reopens=False)
 
 
 def test_it_does_not_outlive_its_process() -> None:
     with pytest.raises(AssertionError, match=r"What was added outlives a close\. It does not"):
-        check_store(MemoryArtifactStore)
+        check_store(InMemoryStore)
 
 
 def test_it_is_not_shared() -> None:
-    assert MemoryArtifactStore().shared is False
+    assert InMemoryStore().shared is False
 
 
 def test_a_closed_store_says_so() -> None:
-    store = MemoryArtifactStore()
+    store = InMemoryStore()
     store.close()
     with pytest.raises(StoreError, match="the store is closed"):
         store.get("tenant", [])
 
 
-class LastWins(MemoryArtifactStore):
+class LastWins(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         super().add(tenant, artifacts)
         self._tenants[tenant].update({artifact.id: artifact for artifact in artifacts})
 
 
-class Unordered(MemoryArtifactStore):
+class Unordered(InMemoryStore):
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         return sorted(super().get(tenant, ids), key=lambda artifact: artifact.seq)
 
 
-class GetsAtMostAHundred(MemoryArtifactStore):
+class GetsAtMostAHundred(InMemoryStore):
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         return super().get(tenant, ids[:100])
 
 
-class CutsTexts(MemoryArtifactStore):
+class CutsTexts(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         super().add(tenant, [a.model_copy(update={"text": a.text[:8_000]}) for a in artifacts])
 
 
-class DropsControls(MemoryArtifactStore):
+class DropsControls(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         cleaned = [a.model_copy(update={"text": a.text.replace("\x00", "")}) for a in artifacts]
         super().add(tenant, cleaned)
 
 
-class ForgetsTrust(MemoryArtifactStore):
+class ForgetsTrust(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         super().add(tenant, [a.model_copy(update={"trust": None}) for a in artifacts])
 
 
-class CutsNames(MemoryArtifactStore):
+class CutsNames(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         super().add(tenant, [a.model_copy(update={"name": a.name[:4_096]}) for a in artifacts])
 
 
-class MixesTenants(MemoryArtifactStore):
+class MixesTenants(InMemoryStore):
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
         super().add(tenant[:4], artifacts)
 
@@ -77,26 +77,26 @@ class MixesTenants(MemoryArtifactStore):
         return super().get(tenant[:4], ids)
 
 
-class WorksWhenClosed(MemoryArtifactStore):
+class WorksWhenClosed(InMemoryStore):
     def close(self) -> None:
         pass
 
 
-class ClosesOnce(MemoryArtifactStore):
+class ClosesOnce(InMemoryStore):
     def close(self) -> None:
         if self._closed:
             raise RuntimeError("closed already")
         super().close()
 
 
-class Breaks(MemoryArtifactStore):
+class Breaks(InMemoryStore):
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         if "\ud800" in ids:
             raise UnicodeError("vendor's own")
         return super().get(tenant, ids)
 
 
-class GivesTuples(MemoryArtifactStore):
+class GivesTuples(InMemoryStore):
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         return tuple(super().get(tenant, ids))  # type: ignore[return-value]
 

@@ -50,8 +50,8 @@ class CallLog:
             private_folder(path.parent)
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            what, mend = "another process is writing this log", "wait for it, or name another log"
-            raise EvaluationError(what, where=str(path), mend=mend) from error
+            what, hint = "another process is writing this log", "wait for it, or name another log"
+            raise EvaluationError(what, where=str(path), hint=hint) from error
         except OSError as error:
             raise self._failed(error) from error
         try:
@@ -119,7 +119,7 @@ class CallLog:
             raise ConfigurationError(
                 f"the log was begun with other settings: {', '.join(sorted(differing))}",
                 where=str(self._path),
-                mend="run with the same, or name another log",
+                hint="run with the same, or name another log",
             )
 
     def _read(self) -> Record | None:
@@ -157,7 +157,7 @@ class CallLog:
         return EvaluationError(
             f"the log cannot be written: {error.strerror or error}",
             where=str(self._path),
-            mend="free space or name another file, and run the same again",
+            hint="free space or name another file, and run the same again",
         )
 
 
@@ -172,5 +172,5 @@ def _parsed(line: bytes, path: Path) -> Record:
 
 
 def _no_log(path: Path) -> EvaluationError:
-    mend = "name another file; this one is left as it is"
-    return EvaluationError("not a log of this evaluation", where=str(path), mend=mend)
+    hint = "name another file; this one is left as it is"
+    return EvaluationError("not a log of this evaluation", where=str(path), hint=hint)

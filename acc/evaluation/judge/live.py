@@ -197,10 +197,10 @@ def _check(live: Live) -> None:
         raise ConfigurationError(
             f"no model for {missing[0]}" if missing else "no seed, no memory, or no concurrency",
             where="live evaluation",
-            mend="name a model for agent and judge, and at least one seed and memory",
+            hint="name a model for agent and judge, and at least one seed and memory",
         )
     if len(live.memories) > 26:
-        raise EvaluationError("more than 26 agents", mend="labels are letters: compare fewer")
+        raise EvaluationError("more than 26 agents", hint="labels are letters: compare fewer")
 
 
 def _fingerprint(scenario: Scenario) -> str:

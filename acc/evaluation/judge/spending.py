@@ -48,7 +48,7 @@ class Budget:
             raise ConfigurationError(
                 f"a budget in money, and no price of the model for {', '.join(unpriced)}",
                 where="--budget-money",
-                mend=f"give --price {unpriced[0]}=INPUT,OUTPUT per million tokens",
+                hint=f"give --price {unpriced[0]}=INPUT,OUTPUT per million tokens",
             )
 
     def money_of(self, role: str, usage: Mapping[str, int]) -> float:
@@ -136,8 +136,8 @@ class Spending:
 
 
 def _reached(what: str, budget: str) -> BudgetReached:
-    mend = "the same command with a larger budget goes on from here"
-    return BudgetReached(what, where=f"budget of {budget}", mend=mend)
+    hint = "the same command with a larger budget goes on from here"
+    return BudgetReached(what, where=f"budget of {budget}", hint=hint)
 
 
 class Place(NamedTuple):

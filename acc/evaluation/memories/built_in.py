@@ -30,7 +30,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Mode
 from acc.state.render import Style
-from acc.stores.in_memory import MemoryArtifactStore
+from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import ArtifactStore
 from acc.turn.turn import Turn
 
@@ -51,7 +51,7 @@ class ControlledMemory:
         compressor: Compressor | None = None,
         settings: Settings | None = None,
         *,
-        store: Callable[[], ArtifactStore] = MemoryArtifactStore,
+        store: Callable[[], ArtifactStore] = InMemoryStore,
         conditioning: Literal["step", "state"] = "step",
     ) -> None:
         """Open one.
@@ -154,7 +154,7 @@ def make_acc(
     policy = Policy(schema=state, max_tokens=max_tokens, style=cast(Style, style))
     return ControlledMemory(
         _compressor(compressor, model, cast(Mode, mode), endpoint),
-        Settings(policy=policy, recall=Recall(most=recall)),
+        Settings(policy=policy, recall=Recall(limit=recall)),
         conditioning=cast(Literal["step", "state"], conditioning),
     )
 
@@ -163,7 +163,7 @@ def _compressor(
     compressor: str, model: str, mode: Mode, endpoint: Endpoint | None
 ) -> Compressor | None:
     if compressor and model:
-        raise ConfigurationError("both a compressor and a model", where="acc", mend="give one")
+        raise ConfigurationError("both a compressor and a model", where="acc", hint="give one")
     if compressor == "rules":
         return None
     if compressor:
@@ -256,12 +256,12 @@ def _check_whole(**options: int) -> None:
     for option, value in options.items():
         if isinstance(value, bool) or not isinstance(value, int):
             raise ConfigurationError(
-                f"{option}={value}", where="memory", mend="give a whole number"
+                f"{option}={value}", where="memory", hint="give a whole number"
             )
 
 
 def _check(option: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ConfigurationError(
-            f"{option}={value}", where="memory", mend=f"give {' or '.join(filter(None, allowed))}"
+            f"{option}={value}", where="memory", hint=f"give {' or '.join(filter(None, allowed))}"
         )

@@ -26,7 +26,7 @@ def imported(name: str) -> Any:
         raise ConfigurationError(
             f"cannot be imported: {type(error).__name__}: {error}",
             where=name,
-            mend="write module:name, with the module on PYTHONPATH",
+            hint="write module:name, with the module on PYTHONPATH",
         ) from error
     return found
 

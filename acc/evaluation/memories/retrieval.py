@@ -139,7 +139,7 @@ class Retrieval:
             ConfigurationError: ``k`` is below 1.
         """
         if k < 1:
-            raise ConfigurationError(f"k is {k}", where="retrieval", mend="give 1 or more")
+            raise ConfigurationError(f"k is {k}", where="retrieval", hint="give 1 or more")
         self._k = k
         self._index: Index = index or Bm25Index()
         self._artifacts: list[str] = []

@@ -77,7 +77,7 @@ def read_specs(given: list[str]) -> list[MemorySpec]:
             raise ConfigurationError(
                 f"two memories are called {label!r}",
                 where=", ".join(given),
-                mend="tell them apart: NAME,option=value,label=ANOTHER",
+                hint="tell them apart: NAME,option=value,label=ANOTHER",
             )
     return specs
 
@@ -103,7 +103,7 @@ def _option(setting: str, given: str) -> tuple[str, Option]:
     key, equals, value = setting.partition("=")
     if not key.isidentifier() or not equals:
         raise ConfigurationError(
-            f"{setting!r} is no option", where=given, mend="write NAME,option=value,option=value"
+            f"{setting!r} is no option", where=given, hint="write NAME,option=value,option=value"
         )
     return key, value if key == "label" else _value(value)
 
@@ -137,7 +137,7 @@ def factory_named(name: str) -> Factory:
         return cast(Factory, found)
     known = ", ".join((*BUILT_IN, *sorted(announced.names)))
     raise ConfigurationError(
-        f"no memory {name!r}", where=name, mend=f"name module:factory, or one of {known}"
+        f"no memory {name!r}", where=name, hint=f"name module:factory, or one of {known}"
     )
 
 
@@ -153,12 +153,12 @@ def _made(name: str, options: Mapping[str, Option], endpoint: Endpoint | None) -
         raise ConfigurationError(
             f"the memory cannot be made: {type(error).__name__}: {error}",
             where=f"{name},{said}" if said else name,
-            mend="correct its options",
+            hint="correct its options",
         ) from error
     if isinstance(memory, EvaluatedMemory):
         return memory
     raise ConfigurationError(
         f"{type(memory).__name__} is no memory that can be evaluated",
         where=name,
-        mend="offer has_slots, observe, held, read and close (acc.evaluation.memories.protocol)",
+        hint="offer has_slots, observe, held, read and close (acc.evaluation.memories.protocol)",
     )

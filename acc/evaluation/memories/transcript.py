@@ -128,7 +128,7 @@ def check_limit(tokens: int, where: str) -> None:
     """
     if tokens < 1:
         raise ConfigurationError(
-            f"a limit of {tokens} tokens", where=where, mend="give the memory 1 token or more"
+            f"a limit of {tokens} tokens", where=where, hint="give the memory 1 token or more"
         )
 
 

@@ -24,7 +24,7 @@ _SPARE = 1 << 20
 class _Fault(NamedTuple):
     pattern: str
     what: str
-    mend: str
+    hint: str
 
 
 # Chroma hands on SQLite's, the system's and the server's messages as texts without a code, so
@@ -150,14 +150,14 @@ def status(error: BaseException) -> int:
 def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
     account = " | ".join(_account(link) for link in chain(error)).lower()
     if "failed to apply logs" in account and _is_full(where):
-        return StoreError(_FULL.what, where=where, mend=_FULL.mend)
+        return StoreError(_FULL.what, where=where, hint=_FULL.hint)
     for fault in _FAULTS:
         if re.search(fault.pattern, account):
-            return StoreError(fault.what, where=where, mend=fault.mend)
+            return StoreError(fault.what, where=where, hint=fault.hint)
     return StoreError(
         f"{doing}: {_account(error)[:200]}",
         where=where,
-        mend="look at the cause, at the disk and, with a server, at its log",
+        hint="look at the cause, at the disk and, with a server, at its log",
     )
 
 

@@ -193,7 +193,7 @@ def _mismatch(
         "the tenant's records were written under another schema or embedder: "
         f"there {there or 'another fingerprint'}; here {here or fingerprint()}",
         where=f"collection {name}",
-        mend="open the store with the release that wrote it, or begin a new one",
+        hint="open the store with the release that wrote it, or begin a new one",
     )
 
 
@@ -267,7 +267,7 @@ class GuardedClient:
             raise StoreError(
                 "the store was opened before the process forked",
                 where=self._where,
-                mend="open it in the child, or start processes by 'spawn' or 'forkserver'",
+                hint="open it in the child, or start processes by 'spawn' or 'forkserver'",
             )
         if self._closed:
-            raise StoreError("the store is closed", where=self._where, mend="open it again")
+            raise StoreError("the store is closed", where=self._where, hint="open it again")

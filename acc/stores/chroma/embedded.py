@@ -112,7 +112,7 @@ class PathLock:
             return StoreLockedError(
                 "a memory or store that is open in this process holds the path",
                 where=str(self._directory),
-                mend="go on with that one, or close it first: memory.close(), or open it in a "
+                hint="go on with that one, or close it first: memory.close(), or open it in a "
                 "`with` block",
             )
         pid = ""
@@ -122,7 +122,7 @@ class PathLock:
         return StoreLockedError(
             f"{f'process {pid}' if known else 'another process'} holds the path of the store",
             where=str(self._directory),
-            mend="end that process or close its memory, choose another path, or let both use a Chroma "
+            hint="end that process or close its memory, choose another path, or let both use a Chroma "
             "server: start `chroma run --path DIR` and open ChromaArtifactStore.server()",
         )
 
@@ -130,7 +130,7 @@ class PathLock:
         return StoreError(
             "the file system has no locks, without which two processes damage a store",
             where=str(self._directory),
-            mend="put the store on a local disk, or use a Chroma server",
+            hint="put the store on a local disk, or use a Chroma server",
         )
 
 

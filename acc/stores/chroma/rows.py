@@ -95,7 +95,7 @@ def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None)
         raise StoreError(
             "the text of a record is not the one that was stored",
             where=f"record {key!a}",
-            mend="restore the store from a backup",
+            hint="restore the store from a backup",
         )
     try:
         fields = {**_EMPTY, **_joined(metadata)}
@@ -110,7 +110,7 @@ def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None)
         raise StoreError(
             "a record cannot be read back",
             where=f"record {key!a}",
-            mend="restore the store from a backup; the cause names the field",
+            hint="restore the store from a backup; the cause names the field",
         ) from error
 
 

@@ -45,9 +45,9 @@ class FerryState(CompressedCognitiveState):
     sailings: Annotated[
         tuple[Sailing, ...],
         Slot(
-            places=10,
-            letter="h",
-            evict=55,
+            max_items=10,
+            id_prefix="h",
+            eviction_priority=55,
             guidance="sailings by number",
             cues=("sailing", "departure"),
             examples=(
@@ -69,9 +69,9 @@ class FerryState(CompressedCognitiveState):
     berths: Annotated[
         tuple[Berth, ...],
         Slot(
-            places=6,
-            letter="n",
-            evict=60,
+            max_items=6,
+            id_prefix="n",
+            eviction_priority=60,
             guidance="berths by name",
             cues=("berth", "linkspan"),
             examples=(
@@ -88,10 +88,10 @@ class FerryState(CompressedCognitiveState):
     clearances: Annotated[
         tuple[Clearance, ...],
         Slot(
-            places=6,
-            letter="y",
-            evict=85,
-            write=Trust.USER,
+            max_items=6,
+            id_prefix="y",
+            eviction_priority=85,
+            min_trust=Trust.USER,
             guidance="what the duty manager allows",
             cues=("clear", "allowed"),
             examples=(
@@ -147,9 +147,9 @@ class VetState(CompressedCognitiveState):
     animals: Annotated[
         tuple[Patient, ...],
         Slot(
-            places=8,
-            letter="h",
-            evict=60,
+            max_items=8,
+            id_prefix="h",
+            eviction_priority=60,
             guidance="animals by name",
             cues=("stable", "critical", "discharged"),
             examples=(
@@ -166,10 +166,10 @@ class VetState(CompressedCognitiveState):
     doses: Annotated[
         tuple[Dose, ...],
         Slot(
-            places=8,
-            letter="n",
-            evict=80,
-            write=Trust.USER,
+            max_items=8,
+            id_prefix="n",
+            eviction_priority=80,
+            min_trust=Trust.USER,
             guidance="drug and dose by animal",
             cues=("dose", "twice a day"),
             examples=(
@@ -185,10 +185,10 @@ class VetState(CompressedCognitiveState):
     consents: Annotated[
         tuple[Consent, ...],
         Slot(
-            places=5,
-            letter="y",
-            evict=85,
-            write=Trust.USER,
+            max_items=5,
+            id_prefix="y",
+            eviction_priority=85,
+            min_trust=Trust.USER,
             guidance="what owners agreed to",
             cues=("consent", "agreed"),
             examples=(
@@ -241,9 +241,9 @@ class TheatreState(CompressedCognitiveState):
     cue_sheet: Annotated[
         tuple[CueSheet, ...],
         Slot(
-            places=12,
-            letter="h",
-            evict=60,
+            max_items=12,
+            id_prefix="h",
+            eviction_priority=60,
             guidance="cues by number",
             cues=("LX", "cue"),
             examples=(
@@ -265,9 +265,9 @@ class TheatreState(CompressedCognitiveState):
     props: Annotated[
         tuple[Prop, ...],
         Slot(
-            places=8,
-            letter="n",
-            evict=50,
+            max_items=8,
+            id_prefix="n",
+            eviction_priority=50,
             guidance="props that matter",
             cues=("prop",),
             examples=(
@@ -284,10 +284,10 @@ class TheatreState(CompressedCognitiveState):
     calls: Annotated[
         tuple[Call, ...],
         Slot(
-            places=8,
-            letter="y",
-            evict=80,
-            write=Trust.USER,
+            max_items=8,
+            id_prefix="y",
+            eviction_priority=80,
+            min_trust=Trust.USER,
             guidance="calls by person or group",
             cues=("called", "call"),
             examples=(
@@ -333,9 +333,9 @@ class BreweryState(CompressedCognitiveState):
     batches: Annotated[
         tuple[Batch, ...],
         Slot(
-            places=8,
-            letter="h",
-            evict=60,
+            max_items=8,
+            id_prefix="h",
+            eviction_priority=60,
             guidance="batches by number",
             cues=("batch",),
             examples=(
@@ -349,9 +349,9 @@ class BreweryState(CompressedCognitiveState):
     tanks: Annotated[
         tuple[Tank, ...],
         Slot(
-            places=6,
-            letter="n",
-            evict=50,
+            max_items=6,
+            id_prefix="n",
+            eviction_priority=50,
             guidance="tanks by number",
             cues=("tank",),
             examples=(
@@ -363,10 +363,10 @@ class BreweryState(CompressedCognitiveState):
     releases: Annotated[
         tuple[Release, ...],
         Slot(
-            places=6,
-            letter="y",
-            evict=85,
-            write=Trust.USER,
+            max_items=6,
+            id_prefix="y",
+            eviction_priority=85,
+            min_trust=Trust.USER,
             guidance="what the brewer releases",
             cues=("release",),
             examples=(
