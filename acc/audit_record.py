@@ -35,6 +35,7 @@ def record(
             "max_tokens": policy.max_tokens,
             "counter": policy.counter.name,
             "style": policy.style,
+            "lifting": policy.lifting,
         },
         "prior": prior.hash,
         "turn": turn.model_dump(mode="json"),

@@ -14,7 +14,7 @@ from acc.compress import Compressor
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.memory import resumed
-from acc.policy import Policy
+from acc.policy import Lifting, Policy
 from acc.render import Style
 from acc.schema.catalog import published, schema_named
 from acc.state import CompressedCognitiveState
@@ -106,6 +106,7 @@ def policy_of(
         schema=schema,
         max_tokens=max_tokens or made.get("max_tokens", 0),
         style=cast(Style, style or made.get("style", "toon")),
+        lifting=cast(Lifting, made.get("lifting", "confirm")),
     )
 
 
