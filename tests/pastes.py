@@ -6,7 +6,8 @@ The pasted text tries to get out: it closes what it stands in, opens something e
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 
 from hypothesis import strategies as st
 
@@ -189,3 +190,12 @@ def pastes(draw: st.DrawFn, wraps: dict[str, Wrap]) -> str:
         inner = draw(st.sampled_from([*CLOSED, *OPEN]))
         text = _marked(inner, text, "", draw(st.sampled_from(AFTER)))
     return _marked(wrap, text, draw(st.sampled_from(BEFORE)), draw(st.sampled_from(AFTER)))
+
+
+def every_marked_paste() -> Iterator[str]:
+    """Every mark alone and in every other, with every way out, and with words of the user's around it."""
+    marks = [*CLOSED, *OPEN]
+    for way_out, inner, outer in product(BREAKS, ["", *marks], marks):
+        text = way_out.format(INJECTED[0])
+        text = _marked(inner, text, "", "") if inner else text
+        yield _marked(outer, text, BEFORE[1], AFTER[1])

@@ -1,10 +1,12 @@
-"""Every Python block of the README and the docs runs; every example runs."""
+"""The README and the docs: blocks and examples run, links lead somewhere, promises have their tests."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -47,6 +49,88 @@ def test_the_readme_shows_the_rule_that_it_promises(tmp_path: Path) -> None:
     shown = _ran(["-c", code], tmp_path)
     assert "Never restart nginx during business hours" in shown
     assert len(code.strip().splitlines()) <= 12
+
+
+_OFFLINE = """
+import sys
+asked = []
+sys.addaudithook(lambda event, values: asked.append(event) if event in {
+    "socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto"} else None)
+"""
+
+
+def test_the_readmes_block_asks_no_network(tmp_path: Path) -> None:
+    code = next(code for name, code in _blocks() if name == "README.md:1")
+    shown = _ran(["-c", f"{_OFFLINE}\n{code}\nprint('asked:', asked)"], tmp_path)
+    assert shown.rstrip().endswith("asked: []")
+
+
+@pytest.mark.slow
+def test_the_readme_tells_the_figures_of_the_demo(tmp_path: Path) -> None:
+    replay = ["-m", "acc", "replay", str(ROOT / "examples" / "incident.jsonl"), "--quiet"]
+    told = re.search(
+        r"state (\S+) tokens, transcript (\S+) tokens, ratio (\S+),", _ran(replay, tmp_path)
+    )
+    assert told
+    state, transcript, ratio = told.groups()
+    assert f"{state} / {transcript} tokens: {ratio} |" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_documents_name_the_versions_that_install() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert project["requires-python"] == ">=3.11,<3.14"
+    for name in ("README.md", "Makefile"):
+        assert "Python 3.11 to 3.13" in (ROOT / name).read_text("utf-8")
+
+
+def _tests_in(path: Path) -> set[str]:
+    """The tests of a file as pytest names them, parsed and not run."""
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    body = ast.parse(path.read_text("utf-8")).body
+    found = {node.name for node in body if isinstance(node, functions)}
+    for node in body:
+        if isinstance(node, ast.ClassDef):
+            found |= {
+                f"{node.name}::{each.name}" for each in node.body if isinstance(each, functions)
+            }
+    return {name for name in found if name.rpartition("::")[2].startswith("test_")}
+
+
+_NAMED = re.compile(r"`(?:tests/)?([\w/]+\.py)::([\w:]+)`")
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    _, _, promises = (ROOT / "docs" / "security.md").read_text("utf-8").partition("## Promises and")
+    rows = re.findall(r"^\| (?!promise |---)(.+?) \| (.+?) \|$", promises, re.M)
+    assert len(rows) > 50
+    assert not [promise for promise, tests in rows if not _NAMED.search(tests)]
+
+
+def test_every_test_that_the_documents_name_exists() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    named = {pair for page in pages for pair in _NAMED.findall(page.read_text("utf-8"))}
+    files = {file: _tests_in(ROOT / "tests" / file) for file, _ in named}
+    assert not sorted(f"{file}::{test}" for file, test in named if test not in files[file])
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page, as they are linked to."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize(
+    "page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=lambda p: p.name
+)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target, _, anchor in (
+        link.partition("#")
+        for link in re.findall(r"\]\((?!https?:)([^)\s]+)\)", page.read_text("utf-8"))
+    ):
+        file = page.parent / target if target else page
+        assert file.exists(), target
+        assert not anchor or anchor in _anchors(file), f"{target}#{anchor}"
 
 
 FAST = ("01_update_state",)

@@ -37,6 +37,7 @@ def record(
             "max_tokens": policy.max_tokens,
             "counter": policy.counter.name,
             "style": policy.style,
+            "lifting": policy.lifting,
         },
         "prior": prior.hash,
         "turn": turn.model_dump(mode="json"),

@@ -18,7 +18,7 @@ from acc.controller import MemoryController, resumed
 from acc.errors import ConfigurationError
 from acc.schema.catalog import published, schema_named
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Lifting, Policy
 from acc.state.render import Style
 from acc.text.tokens import utf8_quarter
 
@@ -145,6 +145,7 @@ def policy_of(
         schema=schema,
         max_tokens=max_tokens or made.get("max_tokens", 0),
         style=cast(Style, style or made.get("style", "toon")),
+        lifting=cast(Lifting, made.get("lifting", "confirm")),
     )
 
 

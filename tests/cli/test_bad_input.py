@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from conversation_files import agent, as_json, as_lines, operations, result, user
 
 from acc.cli import run
+from acc.cli.commands import app
 
 
 def failing(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 1) -> str:
@@ -204,3 +207,20 @@ def test_nothing_but_one_line_comes_out_of_a_process(tmp_path: Path) -> None:
     assert ended.stderr.count("\n") == 1
     assert ended.stderr.startswith("acc: a tool result without its call: 'c1'")
     assert "message 3)" in ended.stderr
+
+
+def _commands(command: Any, *names: str) -> Iterator[tuple[str, list[str]]]:
+    """Each command that does something, with its options."""
+    for name, each in getattr(command, "commands", {}).items():
+        yield from _commands(each, *names, name)
+    if not hasattr(command, "commands"):
+        yield " ".join(names), [option for given in command.params for option in given.opts]
+
+
+def test_every_command_can_tell_it_in_json() -> None:
+    commands = dict(_commands(typer.main.get_command(app)))
+    assert {"replay", "verify", "schema list", "eval probe"} <= commands.keys()
+    assert [name for name, options in commands.items() if "--json" not in options] == [
+        "schema export"
+    ]
+    assert "--as" in commands["schema export"]

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from conversation_files import agent, as_lines, operations, user
 
+from acc import MemoryController, Policy, Turn
 from acc.cli import run
+from acc.testing.scripted import ScriptedCompressor
 
 RULES = [
     "Never restart db-7 before noon.",
@@ -105,6 +107,30 @@ def test_verify_recomputes_and_finds_a_changed_byte(
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"{forged}, line 2" in error
+
+
+def test_a_thread_that_takes_liftings_at_the_compressors_word_verifies_and_goes_on_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = [
+        {"text": rule.rstrip("."), "quote": rule.rstrip("."), "cites": ["u1"]} for rule in RULES
+    ]
+    lifts = {"retire": [{"id": "c1", "cites": ["u2"], "quote": "Hi there"}]}
+    with MemoryController.open(
+        tmp_path,
+        compressor=ScriptedCompressor([{"constraints": rules}, lifts]),
+        policy=Policy(lifting="accept"),
+    ) as memory:
+        first = memory.step(None, Turn.said(" ".join(RULES)), thread="lenient")
+        done = memory.step(first.state, Turn.said("Hi there."), thread="lenient")
+    assert len(done.state.constraints) == len(RULES) - 1, "doubtful words lift, as configured"
+    assert run(["retire", "c2", "--memory", str(tmp_path)]) == 0
+    capsys.readouterr()
+    assert run(["verify", "--memory", str(tmp_path)]) == 0
+    assert "3 commits recomputed, all equal" in capsys.readouterr().out
+    (log,) = (tmp_path / "audit").glob("*.jsonl")
+    policies = [json.loads(line)["policy"] for line in log.read_text("utf-8").splitlines()]
+    assert {policy["lifting"] for policy in policies} == {"accept"}, "the command keeps the policy"
 
 
 def test_verify_tells_of_a_torn_record_an_emptied_log_and_none_at_all(

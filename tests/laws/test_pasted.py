@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from pastes import CANARY, CLOSED, INJECTED, LED, OPEN, RULE, pastes
+from pastes import CANARY, CLOSED, INJECTED, LED, OPEN, RULE, every_marked_paste, pastes
 
 from acc.keyless.compressor import RuleCompressor
 from acc.pipeline.update import update_state
@@ -20,6 +20,14 @@ def test_nothing_of_a_marked_paste_is_the_users(message: str) -> None:
     turn = Turn.said(message)
     assert CANARY not in turn.user_words
     assert any(o.channel is Channel.DOCUMENT and CANARY in o.text for o in turn.observations)
+
+
+@pytest.mark.slow
+def test_nothing_of_any_two_marks_in_one_another_is_the_users() -> None:
+    """The same of each combination: 54,834 messages."""
+    messages = list(every_marked_paste())
+    assert len(messages) == 54_834
+    assert not [message for message in messages if CANARY in Turn.said(message).user_words]
 
 
 @given(pastes({**CLOSED, **OPEN, **LED}))
