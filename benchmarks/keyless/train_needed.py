@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from conversations import OPEN
+from dataset import scenarios
 from numpy.typing import NDArray
 from replaying import readings
 from softmax import Softmax, fit
@@ -25,7 +26,7 @@ from acc.compressors.rules.facts import facts_in
 from acc.compressors.rules.needed import Told, features
 from acc.compressors.rules.standing import rules_in
 from acc.evaluation.matching import Matcher
-from acc.evaluation.scenarios import Scenario, read_scenario
+from acc.evaluation.scenarios import Scenario
 
 WEIGHTS = Path(needed.__file__).with_name(needed.WEIGHTS)
 FOLDS = 6
@@ -52,8 +53,7 @@ def told_in(scenario: Scenario) -> list[Told]:
 
 def examples() -> Iterator[Example]:
     """The facts of all open conversations."""
-    for path in sorted(OPEN.glob("*.json")):
-        scenario = read_scenario(str(path))
+    for scenario in scenarios(OPEN):
         matcher, wanted = Matcher(scenario.truth), {fact.id for fact in scenario.truth.facts}
         for told in told_in(scenario):
             words = f"{told.subject} {told.predicate} {told.object}"
