@@ -2,7 +2,8 @@
 
     python benchmarks/idle_turns.py [--locomo PATH_TO_locomo10.json] [FILE ...]
 
-FILE is a conversation or a scenario; the example and ``keyless/scenarios`` by default. A turn is
+FILE is a conversation or a scenario, or names scenarios of ``benchmarks/data`` (``held``, ``held/film``);
+the example and all those by default. A turn is
 skipped wrongly where the keyless rules would have made a lasting item of it, or where the ground
 truth of a scenario says that a rule, goal or fact begins or ends in it.
 
@@ -14,8 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "keyless"))
+
+from dataset import scenario_files
 
 from acc.commit.commit import commit
 from acc.compress.compression import is_idle
@@ -25,8 +32,8 @@ from acc.state.model import CompressedCognitiveState
 from acc.turn.conversations import read_conversation
 from acc.turn.turn import Turn
 
-HERE = Path(__file__).parent
-EXAMPLE = HERE.parent / "examples" / "incident.jsonl"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "incident.jsonl"
+SPLITS = ("held", "open", "plain", "updates")
 
 
 def idle(file: Path) -> dict[str, Any]:
@@ -77,16 +84,15 @@ def locomo(path: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Print a line a file, and the sum."""
-    scenarios = sorted((HERE / "keyless" / "scenarios").glob("*/*.json"))
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument(
-        "files", nargs="*", type=Path, default=[EXAMPLE, *scenarios], metavar="FILE"
-    )
+    parser.add_argument("files", nargs="*", default=[str(EXAMPLE), *SPLITS], metavar="FILE")
     parser.add_argument("--locomo", type=Path)
     options = parser.parse_args()
-    found = [idle(file) for file in options.files]
+    with TemporaryDirectory() as folder:
+        files = [path for name in options.files for path in scenario_files(name, folder)]
+        found = [idle(Path(file)) for file in files]
     found += [locomo(options.locomo)] if options.locomo else []
     print("| conversation | turns | skipped | wrongly |\n| --- | --- | --- | --- |")
     for each in found:

@@ -7,14 +7,14 @@
 `acc.compress.lifting_quotes` doubts the end of a rule where the quoted words cannot be meant
 for it. Measured on four sets:
 
-- lawful: the labelled liftings and changes of ``keyless/sentences/*.lifts.jsonl``, each with the
+- lawful: the labelled liftings and changes of ``rule_liftings``, split ``train``, each with the
   words that lift or change a rule, beside all rules that stand;
 - recorded: what a strong model retired in two conversations of 50 turns;
-- unrelated: every sentence of the users in ``keyless/scenarios``, quoted for every rule that
+- unrelated: every sentence of the users in ``scenarios``, quoted for every rule that
   stood and went on standing;
 - another's: the words of the lawful set, quoted for each rule that they do not touch.
 
-Its thresholds were chosen on the lawful set, beside ordinary sentences of ``*.messages.jsonl`` with
+Its thresholds were chosen on the lawful set, beside ordinary sentences of ``clause_acts`` with
 the classifier's weights trained without their file; not on the scenarios.
 """
 
@@ -22,17 +22,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parent / "keyless"))
+
+from dataset import read
 
 from acc.commit.lifting import Bearing, Said, bearing
 from acc.compress.lifting_quotes import Passage, doubt_about, passage_of
 from acc.keyless.sentences import sentences
 from acc.state.items import Constraint, Goal, Item
 
-HERE = Path(__file__).parent
-RECORDED = HERE.parent / "tests" / "fixtures" / "recorded_retirements.jsonl"
+RECORDED = Path(__file__).parents[1] / "tests" / "fixtures" / "recorded_retirements.jsonl"
 
 
 class Case(NamedTuple):
@@ -64,10 +68,8 @@ def _case(passage: Passage, rules: list[Item], at: int) -> Case:
 
 def labelled() -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Messages that lift or change a rule, with one of the rules each."""
-    for path in sorted((HERE / "keyless" / "sentences").glob("*.lifts.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            said = json.loads(line)
-            yield from ((said, effect) for effect in said["effects"])
+    for _, said in read("rule_liftings", "train"):
+        yield from ((said, effect) for effect in said["effects"])
 
 
 def lawful() -> Iterator[Case]:
@@ -88,8 +90,7 @@ def of_another() -> Iterator[Case]:
 
 def unrelated() -> Iterator[Case]:
     """What users say while rules stand, for the rules that go on standing."""
-    for path in sorted((HERE / "keyless" / "scenarios").glob("*/*.json")):
-        scenario = json.loads(path.read_text(encoding="utf-8"))
+    for _, scenario in read("scenarios"):
         before = ""
         for turn in scenario["turns"]:
             stood = [c for c in scenario["constraints"] if _stands(c, turn["t"] - 1)]

@@ -1,7 +1,7 @@
 """The labelled conversations: what each clause does, how each rule ends, which line says each fact.
 
-They are the scenarios of ``scenarios/open`` that have a file of their name in ``labels``; those of
-``scenarios/plain``, which were read, and of ``scenarios/held``, which were not, are never trained on:
+They are the scenarios of the split ``open`` that have labels. Those of ``plain``, which were read, and
+of ``held``, which were not, are never trained on. Labels are:
 
     {"writer": the user's voice in a line,
      "parts": {turn: [[clause, act], ...]},
@@ -12,14 +12,12 @@ They are the scenarios of ``scenarios/open`` that have a file of their name in `
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
-OPEN = Path(__file__).parent / "scenarios" / "open"
-PLAIN, HELD = OPEN.with_name("plain"), OPEN.with_name("held")
-LABELS = Path(__file__).parent / "labels"
+from dataset import read
+
+OPEN, PLAIN, HELD = "open", "plain", "held"
 
 
 class Conversation(NamedTuple):
@@ -40,12 +38,12 @@ class Conversation(NamedTuple):
         return [(words, act) for words, act in self.labels["parts"][str(turn["t"])]]
 
 
-def labelled(folder: Path = OPEN) -> Iterator[Conversation]:
-    """Those of ``folder`` that have labels."""
-    for path in sorted(folder.glob("*.json")):
-        labels = LABELS / path.name
-        if labels.exists():
-            yield Conversation(path.stem, _read(path), _read(labels))
+def labelled(split: str = OPEN) -> Iterator[Conversation]:
+    """Those of ``split`` that have labels."""
+    labels = dict(read("scenario_labels", split))
+    for name, truth in read("scenarios", split):
+        if name in labels:
+            yield Conversation(name, truth, labels[name])
 
 
 def messages_with_rules(conversation: Conversation) -> Iterator[dict[str, Any]]:
@@ -66,8 +64,3 @@ def messages_with_rules(conversation: Conversation) -> Iterator[dict[str, Any]]:
                 "reply": reply, "message": turn["user"], "effects": effects,
             }  # fmt: skip
         reply = turn["assistant"]
-
-
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found

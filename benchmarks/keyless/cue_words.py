@@ -12,9 +12,11 @@ import argparse
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from dataset import scenarios
+
 from acc.evaluation.matching import Matcher
 from acc.evaluation.results import Count
-from acc.evaluation.scenarios import Scenario, read_scenarios
+from acc.evaluation.scenarios import Scenario
 from acc.keyless.sentences import sentences
 from acc.keyless.words import one_of
 
@@ -57,12 +59,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("scenarios", nargs="+", help="files, or names of those that ship")
-    scenarios = read_scenarios(parser.parse_args().scenarios)
+    parser.add_argument(
+        "scenarios", nargs="+", help="of the data (held, held/film), files, or shipped"
+    )
+    found = scenarios(*parser.parse_args().scenarios)
     print("| list | active | retired | sentences for each rule |\n| --- | --- | --- | --- |")
     for name in (*LISTS, f"last {LAST} turns"):
-        texts = [dict(chosen(scenario))[name] for scenario in scenarios]
-        pairs = list(zip(scenarios, texts, strict=True))
+        texts = [dict(chosen(scenario))[name] for scenario in found]
+        pairs = list(zip(found, texts, strict=True))
         active, retired = ([held(s, t, kind) for s, t in pairs] for kind in (True, False))
         rules = sum(count.of for count in (*active, *retired))
         shares = (

@@ -2,7 +2,7 @@
 
     python benchmarks/keyless/held_effects.py
 
-Each clause of the messages of ``sentences/held`` ends at most the rule that `effects` is surest of;
+Each clause of the messages of ``rule_liftings``, split ``held``, ends at most the rule that `effects` is surest of;
 a rule counts once a message.
 """
 

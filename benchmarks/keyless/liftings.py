@@ -1,6 +1,6 @@
-"""The messages of ``sentences/*.lifts.jsonl``: each beside the rules that stand, and what it does to them.
+"""The messages of ``rule_liftings``: each beside the rules that stand, and what it does to them.
 
-Those of ``sentences/held`` no classifier was trained on.
+Those of the split ``held`` no classifier was trained on.
 
 {"trade", "held": [rule, ...], "reply": what the agent had said, "message",
  "effects": [{"rule": its place in held, "op": "lift" or "change", "quote": words of the message}]}
@@ -8,24 +8,21 @@ Those of ``sentences/held`` no classifier was trained on.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
+
+from dataset import read_files
 
 from acc.keyless.bearing import Heard
 from acc.keyless.reading import Spoken
 from acc.keyless.sentences import clauses, plain, sentences
 
-SENTENCES = Path(__file__).parent / "sentences"
-UNSEEN = SENTENCES / "held"
+SEEN, UNSEEN = "train", "held"
 
 
-def lifting_files(folder: Path = SENTENCES) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The messages of each file of ``folder``, with the name of its writer."""
-    for path in sorted(folder.glob("*.lifts.jsonl")):
-        lines = path.read_text(encoding="utf-8").splitlines()
-        yield path.name.partition(".")[0], [json.loads(line) for line in lines]
+def lifting_files(split: str = SEEN) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """The messages of each file of ``split``, with the name of its writer."""
+    return read_files("rule_liftings", split)
 
 
 def heard(case: Mapping[str, Any]) -> Iterator[Heard]:

@@ -2,6 +2,8 @@
 
     python benchmarks/keyless/scored.py SCENARIO...
 
+SCENARIO names a split of the data (``held``) or one of its conversations (``held/film``), a file, or one
+that ships.
 As ``acc eval probe``, and beside it the rules that match none of the ground truth, a conversation.
 """
 
@@ -10,10 +12,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 
+from dataset import scenarios
+
 from acc.evaluation.matching import Matcher
 from acc.evaluation.memories.built_in import make_acc
 from acc.evaluation.results import Count, Counts, pooled, turn_counts
-from acc.evaluation.scenarios import Scenario, read_scenarios
+from acc.evaluation.scenarios import Scenario
 
 FALSE = "constraints_matching_none"
 SHOWN = (
@@ -43,7 +47,7 @@ def counted(scenario: Scenario) -> Counts:
 
 def rows(given: list[str]) -> Iterator[str]:
     """The table, over all conversations."""
-    total = pooled(map(counted, read_scenarios(given)))
+    total = pooled(map(counted, scenarios(*given)))
     yield "| rate | hits | of | |"
     yield "| --- | --- | --- | --- |"
     for name in SHOWN:
@@ -56,7 +60,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
-    parser.add_argument("scenarios", nargs="+", help="files, or names of those that ship")
+    parser.add_argument(
+        "scenarios", nargs="+", help="of the data (held, held/film), files, or shipped"
+    )
     print("\n".join(rows(parser.parse_args().scenarios)))
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/keyless/train_acts.py [--write]
 
-The sentences of ``benchmarks/keyless/sentences`` and the labelled conversations (`conversations.py`)
+The messages of ``clause_acts`` and ``rule_liftings`` and the labelled conversations (`conversations.py`)
 were written for many trades. Each file is held out once: the figures are of sentences whose trade
 and writer no weight has seen.
 ``--write`` trains on all of them and writes the weights into the package.
@@ -10,14 +10,14 @@ and writer no weight has seen.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from conversations import OPEN, labelled
-from liftings import SENTENCES, heard, is_by, lifting_files
+from dataset import read
+from liftings import SEEN, heard, is_by, lifting_files
 from numpy.typing import NDArray
 from softmax import Softmax, fit
 from stored import asked_to_write, write
@@ -46,20 +46,19 @@ def examples() -> Iterator[Example]:
 
 def in_messages() -> Iterator[Example]:
     """The labelled sentences, each with its neighbours in the message."""
-    yield from of_messages(SENTENCES)
+    yield from of_messages(SEEN)
     yield from of_conversations(OPEN)
 
 
-def of_messages(folder: Path) -> Iterator[Example]:
-    """The clauses of the labelled messages in ``folder``."""
-    for path in sorted(folder.glob("*.messages.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            parts = [(part["text"], part["label"]) for part in json.loads(line)["parts"]]
-            yield from _of_message(path.name.partition(".")[0], parts)
+def of_messages(split: str) -> Iterator[Example]:
+    """The clauses of the labelled messages of ``split``."""
+    for writer, message in read("clause_acts", split):
+        parts = [(part["text"], part["label"]) for part in message["parts"]]
+        yield from _of_message(writer, parts)
 
 
 def of_liftings() -> Iterator[Example]:
-    """What ends a rule in the messages of ``*.lifts.jsonl``, and the rules that stand beside them."""
+    """What ends a rule in the messages of ``rule_liftings``, and the rules that stand beside them."""
     for writer, cases in lifting_files():
         for rule in dict.fromkeys(rule for case in cases for rule in case["held"]):
             yield Example(writer, Spoken(plain(rule)), ACTS.index("rule"))
@@ -69,9 +68,9 @@ def of_liftings() -> Iterator[Example]:
                 yield from (Example(writer, one.spoken, ACTS.index(op)) for op in ops[:1])
 
 
-def of_conversations(folder: Path) -> Iterator[Example]:
-    """The clauses of the labelled conversations in ``folder``."""
-    for conversation in labelled(folder):
+def of_conversations(split: str) -> Iterator[Example]:
+    """The clauses of the labelled conversations of ``split``."""
+    for conversation in labelled(split):
         for turn in conversation.turns:
             yield from _of_message(conversation.name, conversation.parts(turn))
 

@@ -7,14 +7,13 @@ not seen. What the clauses do, models say that have not seen them either (`unsee
 classifier of the package says of its own training sentences is more than can be hoped for of others.
 A quarter of an hour; needs torch and scikit-learn.
 
-The messages of ``benchmarks/keyless/sentences/*.lifts.jsonl`` each come with the rules that stand
+The messages of ``rule_liftings`` each come with the rules that stand
 and what the message does to them; a third do nothing although they sound like it. Ordinary
-messages of ``*.messages.jsonl`` beside rules of their trade teach that most talk does nothing.
+messages of ``clause_acts`` beside rules of their trade teach that most talk does nothing.
 """
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -24,7 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from boosting import grown
 from conversations import labelled, messages_with_rules
-from liftings import SENTENCES, heard, is_by, lifting_files
+from dataset import read, read_files
+from liftings import SEEN, heard, is_by, lifting_files
 from stored import asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
@@ -94,10 +94,9 @@ def ordinary() -> Iterator[tuple[str, dict[str, Any]]]:
     """Messages that lift and change nothing, beside rules of their trade."""
     rng = random.Random(5)
     replies = _told()
-    for path in sorted(SENTENCES.glob("*.messages.jsonl")):
-        writer = path.name.partition(".")[0]
+    for writer, messages in read_files("clause_acts", SEEN):
         rules: dict[str, list[str]] = {}
-        for case in _read(path):
+        for case in messages:
             held = rules.setdefault(case["trade"], [])
             if len(held) > MOST_RULES and not {"lift", "change"} & {
                 p["label"] for p in case["parts"]
@@ -121,16 +120,10 @@ def _reply(rng: random.Random, told: Sequence[str], rules: Sequence[str]) -> str
 def _told() -> dict[str, list[str]]:
     """Agents' words by trade."""
     told: dict[str, list[str]] = {}
-    for path in sorted(SENTENCES.glob("*.facts.jsonl")):
-        for case in _read(path):
-            if case["speaker"] == "agent":
-                told.setdefault(case["trade"], []).append(case["text"])
+    for _, case in read("told_facts"):
+        if case["speaker"] == "agent":
+            told.setdefault(case["trade"], []).append(case["text"])
     return told
-
-
-def _read(path: Path) -> Iterator[dict[str, Any]]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        yield json.loads(line)
 
 
 def judged(found: Sequence[tuple[str, dict[str, Any]]]) -> list[Judged]:

@@ -15,13 +15,14 @@ from typing import NamedTuple
 
 import numpy as np
 from conversations import OPEN
+from dataset import scenarios
 from numpy.typing import NDArray
 from replaying import readings
 from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
 from acc.evaluation.matching import Matcher
-from acc.evaluation.scenarios import Scenario, read_scenario
+from acc.evaluation.scenarios import Scenario
 from acc.keyless import needed
 from acc.keyless.facts import facts_in
 from acc.keyless.needed import Told, features
@@ -52,8 +53,7 @@ def told_in(scenario: Scenario) -> list[Told]:
 
 def examples() -> Iterator[Example]:
     """The facts of all open conversations."""
-    for path in sorted(OPEN.glob("*.json")):
-        scenario = read_scenario(str(path))
+    for scenario in scenarios(OPEN):
         matcher, wanted = Matcher(scenario.truth), {fact.id for fact in scenario.truth.facts}
         for told in told_in(scenario):
             words = f"{told.subject} {told.predicate} {told.object}"

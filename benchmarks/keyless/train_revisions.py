@@ -2,7 +2,7 @@
 
     python benchmarks/keyless/train_revisions.py [--write]
 
-Each open conversation is replayed, and the short ones of ``scenarios/updates``, in which facts
+Each open conversation is replayed, and the short ones of the split ``updates``, in which facts
 change all the time. In the turn in which the ground truth supersedes a fact, the held items that
 say it are overtaken by the sentences that say what is new in that turn (by all, where none says it
 in the truth's words), and by nothing else.
@@ -18,19 +18,20 @@ from typing import NamedTuple
 import numpy as np
 from boosting import grown
 from conversations import OPEN
+from dataset import scenarios
 from numpy.typing import NDArray
 from replaying import readings
 from stored import asked_to_write, folds
 
 from acc.evaluation.matching import Matcher
-from acc.evaluation.scenarios import Scenario, read_scenario
+from acc.evaluation.scenarios import Scenario
 from acc.keyless import relations as revisions
 from acc.keyless.reading import Reading
 from acc.keyless.relations import paired, rows_of, tellings
 from acc.keyless.weights import Trees
 
 WEIGHTS = Path(revisions.__file__).with_name(revisions.WEIGHTS)
-UPDATES = OPEN.with_name("updates")
+UPDATES = "updates"
 FOLDS = 6
 ROOM = 1600
 """Tokens of the state beside which the sentences are read: more facts than usual, to learn from more."""
@@ -72,11 +73,11 @@ def of_turn(
 
 def every_case() -> Iterator[Case]:
     """The pairs of all these conversations."""
-    for path in sorted([*OPEN.glob("*.json"), *UPDATES.glob("*.json")]):
-        scenario = read_scenario(str(path))
-        matcher = Matcher(scenario.truth)
-        for reading in readings(scenario, ROOM):
-            yield from of_turn(scenario, matcher, reading, path.parent == UPDATES)
+    for split in (OPEN, UPDATES):
+        for scenario in scenarios(split):
+            matcher = Matcher(scenario.truth)
+            for reading in readings(scenario, ROOM):
+                yield from of_turn(scenario, matcher, reading, split == UPDATES)
 
 
 def model_of(found: Sequence[Case]) -> Trees:
@@ -100,7 +101,7 @@ def main() -> None:
     true = {case.item for case in found if case.is_true}
     changing = {case.item for case in dense if case.is_true}
     print(f"{len(found)} pairs, {len(true)} facts overtaken; each conversation held out")
-    print(f"beside them {len(dense)} pairs, {len(changing)} facts overtaken, of {UPDATES.name}\n")
+    print(f"beside them {len(dense)} pairs, {len(changing)} facts overtaken, of {UPDATES}\n")
     print("| odds at least | precision | recall |\n| --- | --- | --- |")
     for least in (0.15, 0.2, 0.3, 0.4, 0.5):
         said = {item for item, sure in odds.items() if sure >= least}

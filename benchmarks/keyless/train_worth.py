@@ -2,19 +2,19 @@
 
     python benchmarks/keyless/train_worth.py [--write]
 
-The conversations of ``benchmarks/keyless/sentences/*.replies.jsonl`` say of each sentence whether
+The conversations of ``sentence_worth`` say of each sentence whether
 somebody would need it thirty turns later (2), a few turns later (1), or not (0). Its clauses, and
 what the finders make of it, have its grade.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from dataset import read
 from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
@@ -23,7 +23,6 @@ from acc.keyless.finders import triples
 from acc.keyless.sentences import clauses, plain
 from acc.keyless.worth import GRADES, features
 
-SENTENCES = Path(__file__).parent / "sentences"
 WEIGHTS = Path(worth.__file__).with_name(worth.WEIGHTS)
 FOLDS = 5
 
@@ -38,16 +37,14 @@ class Example(NamedTuple):
 
 def examples() -> Iterator[Example]:
     """All sentences of the conversations."""
-    for path in sorted(SENTENCES.glob("*.replies.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            case = json.loads(line)
-            for turn in case["turns"]:
-                said = zip(turn["user"], turn["user_keep"], strict=True)
-                answered = zip(turn["reply"], turn["keep"], strict=True)
-                for words, grade in (*said, *answered):
-                    yield Example(case["trade"], words, grade)
-                    for part in (*map(" ".join, triples(plain(words))), *clauses(plain(words))):
-                        yield Example(case["trade"], part, grade)
+    for _, case in read("sentence_worth"):
+        for turn in case["turns"]:
+            said = zip(turn["user"], turn["user_keep"], strict=True)
+            answered = zip(turn["reply"], turn["keep"], strict=True)
+            for words, grade in (*said, *answered):
+                yield Example(case["trade"], words, grade)
+                for part in (*map(" ".join, triples(plain(words))), *clauses(plain(words))):
+                    yield Example(case["trade"], part, grade)
 
 
 def trained(found: Sequence[Example]) -> Softmax:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -97,18 +98,17 @@ def _written(number: int, item: dict[str, str]) -> Item:
 
 
 @pytest.mark.slow
-def test_labelled_liftings_are_hardly_ever_doubted() -> None:
+def test_labelled_liftings_are_hardly_ever_doubted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks" / "keyless"))
+    dataset = importlib.import_module("dataset")
     doubts, cases = 0, 0
-    sentences = Path(__file__).parents[2] / "benchmarks" / "keyless" / "sentences"
-    for path in sorted(sentences.glob("*.lifts.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            case = json.loads(line)
-            for effect in case["effects"]:
-                text = case["held"][effect["rule"]]
-                others = (held for held in case["held"] if held != text)
-                around = {"message": case["message"], "reply": case["reply"]}
-                doubts += bool(doubt(effect["quote"], text, *others, **around))
-                cases += 1
+    for _, case in dataset.read("rule_liftings", "train"):
+        for effect in case["effects"]:
+            text = case["held"][effect["rule"]]
+            others = (held for held in case["held"] if held != text)
+            around = {"message": case["message"], "reply": case["reply"]}
+            doubts += bool(doubt(effect["quote"], text, *others, **around))
+            cases += 1
     assert cases > 500
     assert doubts < 0.02 * cases
 

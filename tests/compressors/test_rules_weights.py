@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -26,29 +25,33 @@ def _plain(text: str) -> str:
     return re.sub(r"\W+", " ", text.casefold()).strip()
 
 
-def _trained_on() -> Iterator[str]:
-    for path in sorted((KEYLESS / "sentences").glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            case: dict[str, Any] = json.loads(line)
-            yield case.get("message", "")
+@pytest.fixture
+def dataset(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module that reads ``benchmarks/data``."""
+    monkeypatch.syspath_prepend(str(KEYLESS))
+    return importlib.import_module("dataset")
+
+
+def _trained_on(dataset: ModuleType) -> Iterator[str]:
+    for kind in ("clause_acts", "rule_liftings"):
+        for _, case in dataset.read(kind, "train"):
+            yield case["message"]
             yield from (part["text"] for part in case.get("parts", ()))
             yield from case.get("held", ())
-    for path in sorted((KEYLESS / "labels").glob("*.json")):
-        labels = json.loads(path.read_text(encoding="utf-8"))
+    for _, labels in dataset.read("scenario_labels"):
         yield from (words for parts in labels["parts"].values() for words, _ in parts)
-    for path in sorted((KEYLESS / "scenarios" / "updates").glob("*.json")):
-        turns = json.loads(path.read_text(encoding="utf-8"))["turns"]
-        said = (turn[speaker] for turn in turns for speaker in ("user", "assistant"))
+    for _, scenario in dataset.read("scenarios", "updates"):
+        said = (turn[speaker] for turn in scenario["turns"] for speaker in ("user", "assistant"))
         yield from (sentence.text for text in said for sentence in sentences(text, 200))
 
 
-def test_no_sentence_of_the_tests_is_one_of_the_training() -> None:
+def test_no_sentence_of_the_tests_is_one_of_the_training(dataset: ModuleType) -> None:
     tested = [said for of_kind in STANDING.values() for said in of_kind] + LOOK_ALIKES
     tested += [said for said, _ in (*LIFTS, *CHANGES)]
     tested += [said for pair in (*LIFTED, *CHANGED) for said in pair]
     # Two words or fewer ("Never mind.") are everybody's.
     own = {_plain(said) for said in tested if len(said.split()) > 2}
-    assert own & {_plain(text) for text in _trained_on()} == set()
+    assert own & {_plain(text) for text in _trained_on(dataset)} == set()
 
 
 @pytest.mark.slow

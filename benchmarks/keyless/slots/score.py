@@ -16,19 +16,20 @@ two examples a slot. ``open`` was read while the rules were made.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for dataset, and the schemas of slots.trades
+
+from dataset import read
+
 from acc import Channel, CompressedCognitiveState, Item, Observation, Policy, Turn, update_state
 from acc.schema.catalog import schema_named
 from acc.state.slots import SlotField
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE.parent))
 _ARTICLE = re.compile(r"^(?:the|a|an|our|my) ", re.IGNORECASE)
 Named = tuple[SlotField, Item]
 
@@ -63,9 +64,8 @@ def _same(one: Any, other: Any) -> bool:
     return _ARTICLE.sub("", str(one)).casefold() == _ARTICLE.sub("", str(other)).casefold()
 
 
-def score(file: Path, *, tell: bool) -> Counter[str]:
+def score(name: str, conversation: dict[str, Any], *, tell: bool) -> Counter[str]:
     """Counts of one conversation."""
-    conversation = json.loads(file.read_text(encoding="utf-8"))
     policy = Policy(schema=schema_named(conversation["schema"]))
     counts: Counter[str] = Counter()
     state: CompressedCognitiveState | None = None
@@ -81,9 +81,9 @@ def score(file: Path, *, tell: bool) -> Counter[str]:
         if tell:
             for named in turn["items"]:
                 if named not in right:
-                    print(f"  {file.stem} {number} missed {named}")
+                    print(f"  {name} {number} missed {named}")
             for slot, item in wrong:
-                print(f"  {file.stem} {number} wrong {slot.name}: {item.words} ({item.trust.word})")
+                print(f"  {name} {number} wrong {slot.name}: {item.words} ({item.trust.word})")
     return counts
 
 
@@ -98,10 +98,10 @@ def main() -> None:
     )
     for part in given.parts:
         whole: Counter[str] = Counter()
-        for file in sorted((HERE / part).glob("*.json")):
-            counts = score(file, tell=given.tell)
+        for name, conversation in read("slot_conversations", part):
+            counts = score(name, conversation, tell=given.tell)
             whole += counts
-            print(_row(file.stem, counts))
+            print(_row(name, counts))
         print(_row(f"{part}, all", whole))
 
 
