@@ -93,14 +93,12 @@ def agentdojo(folder: Path) -> Iterator[Case]:
 
 
 def _wordings(path: Path) -> Iterator[str]:
-    """Texts of an attack that hold its goal."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and "{goal}" in node.value
-        ):
-            yield node.value
+    """Texts of an attack that hold its goal; not what describes the attack."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    told = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and id(node) not in told and "{goal}" in str(node.value):
+            yield str(node.value)
 
 
 def _constants(folder: Path, where: str, name: str) -> list[str]:
