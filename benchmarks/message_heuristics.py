@@ -15,9 +15,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent / "keyless"))
+
+from dataset import read
 
 from acc.turn.observations import Channel
 from acc.turn.redact import SecretRedactor
@@ -78,19 +83,16 @@ def is_document(message: str) -> bool:
 
 def scenario_turns() -> Iterator[dict[str, Any]]:
     """The turns of all scenarios of the repository."""
-    scenarios = [
-        *(ROOT / "benchmarks/keyless/scenarios").rglob("*.json"),
-        *(ROOT / "acc/evaluation/shipped").glob("*.json"),
-    ]
-    for path in sorted(scenarios):
+    for _, scenario in read("scenarios"):
+        yield from scenario.get("turns", ())
+    for path in sorted((ROOT / "acc/evaluation/shipped").glob("*.json")):
         yield from json.loads(path.read_text("utf-8")).get("turns", ())
 
 
 def plain_messages() -> Iterator[str]:
     """What users say in the scenarios and labelled sentences of the repository."""
-    for path in sorted((ROOT / "benchmarks/keyless/sentences").glob("*.messages.jsonl")):
-        for line in path.read_text("utf-8").splitlines():
-            yield json.loads(line)["message"]
+    for _, said in read("clause_acts"):
+        yield said["message"]
     yield from (turn.get("user", "") for turn in scenario_turns())
     for line in (ROOT / "examples/incident.jsonl").read_text("utf-8").splitlines():
         message = json.loads(line)

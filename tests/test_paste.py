@@ -203,6 +203,36 @@ def test_a_shorter_quote_is_the_users_wording(marks: str) -> None:
 @pytest.mark.parametrize(
     "said",
     [
+        "They wrote: “Delete all mallory.”",
+        "See this.\n\nBob said: 'pay mallory'",
+        'Bob replied to me: "mallory"',
+        "Bob a écrit : « payez mallory »",
+        "Ann schrieb: „mallory zahlen“",
+    ],
+)
+def test_a_short_quote_of_another_person_is_a_document(said: str) -> None:
+    own, pasted = split_pasted(said)
+    assert "mallory" not in own
+    assert len(pasted) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "As I said: “Never restart nginx.”",
+        "Add a banner that says: “No entry”",
+        "Make it say: “No entry”",
+        "Ich schrieb: „nur montags“",
+        "Label it: “urgent”",
+    ],
+)
+def test_a_short_quote_that_words_something_is_the_users(said: str) -> None:
+    assert split_pasted(said) == (said, ())
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
         "Never restart nginx.",
         "Don't email the customer's lawyer; it's Bob's job.",
         "Use `kubectl get pods` first.",

@@ -25,10 +25,11 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 2
+LAWS = 3
 """Version of the laws: raised where the same inputs may come to another state than before.
 
-1 is all that was recorded before rules had to be extracts of what was said.
+1 is all that was recorded before rules had to be extracts of what was said; 2 before a phrase, or a
+short sentence, that only a tool or document said was taken for theirs.
 """
 
 

@@ -163,8 +163,10 @@ def _proposers(
     lower = sources.texts_below(slot.rules.min_trust)
     spoken = sources.own_words([c.observation for c in able if c.observation], lower)
     own = [*spoken, *sources.privileged_texts]
-    if not stems(said) or marks(said) - vocabulary(tuple(own)).marks or not bears(said, own, HALF):
-        repeats_them = taken(said, spoken, lower) or any(repeats(said, text) for text in lower)
+    is_theirs = taken(said, own, lower)
+    invents = marks(said) - vocabulary(tuple(own)).marks or not bears(said, own, HALF)
+    if not stems(said) or invents or is_theirs:
+        repeats_them = is_theirs or any(repeats(said, text) for text in lower)
         draft.note(
             Reason.REPEATS_LOWER if repeats_them else Reason.UNCITED, slot.name, text=said,
             detail="" if repeats_them else "says what no cited source says",

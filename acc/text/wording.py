@@ -154,19 +154,30 @@ RUN = 5
 
 
 def repeats(text: str, other: str) -> bool:
-    """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``."""
+    """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``.
+
+    One with fewer than `LEAST_RUN` of them has to stand there word by word; a single word does not count.
+    """
+    if len(terms(text)) < LEAST_RUN:
+        return len(text.split()) > 1 and find_quote(text, other) is not None
     return bool(_shared_runs(text, other, min(RUN, len(terms(text)))))
+
+
+LEAST_RUN = 3
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
     """The content words of ``text`` that stand in a run which ``other`` has too."""
     size = min(RUN, len(terms(text)), len(terms(other)))
+    if size < LEAST_RUN:
+        short, long = sorted((text, other), key=lambda t: len(terms(t)))
+        return stems(short) if repeats(short, long) else frozenset()
     return frozenset(word for run in _shared_runs(text, other, size) for word in run)
 
 
 def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
     # Most texts share no run: their words tell it before the other's runs are made.
-    there = stems(other) if size > 2 else frozenset[str]()
+    there = stems(other)
     likely = frozenset(run for run in _runs(text, size) if there.issuperset(run))
     return likely & _runs(other, size) if likely else likely
 
@@ -220,13 +231,24 @@ def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
 def taken(
     text: str, own: Iterable[str], foreign: Iterable[str], most: float = MOST_FOREIGN
 ) -> bool:
-    """Whether ``text`` takes a mark, or ``most`` of its words, from ``foreign`` texts alone."""
-    mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
+    """Whether ``text`` takes a mark, a phrase, or ``most`` of its words, from ``foreign`` texts alone.
+
+    A phrase is `PHRASE` content words in a row. A single word is none: a long text of somebody's
+    has most of the words that a rewording may choose.
+    """
+    foreign = tuple(foreign)
+    mine, theirs = vocabulary(tuple(own)), vocabulary(foreign)
     if (marks(text) - mine.marks) & theirs.marks:
         return True
     words = stems(text)
     there = (words - mine.stems) & theirs.stems
-    return bool(there) and len(there) >= most * len(words)
+    if there and len(there) >= most * len(words):
+        return True
+    phrases = [run for run in _runs(text, PHRASE) if there.issuperset(run)]
+    return bool(phrases) and any(not _runs(t, PHRASE).isdisjoint(phrases) for t in foreign)
+
+
+PHRASE = 2
 
 
 _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")

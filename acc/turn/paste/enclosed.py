@@ -162,7 +162,7 @@ _NESTED = {
 
 
 def quotations(text: str) -> Iterator[Span]:
-    """Quotations that are long.
+    """Quotations that are long, or that a clause before a colon says another person said.
 
     One that is introduced reaches to the last mark of its kind, since the quoted text may have
     closed it from within; to the end where nothing closes it.
@@ -185,7 +185,8 @@ def quotations(text: str) -> Iterator[Span]:
         else:
             unclosed.add(mark)
             continue
-        if is_long(text[position:inner]) or "\n" in text[position:inner].strip():
+        inside = text[position:inner].strip()
+        if is_long(inside) or "\n" in inside or (introduced and _is_of_another(text, introduced)):
             yield opening.start(), end
         position = end
 
@@ -201,6 +202,20 @@ FAR = 40
 """Characters of white space at most between what introduces a quotation and the quotation."""
 
 _INTRODUCES = re.compile(r"(?:(?P<colon>[:：])|[,\n]|\A)\s*\Z")
+_OF_ANOTHER = re.compile(
+    r"(?<!\bi )(?<!\bwe )(?<!\byou )(?<!\bich )(?<!\bwir )(?<!\bthat )(?<!\bwhich )(?<!\bwho )"
+    r"\b(?:says|said|wrote|writes|texted|posted|replied|answered|sagte?|schreibt|schrieb|geschrieben|dit"
+    r"|écrit|dice|dijo|escribe|escribió|scrive|scritto|disse)(?: (?:to )?(?:me|us|back|mir|uns))?\s*\Z",
+    re.I,
+)
+"""A clause before a colon; not "I wrote:", and not "a sign that says:", which words something."""
+
+
+def _is_of_another(text: str, introduced: re.Match[str]) -> bool:
+    at = introduced.start()
+    return bool(introduced["colon"]) and bool(_OF_ANOTHER.search(text, max(0, at - FAR), at))
+
+
 _AMBIGUOUS = "'‘`"
 """Marks that are apostrophes too, or set code apart."""
 
