@@ -25,10 +25,11 @@ from acc.policy import Policy
 from acc.state import CompressedCognitiveState
 from acc.turn import Evidence, Turn
 
-LAWS = 2
+LAWS = 3
 """Version of the laws: raised where the same inputs may come to another state than before.
 
-1 is all that was recorded before rules had to be extracts of what was said.
+1 is all that was recorded before rules had to be extracts of what was said, 2 before a lifting had to
+read as one and to name what it ends, and before rules said what their pronouns refer to.
 """
 
 

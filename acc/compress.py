@@ -223,7 +223,7 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
 
 
 def _wire_item(slot: SlotField) -> dict[str, Any]:
-    fields = {name: wire_field(slot.item, name) for name in slot.item.wire_fields()}
+    fields = {name: wire_field(slot.item, name) for name in slot.item.asked_fields()}
     cited = {
         "cites": _array(
             _string(""), "refs of observations or evidence it rests on, or ids it carries on"
@@ -251,7 +251,7 @@ def _string(description: str) -> dict[str, Any]:
 
 
 def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:
-    known = slot.item.wire_fields() if slot is not None else tuple(entry)
+    known = slot.item.asked_fields() if slot is not None else tuple(entry)
     texts = _texts(slot.item) if slot is not None else frozenset()
     return ProposedItem(
         slot=name,
@@ -264,7 +264,7 @@ def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> Pr
 @lru_cache(maxsize=256)
 def _texts(item: type[Item]) -> frozenset[str]:
     """The wire fields of an item that take any text. A quote is looked for, so it has to be one."""
-    fields = {n: wire_field(item, n) for n in item.wire_fields() if n != "quote"}
+    fields = {n: wire_field(item, n) for n in item.asked_fields() if n != "quote"}
     return frozenset(n for n, f in fields.items() if f["type"] == "string" and "enum" not in f)
 
 

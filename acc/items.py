@@ -17,6 +17,8 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
 )
 
 from acc.lines import Line as Line
@@ -24,6 +26,7 @@ from acc.lines import Name as Name
 from acc.lines import OptionalLine as OptionalLine
 from acc.lines import OptionalName as OptionalName
 from acc.lines import Quote as Quote
+from acc.lines import Referent
 from acc.lines import one_line as one_line
 from acc.turn import Channel, Observation, Trust
 
@@ -63,6 +66,10 @@ class Item(BaseModel):
     computed: ClassVar[tuple[str, ...]] = ()
     """Fields that commit derives from the cited source; never on the wire."""
 
+    asides: ClassVar[tuple[str, ...]] = ()
+    """Fields in which a compressor says how it reads the item: no part of what the item says, and of what
+    is stored only where they are filled, so that states from before they came keep their hashes."""
+
     id: str = ""
     turn: int = 0
     touched: int = 0
@@ -74,7 +81,8 @@ class Item(BaseModel):
     @cache
     def own_fields(cls) -> tuple[str, ...]:
         """Fields that say something, in the order of their declaration."""
-        return tuple(name for name in cls.model_fields if name not in Item.model_fields)
+        known = (*Item.model_fields, *cls.asides)
+        return tuple(name for name in cls.model_fields if name not in known)
 
     @classmethod
     @cache
@@ -85,8 +93,14 @@ class Item(BaseModel):
     @classmethod
     @cache
     def wire_fields(cls) -> tuple[str, ...]:
-        """Fields that a compressor writes."""
+        """Fields that a compressor writes, but for its asides."""
         return tuple(name for name in cls.own_fields() if name not in cls.computed)
+
+    @classmethod
+    @cache
+    def asked_fields(cls) -> tuple[str, ...]:
+        """Fields that a model is asked for: `wire_fields`, then the asides."""
+        return (*cls.wire_fields(), *cls.asides)
 
     @classmethod
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
@@ -216,9 +230,17 @@ class Constraint(Item):
     key = ("text",)
     head = "text"
     unseen = ("quote", "kind")
+    asides = ("refers_to",)
     text: Quote
     kind: Kind = "requirement"
     quote: Quote
+    refers_to: Referent = ""
+    """What the compressor takes a pronoun of the rule to mean. It is shown as the compressor's reading; no
+    law takes it for the user's words, and it neither makes nor lifts a rule."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_asides(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {k: v for k, v in dump(self).items() if v or k not in self.asides}
 
 
 class Cue(Item):

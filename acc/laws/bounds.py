@@ -13,6 +13,7 @@ from acc.errors import PinnedOverflow
 from acc.items import Goal, Item, one_line
 from acc.laws.draft import Draft
 from acc.laws.held import show_pending
+from acc.laws.readings import drop_readings
 from acc.laws.reasons import Reason
 from acc.policy import Policy
 from acc.slots import SlotField
@@ -83,6 +84,8 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted) + len(draft.doubted)} not shown")
         draft.lifted.clear()
         draft.doubted.clear()
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens and drop_readings(draft):
         tokens = policy.tokens(draft.state())
     while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
         tokens = policy.tokens(draft.state())

@@ -54,7 +54,7 @@ _LIFTS = re.compile(
     r"(?:lift|waive|withdraw|revoke|remove|scrap|forget|drop|ditch|ignore|cancel|disregard|retire|suspend|"
     r"undo|skip)(?:l?ed|d|s|ped|ing)?|withdrawn|forgotten|obsolete|moot|(?:is|are|was) (?:over|void|history)|"
     r"off the table|back to normal|fair game|out of date|expired|ended|ends|settled|resolved|called off|"
-    r"signed off|cleared|unfrozen|free to|go ahead|optional|"
+    r"signed off|cleared|unfrozen|free to|go ahead|optional|whenever|"
     r"(?:can|may|could|allowed to|are to|is to) (?:\w+ ){0,8}?(?:again|now|after all|freely|anyway|"
     r"anyhow|directly|therefore|accordingly)|(?:now|again|from now on) (?:you |we )?(?:can|may)|"
     r"(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)|"
@@ -71,7 +71,7 @@ _CHANGES = re.compile(
     r"\b(?:now|instead|rather than|change (?:of|that|it|the)|(?:is|are|was|has|have) changed|correction|scratch|"
     r"(?:make|call) (?:it|that|the|them)|go(?:es)? (?:up|down)? ?to|raised?|lower(?:ed)?|extend(?:ed)?|"
     r"move[ds]?|push(?:ed)?|shift(?:ed)?|switch(?:ed)?|relax(?:ed)?|from (?:\w+ )?(?:on(?:wards?)?|today|now|"
-    r"tonight|here|this|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|as of|starting|henceforth|whenever|enough|"
+    r"tonight|here|this|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|as of|starting|henceforth|enough|"
     r"will do|new (?:limit|budget|deadline|date|cap)|until now|not .{0,30}but|"
     r"ab (?:jetzt|heute|sofort)|stattdessen|doch|désormais|dorénavant|à la place|a partir de|"
     r"en (?:lugar|vez)|agora)\b|変更|もう",
@@ -270,7 +270,10 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
 
 
 def about(item: Item) -> frozenset[str]:
-    """What an item is about: the content words and marks of its text and quote."""
+    """What an item is about: the content words and marks of its text and quote.
+
+    What a compressor takes its pronouns to refer to is not among them: it lifts nothing.
+    """
     return _content(_says(item))
 
 

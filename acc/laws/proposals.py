@@ -15,6 +15,7 @@ from acc.laws.draft import Draft
 from acc.laws.integrity import Cited, Sources, Weight, may_replace
 from acc.laws.pinning import carry, rule, same_rule
 from acc.laws.placing import beside, is_guess, place, settle
+from acc.laws.readings import readings
 from acc.laws.reasons import Reason
 from acc.quoting import shortens
 from acc.slots import SlotField
@@ -108,7 +109,8 @@ def _add_rule(
         for name, value in proposed.fields.items()
         if not (isinstance(value, str) and taken(value, own, sources.lower_texts))
     }
-    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text}
+    read = readings(draft, slot, proposed, ruling.text, sources)
+    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
         if same := same_rule(open_items, str(getattr(item, item.head))):
             draft.change(slot, same)
@@ -258,7 +260,7 @@ def _built(
     draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Weight
 ) -> list[Item]:
     """The items that ``fields`` make: one, several where a text is split, none if malformed."""
-    wire = {k: v for k, v in fields.items() if k in slot.item.wire_fields()}
+    wire = {k: v for k, v in fields.items() if k in slot.item.asked_fields()}
     settled = slot.item.settled(wire, source, weight.trust)
     standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
     try:
