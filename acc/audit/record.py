@@ -68,7 +68,8 @@ def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[d
         else:
             slot, item = after[item_id]
             was, now = (x[1].model_dump(mode="json") for x in (before[item_id], after[item_id]))
-            fields = {k: [was[k], now[k]] for k in now if was.get(k) != now[k]}
+            names = [k for k in {**was, **now} if was.get(k) != now.get(k)]
+            fields = {k: [was.get(k), now.get(k)] for k in names}
             changes.append({"change": "changed", "slot": slot, "id": item_id, "fields": fields})
     return changes
 

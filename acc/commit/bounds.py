@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acc.commit.draft import Draft, show_pending
+from acc.commit.readings import drop_readings
 from acc.errors import PinnedOverflow
 from acc.state.items import Goal, Item, one_line
 from acc.state.policy import Policy
@@ -82,6 +83,8 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         draft.note(Reason.LIFTED_CUT, detail=f"{len(draft.lifted) + len(draft.doubted)} not shown")
         draft.lifted.clear()
         draft.doubted.clear()
+        tokens = policy.tokens(draft.state())
+    if tokens > policy.max_tokens and drop_readings(draft):
         tokens = policy.tokens(draft.state())
     while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
         tokens = policy.tokens(draft.state())

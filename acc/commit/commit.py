@@ -29,7 +29,8 @@ LAWS = 3
 """Version of the laws: raised where the same inputs may come to another state than before.
 
 1 is all that was recorded before rules had to be extracts of what was said; 2 before a phrase, or a
-short sentence, that only a tool or document said was taken for theirs.
+short sentence, that only a tool or document said was taken for theirs, before a lifting had to read as
+one and to name what it ends, and before rules said what their pronouns refer to.
 """
 
 

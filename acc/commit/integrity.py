@@ -111,6 +111,14 @@ class Sources:
         """What stands in items that rest on tools and documents."""
         return tuple(i.words for i in self._items.values() if i.trust < Trust.AGENT)
 
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """All that was said, recalled or held: where what a pronoun refers to has to have been named."""
+        return (
+            *(o.text for o in self._observations.values()),
+            *(i.words for i in self._items.values()),
+        )
+
     def holds_lower(self, words: str) -> bool:
         """Whether an item that rests on tools or documents has ``words``, or a run of them."""
         return any(repeats(words, text) for text in self.lower_items)

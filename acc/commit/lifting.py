@@ -1,10 +1,11 @@
 """Law 7: whether somebody's words end a rule or goal, or only might.
 
-A lifting is borne out where the sentence reads as one and names what the item is about, no less than
-any other's, or points back at what is named around it; where it is plainly about it; or where the
-whole message is a yes to a question of the agent's that does so. Where only one of the two holds it is
-doubtful: nothing is lifted, and the agent is told to ask. Where neither does, it is unrelated. Content
-words are compared in English; in other languages they are the words as they stand.
+A sentence ends an item where it reads as a lifting or change and names the item: two content words of
+it, or the only one that the sentence has; more than of any other item; a third of all that the sentence
+says. It ends one too where it says the same with another figure, or says in full that what the item was to
+wait for has come. A plain yes to a question of the agent's counts as that question. Whatever else touches
+the item or reads as a lifting is doubtful: nothing is lifted, and the agent is told to ask. The rest is
+unrelated. Content words are compared in English; in other languages they are the words as they stand.
 """
 
 from __future__ import annotations
@@ -16,7 +17,13 @@ from typing import NamedTuple
 
 from acc.state.items import Goal, Item
 from acc.text.clauses import sentences
-from acc.text.wording import is_assent, marks, stems
+from acc.text.wording import is_assent, is_negative, marks, stems
+
+NAMED = 1 / 3
+"""Share of a sentence's content words, and of the item's, by which a lifting names the item."""
+
+MOSTLY = 1 / 2
+"""The same of a change, which says less plainly that a rule ends."""
 
 
 class Bearing(StrEnum):
@@ -41,37 +48,33 @@ class Said(NamedTuple):
     reply: str = ""
 
 
-_ENDS = re.compile(
-    r"\b(?:no (?:longer|need)|any ?more|any longer|need(?:n['’]t| not)|(?:don['’]?t|doesn['’]?t|"
-    r"do not|does not) "
-    r"(?:have|need|apply|hold|count|matter)|won['’]t (?:apply|matter|be needed)|never ?mind|"
-    r"(?:lift|waive|withdraw|revoke|remove|scrap|forget|drop|ditch|ignore|cancel|disregard|retire|"
-    r"suspend|undo|skip)"
-    r"(?:l?ed|d|s|ped|ing)?|withdrawn|forgotten|over|void|obsolete|moot|history|off the table|"
-    r"back to normal|fair game|"
-    r"out of date|expired|ended|ends|settled|resolved|called off|signed off|cleared|unfrozen|free to|"
+_LIFTS = re.compile(
+    r"\b(?:no (?:longer|need)|any ?more|any longer|need(?:n['’]t| not)|(?:don['’]?t|doesn['’]?t|do not|"
+    r"does not) (?:have to|need|apply|hold|count|matter)|won['’]t (?:apply|matter|be needed)|never ?mind|"
+    r"(?:lift|waive|withdraw|revoke|remove|scrap|forget|drop|ditch|ignore|cancel|disregard|retire|suspend|"
+    r"undo|skip)(?:l?ed|d|s|ped|ing)?|withdrawn|forgotten|obsolete|moot|(?:is|are|was) (?:over|void|history)|"
+    r"off the table|back to normal|fair game|out of date|expired|ended|ends|settled|resolved|called off|"
+    r"signed off|cleared|unfrozen|free to|go ahead|optional|whenever|"
     r"(?:can|may|could|allowed to|are to|is to) (?:\w+ ){0,8}?(?:again|now|after all|freely|anyway|"
-    r"anyhow|directly)|"
-    r"(?:now|again|from now on) (?:you |we )?(?:can|may)|(?:you|we|they|he|she|anyone|everyone|"
-    r"everybody) (?:can|may)|"
-    r"(?:fine|ok|okay|allowed|permitted|welcome|possible) (?:again|now|after all|too)|(?:is|"
-    r"are) (?:now )?(?:fine|ok|okay|"
-    r"allowed|permitted)|again|instead|rather than|change (?:of|that|it|the)|changed?|correction|scratch|"
-    r"(?:make|call) (?:it|that|the|them)|go (?:up|down) to|up to|raised?|lower(?:ed)?|extend(?:ed)?|"
-    r"moved?|moves|"
-    r"push(?:ed)?|shift(?:ed)?|switch(?:ed)?|relax(?:ed)?|from (?:today|now|tomorrow|here)|as of|"
-    r"starting|new (?:limit|"
-    r"rule|budget|deadline|date|cap)|(?:is|are|['’]s) now|now (?:it|is|he|she|they)|until now|not .{0,30}but|"
-    # German, French, Spanish, Portuguese
+    r"anyhow|directly|therefore|accordingly)|(?:now|again|from now on) (?:you |we )?(?:can|may)|"
+    r"(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)|"
+    r"(?:fine|ok|okay|allowed|permitted|welcome|possible) (?:again|now|after all|too)|"
+    r"(?:is|are) (?:now )?(?:fine|ok|okay|allowed|permitted)|(?:free|open|yours|back) again|"
+    # German, French, Spanish, Portuguese, Japanese, Chinese
     r"nicht mehr|gilt nicht|hinfällig|aufgehoben|hebe\w*|vergiss|vergesst|egal|erledigt|darfst|dürft|"
-    r"ab (?:jetzt|heute|"
-    r"sofort)|stattdessen|doch|ne .{0,30}plus|plus besoin|oublie\w*|annul\w*|lève\w*|levé\w*|"
-    r"désormais|dorénavant|peux|"
-    r"pouvez|à la place|ya no|olvida\w*|cancela\w*|levanta\w*|anula\w*|puedes?|podéis|a partir de|"
-    r"en (?:lugar|vez)|"
-    r"já não|não precisa|esquece\w*|agora)\b|解除|撤回|取り消|忘れて|不要|必要(?:は|が)?(?:ない|"
-    r"ありません)|てもいい|ても良い|"
-    r"構いません|変更|もう|取消|不再|可以",
+    r"ne .{0,30}plus|plus besoin|oublie\w*|annul\w*|lève\w*|levé\w*|peux|pouvez|ya no|olvida\w*|cancela\w*|"
+    r"levanta\w*|anula\w*|puedes?|podéis|já não|não precisa|esquece\w*)\b|"
+    r"解除|撤回|取り消|忘れて|不要|必要(?:は|が)?(?:ない|ありません)|てもいい|ても良い|構いません|取消|不再|可以",
+    re.IGNORECASE,
+)
+_CHANGES = re.compile(
+    r"\b(?:now|instead|rather than|change (?:of|that|it|the)|(?:is|are|was|has|have) changed|correction|scratch|"
+    r"(?:make|call) (?:it|that|the|them)|go(?:es)? (?:up|down)? ?to|raised?|lower(?:ed)?|extend(?:ed)?|"
+    r"move[ds]?|push(?:ed)?|shift(?:ed)?|switch(?:ed)?|relax(?:ed)?|from (?:\w+ )?(?:on(?:wards?)?|today|now|"
+    r"tonight|here|this|(?:mon|tues|wednes|thurs|fri|satur|sun)day)|as of|starting|henceforth|enough|"
+    r"will do|new (?:limit|budget|deadline|date|cap)|until now|not .{0,30}but|"
+    r"ab (?:jetzt|heute|sofort)|stattdessen|doch|désormais|dorénavant|à la place|a partir de|"
+    r"en (?:lugar|vez)|agora)\b|変更|もう",
     re.IGNORECASE,
 )
 _REACHED = re.compile(
@@ -86,9 +89,35 @@ _NOT_MEANT = re.compile(
     r"mustn['’]?t|must not|nobody|no one) (?:\w+ ){0,2}?(?:lift|waive|withdraw|revoke|remove|scrap|"
     r"forget|drop|ditch|"
     r"ignore|cancel|disregard|retire|suspend|change|skip|relax|undo|raise|extend|move)|"
-    r"(?<!no need to )(?<!have to )(?<!need to )\b(?:still|keep|stays|remains?|remember|reminder|"
-    r"what if|if (?:we|you|i)|whether|suppose|would it)\b|\?",
+    r"\b(?:what if|if (?:we|you|i)|whether|suppose|would it|doubt|think|false|yeah right|"
+    r"perhaps|maybe|not sure|as if|refuse|hardly|"
+    r"once|unless|tomorrow|next (?:week|month)|as (?:before|ever|usual)|like i said|"
+    r"(?:nobody|no one|none) (?:can|may|could)|just (?:this|for|once))\b|"
+    r"\b(?:can|may|could)(?:not|n?['’]t|nt| not| never| no longer)\b|"
+    r"\b(?:says?|said|reads?|writes?)\b.*\b(?:can|may|could)\b|"
+    r"\b(?<!gilt )(?:nicht(?! mehr)|nie|niemals|kein\w*|pas|jamais|nunca|no (?:puedes?|podéis))\b|[?\"“”]",
     re.IGNORECASE,
+)
+_REMINDS = re.compile(
+    r"(?<!no need to )(?<!have to )(?<!need to )\b(?:still|keep|stays|remains?|remember|reminder|please)\b",
+    re.IGNORECASE,
+)
+_LAYS_DOWN = re.compile(r"\b(?:always|never|must|no|not|every|\w+n['’]t|dont)\b", re.IGNORECASE)
+_WAITS = re.compile(r"\b(?:until|till?|before|while|as long as) (.+)", re.IGNORECASE)
+_PERMITS = re.compile(
+    r"\b(?:you|we|they|he|she|anyone|everyone|everybody) (?:can|may)\b|\b(?:go ahead|free to)\b",
+    re.IGNORECASE,
+)
+_FOR_A_TIME = re.compile(
+    r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.IGNORECASE
+)
+"""What makes a permission one for a time, or somebody else's words."""
+
+_WAIVES = re.compile(
+    r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.IGNORECASE
+)
+_RULE = re.compile(
+    r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.IGNORECASE
 )
 _COMMON = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say get go make use
@@ -108,48 +137,102 @@ def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
     """
     if is_assent(said.message):
         asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]
-        found = [_of(s.rstrip(" ?"), s, item, others) for s in asked]
-        return max(found, key=_RANK.index, default=Bearing.UNRELATED)
-    quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
-    found = [_of(s, f"{said.message}\n{said.reply}", item, others) for s in quoted]
+        found = [_of(s.rstrip(" ?"), item, others, is_asked=True) for s in asked]
+    else:
+        quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
+        found = [_of(s, item, others) for s in quoted]
     return max(found, key=_RANK.index, default=Bearing.UNRELATED)
 
 
 _RANK = tuple(Bearing)
 
 
-def _of(sentence: str, around: str, item: Item, others: Sequence[Item]) -> Bearing:
-    own = about(item)
-    here, near = len(_content(sentence) & own), len(_content(around) & own)
-    rival = max((len(_content(sentence) & about(other)) for other in others), default=0)
-    ends = _ENDS.search(sentence) or (_REACHED.search(sentence) if isinstance(item, Goal) else None)
-    plain, figures = _apart(sentence)
-    held, former = _apart(f"{getattr(item, item.head)} {getattr(item, 'quote', '')}")
-    again = plain <= held
-    if again and figures - former and former:
-        return Bearing.ENDS  # the same rule with another figure
-    meant = not _NOT_MEANT.search(sentence) and not (again and ends is None)
-    names, plainly = here >= max(1, rival), here > max(1, rival)
-    back = not here and not rival and near > 0 and _POINTS.search(sentence) is not None
-    points = back or _sets_another(sentence, item, others)
-    if meant and ((ends and (names or points)) or plainly):
+def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
+    own, words = about(item), _content(sentence)
+    here = len(words & own)
+    reads = _LIFTS.search(sentence) or (isinstance(item, Goal) and _REACHED.search(sentence))
+    changes = _CHANGES.search(sentence)
+    theirs, its = _named(sentence), _named(_says(item))
+    is_elsewhere = theirs - its and its - theirs  # another thing of the kind
+    if is_elsewhere or _NOT_MEANT.search(sentence):
+        return Bearing.DOUBTFUL if here else Bearing.UNRELATED
+    more = here > max((len(words & about(other)) for other in others), default=0)
+    share = 0.0 if not more else 1.0 if is_asked else _share(sentence, item)
+    is_new = not words <= own and not _LAYS_DOWN.search(sentence)
+    lifts = share >= NAMED and _fits(sentence, item) if reads else share >= MOSTLY and is_new
+    ends = ((reads or changes) and lifts) or _is_met(sentence, item)
+    if ends and not _REMINDS.search(sentence):
         return Bearing.ENDS
-    return Bearing.DOUBTFUL if here or (meant and ends) else Bearing.UNRELATED
+    if _sets_another(sentence, item, others, is_act=bool(reads or changes)):
+        return Bearing.ENDS
+    return Bearing.DOUBTFUL if here or reads or changes else Bearing.UNRELATED
+
+
+def _share(sentence: str, item: Item) -> float:
+    """The least share that the words in common are of the sentence, and of what the item says.
+
+    A single word is none, but for an identifier, and for the only word that the sentence has.
+    """
+    words, here = _content(sentence), len(_content(sentence) & about(item))
+    if _named(sentence) & _named(_says(item)):
+        return 1.0
+    if here < min(2, len(words)):
+        return 0.0
+    says = [_content(str(getattr(item, name, ""))) for name in (item.head, "quote")]
+    return here / max(1, len(words), min(map(len, filter(None, says)), default=0))
+
+
+def _fits(sentence: str, item: Item) -> bool:
+    """Whether what a sentence permits or waives is what ``item`` rules on, and for good.
+
+    All that is permitted has to be of its words: another thing of the same kind is another thing. To
+    waive an act that it forbids ends nothing.
+    """
+    waives, permits = _WAIVES.search(sentence), _PERMITS.search(sentence)
+    if waives and not _RULE.search(sentence):
+        forbids = is_negative(str(getattr(item, item.head)))
+        return not forbids or is_negative(sentence[waives.end() :])
+    if permits is None:
+        return True
+    return _content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
+
+
+def _is_met(sentence: str, item: Item) -> bool:
+    """Whether ``sentence`` says in full that what ``item`` waits for has come."""
+    waits = _WAITS.search(str(getattr(item, item.head)))
+    if waits is None or _NOT_YET.search(sentence) or _POINTS.search(waits[1]):
+        return False
+    awaited = _content(waits[1])
+    return len(awaited) > 1 and awaited <= _content(sentence)
 
 
 def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The content words of ``text``, and its figures."""
     words = (stems(text) - _COMMON) | marks(text)
-    figures = frozenset(word for word in words if any(map(str.isdigit, word)))
+    figures = frozenset(word for word in words if word[0].isdigit())
     return words - figures, figures
 
 
-def _sets_another(sentence: str, item: Item, others: Sequence[Item]) -> bool:
-    """Whether a short ``sentence`` sets a figure, and ``item`` alone has one that it could replace."""
-    short = len(sentence.split()) <= SHORT and any(map(str.isdigit, sentence))
-    figured = [i for i in (item, *others) if any(map(str.isdigit, str(getattr(i, i.head))))]
-    return short and figured == [item]
+def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: bool) -> bool:
+    """Whether ``sentence`` says the same as ``item`` with another figure; an act may say a part of it."""
+    plain, figures = _apart(sentence)
+    held, former = _apart(_says(item))
+    if not former or not figures - former or _counted(sentence) & _counted(_says(item)):
+        return False
+    if is_act and len(sentence.split()) <= SHORT and not _apart(_CHANGES.sub(" ", sentence))[0]:
+        return not any(_apart(_says(other))[1] for other in others)
+    here, rival = plain & held, max((len(plain & about(other)) for other in others), default=0)
+    is_same = plain == held or (plain < held and len(plain) > 1)
+    is_part = is_act and len(here) >= NAMED * len(plain)
+    return (is_same or is_part) and len(here) > rival
 
+
+def _counted(text: str) -> frozenset[str]:
+    """The words whose number a figure is: "server 2" is no quantity, and no change of "server 1"."""
+    return stems(" ".join(_NUMBERED.findall(text))) - _COMMON
+
+
+_NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 
 SHORT = 8
 """Words up to which a change may say no more than its figure: "make that 300"."""
@@ -187,8 +270,20 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
 
 
 def about(item: Item) -> frozenset[str]:
-    """What an item is about: the content words and marks of its text and quote."""
-    return _content(f"{getattr(item, item.head)} {getattr(item, 'quote', '')}")
+    """What an item is about: the content words and marks of its text and quote.
+
+    What a compressor takes its pronouns to refer to is not among them: it lifts nothing.
+    """
+    return _content(_says(item))
+
+
+def _says(item: Item) -> str:
+    return f"{getattr(item, item.head)} {getattr(item, 'quote', '')}"
+
+
+def _named(text: str) -> frozenset[str]:
+    """The identifiers in ``text``: marks that begin with a letter."""
+    return frozenset(mark for mark in marks(text) if mark[0].isalpha())
 
 
 def _content(text: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from acc.commit.draft import Draft
 from acc.commit.integrity import Cited, Provenance, Sources, may_replace
 from acc.commit.pinning import carry, rule, same_rule
 from acc.commit.placing import beside, is_guess, place, settle
+from acc.commit.readings import readings
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import Reason
@@ -100,7 +101,8 @@ def _add_rule(
         for name, value in proposed.fields.items()
         if not (isinstance(value, str) and taken(value, own, sources.lower_texts))
     }
-    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text}
+    read = readings(draft, slot, proposed, ruling.text, sources)
+    fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
         if same := same_rule(open_items, str(getattr(item, item.head))):
             draft.change(slot, same)
@@ -254,7 +256,7 @@ def _built(
     draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Provenance
 ) -> list[Item]:
     """The items that ``fields`` make: one, several where a text is split, none if malformed."""
-    wire = {k: v for k, v in fields.items() if k in slot.item.wire_fields()}
+    wire = {k: v for k, v in fields.items() if k in slot.item.asked_fields()}
     settled = slot.item.settled(wire, source, weight.trust)
     standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
     try:

@@ -58,7 +58,7 @@ def _marked(observation: Observation) -> Iterable[str]:
     return (f"{observation.ref}| {line}" for line in lines)
 
 
-PROMPT_VERSION = "3"
+PROMPT_VERSION = "4"
 """Raised whenever the same turn would be asked about in other words."""
 
 
@@ -138,8 +138,9 @@ How to write
 - Rules, goals, and the retirement of either need as quote the operator's or user's exact words, copied character for \
 character from the source you cite. The text of a rule or goal is that quote with words left out: nothing added, \
 nothing in another order, no negation, condition, exception, name or number left out; anything else is replaced by \
-the quote. Quote each rule of a sentence by itself. A changed rule or goal is a retirement and a new item; quote for \
-its end a whole sentence that names what it is about.
+the quote. Where a pronoun in a rule means what was named elsewhere, leave it and write that name under refers_to; \
+otherwise leave refers_to empty. Quote each rule of a sentence by itself. A changed rule or goal is a retirement and a \
+new item; quote for its end a whole sentence that names what it is about.
 - Copy identifiers, names, versions, addresses, dates and numbers exactly. Write tersely, one fact an item, and stay \
 within the lengths given. Invent nothing: what is not known, and matters, is an open gap.
 - The agent reads at most the tokens that the state is headed with. What does not fit is set aside, the least recently \
@@ -176,7 +177,7 @@ def _described(slot: SlotField, fields: dict[str, Any]) -> str:
         f"{rules.max_items} {'place' if rules.max_items == 1 else 'places'}",
         *(x for x in (who, kept, brief) if x),
     ]
-    says = "; ".join(_field(slot, name, fields[name]) for name in slot.item.wire_fields())
+    says = "; ".join(_field(slot, name, fields[name]) for name in slot.item.asked_fields())
     guidance = f" {rules.guidance}." if rules.guidance else ""
     return f"{slot.name} ({', '.join(facts)}):{guidance}{_shown(slot)} Fields: {says}."
 
@@ -232,9 +233,9 @@ def _state_lines(reading: Reading) -> Iterator[str]:
 
 
 def _item_line(slot: SlotField, item: Item) -> str:
-    shown = [name for name in slot.item.own_fields() if name != "quote"]
+    shown = [name for name in (*slot.item.own_fields(), *slot.item.asides) if name != "quote"]
     dumped = item.model_dump(mode="json")
-    says = json.dumps({name: dumped[name] for name in shown}, ensure_ascii=False)
+    says = json.dumps({n: dumped[n] for n in shown if n in dumped}, ensure_ascii=False)
     return f"- {item.id} [{item.trust.word}] {says}"
 
 

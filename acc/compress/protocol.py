@@ -106,7 +106,7 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
 
 
 def _wire_item(slot: SlotField) -> dict[str, Any]:
-    fields = {name: wire_field(slot.item, name) for name in slot.item.wire_fields()}
+    fields = {name: wire_field(slot.item, name) for name in slot.item.asked_fields()}
     cited = {
         "cites": _array(
             _string(""), "refs of observations or evidence it rests on, or ids it carries on"

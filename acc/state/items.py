@@ -8,6 +8,7 @@ item types by subclassing `Item`, naming a ``head`` (the field shown first) and 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -16,6 +17,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     PlainSerializer,
     TypeAdapter,
 )
@@ -26,6 +28,7 @@ from acc.text.lines import Name as Name
 from acc.text.lines import OptionalLine as OptionalLine
 from acc.text.lines import OptionalName as OptionalName
 from acc.text.lines import Quote as Quote
+from acc.text.lines import Referent
 from acc.text.lines import one_line as one_line
 from acc.turn.observations import Channel, Observation, Trust
 
@@ -65,6 +68,10 @@ class Item(BaseModel):
     computed: ClassVar[tuple[str, ...]] = ()
     """Fields that commit derives from the cited source; never on the wire."""
 
+    asides: ClassVar[tuple[str, ...]] = ()
+    """Fields in which a compressor says how it reads the item: no part of what the item says, and of what
+    is stored only where they are filled, so that states from before they came keep their hashes."""
+
     id: str = ""
     turn: int = 0
     touched: int = 0
@@ -76,7 +83,8 @@ class Item(BaseModel):
     @cache
     def own_fields(cls) -> tuple[str, ...]:
         """Fields that say something, in the order of their declaration."""
-        return tuple(name for name in cls.model_fields if name not in Item.model_fields)
+        known = (*Item.model_fields, *cls.asides)
+        return tuple(name for name in cls.model_fields if name not in known)
 
     @classmethod
     @cache
@@ -87,8 +95,14 @@ class Item(BaseModel):
     @classmethod
     @cache
     def wire_fields(cls) -> tuple[str, ...]:
-        """Fields that a compressor writes."""
+        """Fields that a compressor writes, but for its asides."""
         return tuple(name for name in cls.own_fields() if name not in cls.computed)
+
+    @classmethod
+    @cache
+    def asked_fields(cls) -> tuple[str, ...]:
+        """Fields that a model is asked for: `wire_fields`, then the asides."""
+        return (*cls.wire_fields(), *cls.asides)
 
     @classmethod
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
@@ -218,9 +232,13 @@ class Constraint(Item):
     key = ("text",)
     head = "text"
     unseen = ("quote", "kind")
+    asides = ("refers_to",)
     text: Quote
     kind: Kind = "requirement"
     quote: Quote
+    refers_to: Referent = Field(default="", exclude_if=operator.not_)
+    """What the compressor takes a pronoun of the rule to mean. It is shown as the compressor's reading; no
+    law takes it for the user's words, and it neither makes nor lifts a rule."""
 
 
 class Cue(Item):

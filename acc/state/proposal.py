@@ -268,7 +268,7 @@ def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Propo
 
 
 def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> ProposedItem:
-    known = slot.item.wire_fields() if slot is not None else tuple(entry)
+    known = slot.item.asked_fields() if slot is not None else tuple(entry)
     texts = _texts(slot.item) if slot is not None else frozenset()
     return ProposedItem(
         slot=name,
@@ -281,7 +281,7 @@ def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> Pr
 @lru_cache(maxsize=256)
 def _texts(item: type[Item]) -> frozenset[str]:
     """The wire fields of an item that take any text. A quote is looked for, so it has to be one."""
-    fields = {n: wire_field(item, n) for n in item.wire_fields() if n != "quote"}
+    fields = {n: wire_field(item, n) for n in item.asked_fields() if n != "quote"}
     return frozenset(n for n, f in fields.items() if f["type"] == "string" and "enum" not in f)
 
 

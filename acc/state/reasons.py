@@ -53,6 +53,7 @@ class Reason(StrEnum):
     BESIDE = "beside"
     # repaired
     USERS_WORDS = "users_words"
+    READING_DROPPED = "reading_dropped"
     PIN_RESTORED = "pin_restored"
     SPLIT = "split"
     # about the turn as a whole

@@ -47,7 +47,8 @@ def render_toon(state: CompressedCognitiveState) -> str:
     """The state in TOON: a table a slot, a row an item.
 
     Rows of a slot that holds anything from tools or documents carry ``by``, the trust of
-    each; relations say it by their status. Sections ``lifted`` and ``pending`` follow.
+    each; relations say it by their status. What a rule's pronoun refers to is marked as the
+    compressor's reading. Sections ``lifted`` and ``pending`` follow.
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
@@ -76,9 +77,17 @@ def render_toon(state: CompressedCognitiveState) -> str:
 def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
     shown = slot.item.shown_fields()
     says_it = "status" in shown or "channel" in shown
+    rows = [item.row for item in items]
+    for name in slot.item.asides:
+        if any(getattr(item, name) for item in items):
+            read = [getattr(item, name) for item in items]
+            rows = [
+                {**row, name: f"{text} (the compressor's reading)" if text else ""}
+                for row, text in zip(rows, read, strict=True)
+            ]
     if not says_it and any(_is_low(item) for item in items):
-        return [{**item.row, "by": item.trust.word} for item in items]
-    return [item.row for item in items]
+        rows = [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
+    return rows
 
 
 def _is_low(item: Item) -> bool:
@@ -140,6 +149,9 @@ def _marks(item: Item) -> Iterator[str]:
         yield "hypothesis"
     if not item.is_open:
         yield "done"
+    for name in item.asides:
+        if text := getattr(item, name):
+            yield f"compressor_reads({name} {_quoted(text)})"
     if _is_low(item):
         yield item.trust.word
 

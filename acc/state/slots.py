@@ -119,13 +119,14 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
     """The slots as plain data: what a policy's fingerprint covers.
 
     Cues and examples are not in it: they decide nothing in a commit. The keys are those of the first
-    audit logs and never change, whatever the fields of `Slot` are called.
+    audit logs and never change, whatever the fields of `Slot` are called. Asides are not in it either,
+    so that policies from before they came keep their fingerprints (`acc.commit.commit.LAWS` tells those apart).
     """
     return [
         {
             "slot": slot.name,
             "item": slot.item.__name__,
-            "item_schema": slot.item.model_json_schema(),
+            "item_schema": _schema(slot.item),
             "key": list(slot.item.key),
             "head": slot.item.head,
             "unseen": list(slot.item.unseen),
@@ -142,3 +143,10 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
         }
         for slot in slots.values()
     ]
+
+
+def _schema(item: type[Item]) -> dict[str, Any]:
+    schema = item.model_json_schema()
+    for name in item.asides:
+        schema["properties"].pop(name, None)
+    return schema

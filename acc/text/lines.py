@@ -53,6 +53,10 @@ Name = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1,
 Quote = Annotated[str, BeforeValidator(_as_line), StringConstraints(min_length=1, max_length=480)]
 """The source's own words, or a rule in them, on one line, 1 to 480 characters."""
 
+LONGEST_REFERENT = 60
+Referent = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=LONGEST_REFERENT)]
+"""What a pronoun refers to, in up to 60 characters, or nothing."""
+
 OptionalLine = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=320)]
 """One line of text, or none where it is not known. Give it the default ``""``."""
 

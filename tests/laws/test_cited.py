@@ -124,7 +124,7 @@ def test_the_wire_has_no_place_for_bookkeeping(mode: Any) -> None:
     schema = wire_schema(CompressedCognitiveState, mode)
     for name, slot in CompressedCognitiveState.slots().items():
         fields = set(schema["properties"][name]["items"]["properties"])
-        assert fields == {*slot.item.wire_fields(), "cites", "id"}
+        assert fields == {*slot.item.asked_fields(), "cites", "id"}
         assert not fields & (BOOKKEEPING - {"id"})
 
 

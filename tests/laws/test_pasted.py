@@ -57,4 +57,5 @@ def test_the_sentences_would_act_if_the_user_said_them(sentence: str) -> None:
 def test_some_sentences_make_and_lift_rules_if_the_user_says_them() -> None:
     states = [update_state(BEFORE, Turn.said(s), compressor=RULES).state for s in INJECTED]
     assert sum(len(state.constraints) > len(BEFORE.constraints) for state in states) > 2
-    assert sum(bool(state.lifted) for state in states) > 1
+    assert any(state.lifted for state in states)
+    assert sum(bool(state.lifted or state.doubted) for state in states) > 1

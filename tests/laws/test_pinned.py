@@ -165,7 +165,8 @@ def test_the_operators_way_out() -> None:
 
 
 def test_the_reason_for_a_lifting_is_never_cut_inside_a_token() -> None:
-    talk = ruled()
+    talk = Conversation(policy=Policy(lifting="accept"))
+    talk.take(user("Never restart nginx."), rule("Never restart nginx", "u1"))
     words = "You may restart nginx " + " ".join(f"and-also-host-{n:04}" for n in range(60))
     talk.take(user(words), end("c1", "u2", quote=words))
     assert set(talk.state.lifted[0].because.split()) <= set(words.split())

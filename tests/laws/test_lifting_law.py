@@ -1,0 +1,131 @@
+"""Which words end a rule, which only might, and which have nothing to do with it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acc.commit.lifting import Bearing, Said, bearing
+from acc.state.items import Constraint
+from tests.compressors.test_lifting import (
+    CHANGED,
+    DOUBTED,
+    ELSEWHERE,
+    LIFTED,
+    LIMITED,
+    NEGATED,
+    OTHER_NUMBER,
+    REPORTED,
+)
+
+
+def borne(sentence: str, rule: str, *others: str, reply: str = "", message: str = "") -> Bearing:
+    """How far ``sentence`` ends ``rule`` beside ``others``."""
+    item, *rest = (Constraint(text=t, quote=t, id=f"c{n}") for n, t in enumerate([rule, *others]))
+    return bearing(Said(sentence, message or sentence, reply), item, rest)
+
+
+@pytest.mark.parametrize(
+    ("rule", "sentence"),
+    [*NEGATED, *DOUBTED, *REPORTED, *LIMITED, *ELSEWHERE, *OTHER_NUMBER],
+)
+def test_the_law_itself_lifts_nothing_on_words_that_lift_nothing(rule: str, sentence: str) -> None:
+    assert borne(sentence, rule) is not Bearing.ENDS
+
+
+@pytest.mark.parametrize(("rule", "sentence"), [*LIFTED, *(case[:2] for case in CHANGED)])
+def test_the_law_lets_plain_liftings_and_changes_pass(rule: str, sentence: str) -> None:
+    assert borne(sentence, rule) is Bearing.ENDS
+
+
+LEDGER = "Never delete the ledger file."
+
+
+@pytest.mark.parametrize(
+    ("others", "how"),
+    [
+        ((), "ends"),
+        (("Keep the ledger tidy.", "Send no file by mail."), "ends"),
+        (("Never rename the ledger file.",), "doubtful"),
+        (("The ledger file goes to Kim first.", "Never open the ledger."), "doubtful"),
+    ],
+)
+def test_a_named_subject_ends_the_one_rule_that_has_all_its_words(
+    others: tuple[str, ...], how: str
+) -> None:
+    assert borne("Forget the rule about the ledger file.", LEDGER, *others) == how
+
+
+def test_a_rule_that_has_only_a_part_of_the_named_subject_is_asked_about() -> None:
+    assert borne("Forget the rule about the ledger file.", "Never open the ledger.") == "doubtful"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule"),
+    [
+        ("Never delete backups again.", "Never delete backups."),
+        ("Never delete the ledger file from now on.", LEDGER),
+        ("Always answer in French from now on.", "Always answer in French."),
+        ("Answer in French now.", "Always answer in French."),
+        ("The nginx restart on Friday went well.", "Never restart nginx on Fridays."),
+        ("A note for Agnes again, please.", "Notes for Agnes have five bullets at most."),
+        ("Tobias signed the May rota.", "Tobias signs the rotas in place of Ines."),
+        ("You can move that like everything else.", "At most 35 mailboxes are moved a night."),
+        ("Trustees meet 16 June instead.", "Payments over 500 need two signatures."),
+        ("Should every summary stay under 80 words?", "Keep summaries under 50 words."),
+        ("Clause 11 first.", "Defined terms are capitalised as in clause 1."),
+        ("The carrier has not confirmed Zurich.", "Leave Zurich alone until the carrier confirms."),
+        ("Du darfst nginx nicht neu starten.", "Starte nginx nie neu."),
+    ],
+)
+def test_common_words_reminders_and_news_end_nothing(sentence: str, rule: str) -> None:
+    assert borne(sentence, rule) is not Bearing.ENDS
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule"),
+    [
+        (
+            "The carrier confirmed Zurich.",
+            "Leave the link alone until the carrier confirms Zurich.",
+        ),
+        ("The rule about db-3 no longer applies, by the way.", "Don't touch db-3."),
+        ("Rental cars up to 21 days from now on.", "Rental cars are capped at 14 days."),
+        ("Windows hosts get patched on Thursdays now.", "Patch Windows hosts on Tuesdays."),
+    ],
+)
+def test_what_says_that_it_ends_ends_it(sentence: str, rule: str) -> None:
+    assert borne(sentence, rule) is Bearing.ENDS
+
+
+def test_a_sentence_that_points_back_is_asked_about_and_a_yes_to_the_question_decides() -> None:
+    rule, before = "Never restart nginx.", "The nginx restart waits."
+    assert borne("You can do it now.", rule, reply=before) is Bearing.DOUBTFUL
+    asked = "Shall I drop the rule on nginx?"
+    assert borne("Yes.", rule, reply=asked) is Bearing.ENDS
+    assert borne("Yes.", rule, "Never stop nginx.", reply=asked) is Bearing.DOUBTFUL
+
+
+WORDS = "nginx restart ledger file backup Friday Kim invoice French mail"
+LIFTING = (
+    "no longer,again,now,you can,forget,instead,lifted,the rule about,from Monday,make it,never,not"
+)
+
+
+@given(
+    st.lists(st.sampled_from(LIFTING.split(",") + WORDS.split()), min_size=1, max_size=8),
+    st.lists(st.sampled_from(WORDS.split()), min_size=3, max_size=5, unique=True),
+)
+def test_nothing_ends_a_rule_with_which_it_shares_no_word(
+    said: list[str], ruled: list[str]
+) -> None:
+    rest = [word for word in said if word not in ruled]
+    sentence = f"{' '.join(rest)}."
+    assert borne(sentence, f"Never touch {' '.join(ruled)}.") is not Bearing.ENDS
+
+
+@given(st.lists(st.sampled_from(LIFTING.split(",") + WORDS.split()), min_size=1, max_size=8))
+def test_of_two_rules_of_the_same_words_neither_is_ended(said: list[str]) -> None:
+    rules = "Never touch the nginx ledger file.", "Never send the nginx ledger file."
+    assert borne(f"{' '.join(said)}.", *rules) is not Bearing.ENDS
