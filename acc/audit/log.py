@@ -185,7 +185,11 @@ class AuditLog:
         return list(found.values())
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped."""
+        """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped.
+
+        Raises:
+            AuditError: A record cannot be read, was changed, or belongs to another thread.
+        """
         with _readable(self.path):
             if not self.path.exists():
                 return

@@ -146,7 +146,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
     """Keep every item and list this turn's observations as pending.
 
     `Policy.pending_tokens` bounds the list: texts are cut at word boundaries, the user's last. The store
-    has the full texts. The agent reads only the pending observations that fit beside the items; no item
+    has the full texts. The agent reads only the pending observations that fit next to the items; no item
     is evicted for them.
     """
     unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]

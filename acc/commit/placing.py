@@ -13,7 +13,7 @@ from acc.text.wording import split_line
 
 
 def place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``: replace the item on the same subject, or add it as a hypothesis.
+    """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
 
     Items that this proposal retired still count: a retirement must not bypass `may_replace`.
     """
@@ -81,5 +81,5 @@ def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
 
 
 def is_guess(item: Item) -> bool:
-    """Whether an item is a hypothesis."""
+    """Return whether an item is a hypothesis."""
     return getattr(item, "status", "") == "hypothesis"

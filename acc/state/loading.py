@@ -154,7 +154,7 @@ def _digest(stored: Mapping[str, Any]) -> str:
 
 
 def _adopted(state: State, trust: Trust) -> State:
-    """Return ``state`` with every trust capped at ``trust`` and a counter above every item number."""
+    """Cap every trust at ``trust``, and raise the counter to the highest item number in use."""
     lowered = {
         name: tuple(
             i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(state, name)

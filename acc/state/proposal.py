@@ -32,7 +32,7 @@ _WIDEST = 1 << 63
 class Outcome(StrEnum):
     """How a call, or a whole compression, ended. The names are stored: never change one."""
 
-    # a proposal came out
+    # the compressor returned a proposal
     OK = "ok"
     REPAIRED = "repaired"
     SKIPPED = "skipped"

@@ -55,7 +55,7 @@ class Reason(StrEnum):
     USERS_WORDS = "users_words"
     PIN_RESTORED = "pin_restored"
     SPLIT = "split"
-    # about the turn as a whole
+    # about the whole turn
     ENDORSED = "endorsed"
     HELD = "held"
     FOLDED = "folded"
