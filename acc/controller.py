@@ -1,7 +1,7 @@
-"""The loop: recall, qualify, compress, commit, store. One turn at a time, sync or async.
+"""The memory loop: recall, qualify, compress, commit, store. One turn at a time, sync or async.
 
-`MemoryController.step` and `AsyncMemoryController.step` are the same five verbs; what stands
-behind each verb is in `acc.pipeline.turn_pipeline`, once.
+`MemoryController.step` and `AsyncMemoryController.step` call the same stages in the same order.
+`acc.pipeline.turn_pipeline` implements each stage once.
 """
 
 from __future__ import annotations
@@ -31,27 +31,28 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Controller(Memory):
-    """What both controllers share beside the loop: opening, evidence by its ref, and feedback."""
+    """Everything that both controllers share except the loop: opening, reading evidence, feedback."""
 
     @classmethod
     def open(cls, path: str | Path, **changed: Any) -> Self:
-        """Open the memory in a folder: embedded Chroma, and the audit logs beside it.
+        """Open the memory in a folder: an embedded Chroma store and its audit logs.
 
         Args:
-            path: The folder; made if absent. One process at a time.
-            changed: ``compressor``, or the ``model`` that one is to ask
-                (`acc.compress.choosing.as_compressor`); ``settings``, and any field of `Settings`; the
-                audit logs are kept beside the store unless ``audit=None`` says otherwise.
+            path: The folder; created if absent. Only one process can open it at a time.
+            changed: ``compressor``, or the ``model`` that the compressor asks
+                (`acc.compress.choosing.as_compressor`); ``settings``; and any field of `Settings`.
+                The audit logs go to the subfolder ``audit`` unless you pass ``audit``; ``audit=None``
+                keeps no logs.
 
         Raises:
-            ConfigurationError: No such setting or model, or a key is missing.
-            StoreLockedError: Another process has it open.
-            StoreMismatchError: It was written under another schema or embedder.
-            StoreError: It cannot be opened.
+            ConfigurationError: A setting or model is unknown, or a key is missing.
+            StoreLockedError: Another process has the folder open.
+            StoreMismatchError: The store was written under another schema or embedder.
+            StoreError: The store cannot be opened.
         """
         from acc.stores.chroma.store import ChromaArtifactStore
 
-        # One folder for both, also where the process goes elsewhere in between.
+        # An absolute path stays valid if the process changes its working directory.
         folder = expanded(path).absolute()
         compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
         settings = settings_with(changed, changed.pop("settings", None))
@@ -69,13 +70,13 @@ class _Controller(Memory):
     def open_evidence(
         self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
     ) -> str:
-        """The whole text behind a reference in ``state``.
+        """Return the full text behind a reference in ``state``.
 
-        Of its thread's own evidence, of a document that the thread may see, and where a user is known
-        of that user's other threads with the same agent.
+        The reference may name evidence of the thread itself or a document that the thread may see. If
+        the user is known, it may also name evidence of that user's other threads with the same agent.
 
         Raises:
-            InputError: Nothing of that ref on the state's branch, or nothing that the thread may see.
+            InputError: The state's branch has no such reference, or the thread may not see it.
         """
         from acc.evidence.feedback import opened
 
@@ -92,7 +93,7 @@ class _Controller(Memory):
         return text
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
-        """As `MemoryController.feedback`."""
+        """Implement `MemoryController.feedback`."""
         from acc.evidence.feedback import give_feedback
 
         who = whose(thread)
@@ -106,29 +107,29 @@ class _Controller(Memory):
 class MemoryController(_Controller):
     """The memory in front of an agent.
 
-    Open one with `open`, or give the parts: a store, a compressor, and what `Memory` takes.
+    Use `open`, or pass a store, a compressor and the other arguments of `Memory`.
     """
 
     def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
-        """Take in a turn and replace the state.
+        """Store a turn and commit the next state.
 
         Args:
-            state: CCS_t-1, or its canonical JSON; None for the thread's first.
-            turn: What happened since.
-            thread: The conversation; a `Thread` where tenants, users or agents are told apart.
+            state: CCS_t-1, or its canonical JSON; None for the first turn of the thread.
+            turn: The observations since the last commit.
+            thread: The conversation. Pass a `Thread` to separate tenants, users or agents.
 
         Returns:
-            The commit with CCS_t, the verdicts, and what it cost.
+            The commit with CCS_t, the verdicts, and the cost.
 
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds (law 7), and `Settings.on_overflow`
-                made no room. ``state`` stands: the next turn goes on from it, without these words.
-            ConflictError: Another step of this thread is under way.
-            StateError: The state was edited, is not of this schema, or belongs to another thread; one
-                of the same tenant, user and agent may seed a thread that is new.
+                made no room. ``state`` stays valid: continue from it, without this turn's words.
+            ConflictError: Another step of this thread is running.
+            StateError: The state was edited, has another schema, or belongs to another thread. A state
+                of the same tenant, user and agent may seed a new thread.
             StoreError: The evidence cannot be written; nothing was committed.
-            ConfigurationError: The compressor's model, key or address cannot work; the evidence
-                is stored, and once that is mended the same step can be made again.
+            ConfigurationError: The compressor's model, key or address does not work. The evidence is
+                stored; fix the setting and repeat the step.
         """
         try:
             return self._step(state, turn, thread)
@@ -151,88 +152,86 @@ class MemoryController(_Controller):
     def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
-        """Store the agent's answer, calls and results as soon as they exist; repeatable.
+        """Store the agent's answer, calls and results as soon as they exist. Safe to repeat.
 
-        They belong to the turn that follows ``state``; `step` finds them there.
+        They belong to the turn that follows ``state``. The next `step` from ``state`` reads them.
         """
         self.persist_decision(decision, state, thread)
 
     def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
     ) -> tuple[str, ...]:
-        """Say how good what came of a turn was: it is told of the evidence admitted in it.
+        """Rate the outcome of a turn, and record the rating for the evidence that the turn admitted.
 
         Args:
-            target: The turn's number; or the ref of one piece of evidence.
-            utility: Any finite number, higher is better (`acc.evidence.deletion` compares it).
+            target: The turn's number, or the ref of one piece of evidence.
+            utility: Any finite number; higher is better. `acc.evidence.deletion` compares these numbers.
             thread: The conversation.
 
         Returns:
-            Keys of the evidence that it is about; none where the turn admitted nothing.
+            Keys of the rated evidence; empty if the turn admitted none.
 
         Raises:
-            InputError: No such turn or ref, or no number.
-            StoreError: It cannot be written.
+            InputError: The turn or ref does not exist, or ``utility`` is not a finite number.
+            StoreError: The rating cannot be written.
         """
         return self._feedback(target, utility, thread)
 
     def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
     ) -> Step:
-        """Take items out of a thread's state as its operator, in a turn of the operator's own.
+        """Retire items from a thread's state as its operator, in a separate turn.
 
-        The compressor is not asked. What else was said and not committed yet stays pending, for the
-        next turn to read. That the items are retired holds on every branch of the thread:
-        `with_operator_acts`.
+        No compressor runs. Observations that no commit has read stay pending for the next turn.
+        The retirement applies to every branch of the thread: see `with_operator_acts`.
 
         Args:
             ids: Ids of rules, goals or other items, such as ``c17``.
-            reason: Why, in at most 400 characters; the audit record and the agent's notice tell it.
+            reason: Why, in at most 400 characters. The audit record and the agent's notice show it.
             thread: The conversation.
-            state: The state to take them out of; the thread's newest by the audit log if None.
+            state: The state that holds the items; if None, the newest state in the audit log.
 
         Returns:
-            The step; `Step.state` is the state to go on from.
+            The step. Continue from `Step.state`.
 
         Raises:
-            InputError: No such item, or no state is given and no audit log tells of one.
-            PinnedOverflow: What is left still exceeds the bounds; name more items.
-            ConflictError: A step of this thread is under way.
+            InputError: An item does not exist, or ``state`` is None and no audit log has a state.
+            PinnedOverflow: The remaining items still exceed the bounds; name more items.
+            ConflictError: A step of this thread is running.
             StateError: The state was edited, or belongs to another thread.
-            StoreError: It cannot be written.
+            StoreError: The retirement cannot be written.
         """
         return retire(self, ids, reason, whose(thread), state)
 
     def with_operator_acts(self, state: Stored, thread: str | Thread) -> CompressedCognitiveState:
-        """The state to step from: ``state`` without what operators retired in this thread since.
+        """Return ``state`` without the items that operators have retired in this thread since.
 
-        For callers that keep states of their own, as a graph does in its checkpoints: call it before
-        each step. Where nothing is to be done it returns the state as it is, and reads nothing from
-        a store that no other process writes to. Otherwise it commits the operator's turn again: from
-        the state that it was made from that is the very same commit; on another branch, a new one.
-        What the user says again after a retirement is another item, and stays.
+        Call it before each step if you keep states yourself, as a graph does in its checkpoints. If
+        nothing is to be retired, it returns the state unchanged. In that case it reads nothing from a
+        store that no other process writes to. Otherwise it commits the operator's turn again: from the
+        original prior state this yields the identical commit, on another branch a new commit. Words that
+        the user repeats after a retirement become a new item, which stays.
 
         Args:
-            state: A state of the thread, or its canonical JSON; None for none yet.
+            state: A state of the thread, or its canonical JSON; None if there is none yet.
             thread: The conversation.
 
         Returns:
-            The state; with an empty one for None.
+            The state; an empty one for None.
 
         Raises:
-            PinnedOverflow, ConflictError, StateError, StoreError: As `retire`.
+            PinnedOverflow, ConflictError, StateError, StoreError: See `retire`.
         """
         return with_operator_acts(self, state, whose(thread))
 
     def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
-        """Whether the user's words of ``turn`` found no room when they were last said in this thread.
+        """Return whether the last step with these user's words in this thread ended in `PinnedOverflow`.
 
-        That is, whether the step that took them in ended in `PinnedOverflow`, from whichever state and
-        in whichever process. A caller that keeps messages of its own skips such a one, rather than
-        bring it along with what is said later.
+        The prior state and the process of that step do not matter. A caller that keeps its own messages
+        uses this to skip a refused message instead of sending it again with later ones.
 
         Raises:
-            InputError: It is no turn.
+            InputError: ``turn`` is not a turn.
             StoreError: The store cannot be read.
         """
         return self.refused_before(turn, thread)
@@ -250,13 +249,14 @@ class MemoryController(_Controller):
 
 
 class AsyncMemoryController(_Controller):
-    """`MemoryController` for asynchronous agents: its methods and closing work off the event loop.
+    """`MemoryController` for asynchronous agents. Its methods and closing work off the event loop.
 
-    `open`, `last_state`, `open_evidence` and `history` are plain: give them to ``asyncio.to_thread``.
+    `open`, `last_state`, `open_evidence` and `history` are synchronous: pass them to
+    ``asyncio.to_thread``.
     """
 
     async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
-        """As `MemoryController.step`; the compressor is awaited where it offers ``acompress``."""
+        """See `MemoryController.step`. A compressor with ``acompress`` is awaited."""
         try:
             return await self._step(state, turn, thread)
         except PinnedOverflow as overflow:
@@ -279,29 +279,29 @@ class AsyncMemoryController(_Controller):
     async def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
-        """As `MemoryController.record`."""
+        """See `MemoryController.record`."""
         await asyncio.to_thread(self.persist_decision, decision, state, thread)
 
     async def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
     ) -> tuple[str, ...]:
-        """As `MemoryController.feedback`."""
+        """See `MemoryController.feedback`."""
         return await asyncio.to_thread(self._feedback, target, utility, thread)
 
     async def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
     ) -> Step:
-        """As `MemoryController.retire`."""
+        """See `MemoryController.retire`."""
         return await asyncio.to_thread(retire, self, ids, reason, whose(thread), state)
 
     async def with_operator_acts(
         self, state: Stored, thread: str | Thread
     ) -> CompressedCognitiveState:
-        """As `MemoryController.with_operator_acts`."""
+        """See `MemoryController.with_operator_acts`."""
         return await asyncio.to_thread(with_operator_acts, self, state, whose(thread))
 
     async def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
-        """As `MemoryController.was_refused`."""
+        """See `MemoryController.was_refused`."""
         return await asyncio.to_thread(self.refused_before, turn, thread)
 
     async def __aenter__(self) -> Self:
@@ -317,7 +317,11 @@ class AsyncMemoryController(_Controller):
 
 
 def resumed(memory: Memory) -> list[str]:
-    """End or take back what a killed process had begun; the memory is closed if that fails."""
+    """Finish or roll back work that a killed process left; close the memory if that fails.
+
+    Returns:
+        One description for each finished or rolled-back piece of work.
+    """
     from acc.evidence.upkeep import left_half_done, resume
 
     try:

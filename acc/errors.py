@@ -1,22 +1,21 @@
 """Every error that leaves the library.
 
     AccError
-    |-- ConfigurationError     the deployer's settings do not fit together
+    |-- ConfigurationError     the deployer's settings are invalid or contradict each other
     |   |-- SchemaError        a state class or a slot is declared wrongly
-    |   `-- AuthenticationError an endpoint does not take the key
-    |-- InputError             what was given to read is malformed
+    |   `-- AuthenticationError an endpoint rejects the key
+    |-- InputError             an input, such as a file or a turn, is malformed
     |-- StateError             a stored state does not load, or was changed
     |-- PinnedOverflow         rules and active goals alone exceed the bounds (law 7)
     |-- ConflictError          a second writer stepped the same thread (law 2)
-    |-- CompressionError       a compressor failed; the controller survives it (law 9)
-    |-- AuditError             an audit log does not recompute (law 10)
-    |-- EvaluationError        an evaluation cannot go on, or falls short of what was asked
+    |-- CompressionError       a compressor failed; the controller handles it (law 9)
+    |-- AuditError             an audit log cannot be read or does not recompute (law 10)
+    |-- EvaluationError        an evaluation cannot continue, or a memory missed a required result
     `-- StoreError             the artifact store cannot be used
         |-- StoreLockedError   another process holds the path
         `-- StoreMismatchError the store was written with another schema or embedder
 
-No vendor's exception escapes: adapters translate at their edge and keep the
-original as ``__cause__``.
+No vendor's exception escapes: adapters translate it and keep the original as ``__cause__``.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ if TYPE_CHECKING:
 
 
 class AccError(Exception):
-    """An error that says what happened, where, and how to fix it, in one line.
+    """An error that states in one line what happened, where, and how to fix it.
 
     Args:
         what: What happened, as a clause without a full stop.
         where: File and line, path, thread or item ids; may be empty.
-        hint: What the reader can do about it; may be empty.
+        hint: What the reader can do; may be empty.
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:
@@ -50,7 +49,7 @@ class AccError(Exception):
 
 
 class ConfigurationError(AccError):
-    """The deployer's settings do not fit together."""
+    """The deployer's settings are invalid or contradict each other."""
 
 
 class SchemaError(ConfigurationError):
@@ -58,28 +57,28 @@ class SchemaError(ConfigurationError):
 
 
 class AuthenticationError(ConfigurationError):
-    """An endpoint does not take the key, or the key may not use the model."""
+    """An endpoint rejects the key, or the key may not use the model."""
 
 
 class InputError(AccError):
-    """What was given to read is malformed: a file, a message, a turn."""
+    """An input is malformed: a file, a message, a turn."""
 
 
 class StateError(AccError):
-    """A stored state does not load, or is not the one that was committed."""
+    """A stored state does not load, or differs from the committed state."""
 
 
 class PinnedOverflow(AccError):
     """Constraints and active goals alone exceed the bounds (law 7). Nothing was committed.
 
     Attributes:
-        items: Ids of the pinned items of ``state`` that have to be carried, and take the room.
-        slot: The slot that has too few places; empty where the token bound is exceeded.
-        needed: Places, or tokens, that the pinned items need with those of this turn.
-        limit: Places, or tokens, that there are.
-        refused: The rules and goals of this turn that found no room.
-        state: The last good state, CCS_t-1: it stands, and the thread goes on from it.
-        thread: The conversation; None where no controller took the turn in.
+        items: Ids of the pinned items of ``state`` that take the room.
+        slot: The slot with too few places; empty if the token bound is exceeded.
+        needed: Places or tokens that the pinned items need, including those of this turn.
+        limit: Places or tokens available.
+        refused: The rules and goals of this turn that did not fit.
+        state: CCS_t-1. It stays valid, and the thread continues from it.
+        thread: The conversation; None if the error did not come from a controller.
         turn: Number of the turn that could not be committed.
     """
 
@@ -114,13 +113,13 @@ class ConflictError(AccError):
 
 
 class CompressionError(AccError):
-    """A compressor failed. Caught by the controller, which holds the last good items.
+    """A compressor failed. The controller catches this error and uses the fallback (law 9).
 
     Attributes:
-        outcome: Its name in the record; one of `acc.state.proposal.Outcome`, or the
-            compressor's own.
-        usage: Tokens by kind that were paid all the same.
-        account: What a model was asked, and how it went, where one was.
+        outcome: Name of the outcome in the audit record: one of `acc.state.proposal.Outcome`, or
+            the compressor's own.
+        usage: Tokens by kind that the failed attempt still cost.
+        account: The model's requests and how they ended, if a model was asked.
     """
 
     def __init__(
@@ -144,7 +143,7 @@ class AuditError(AccError):
 
 
 class EvaluationError(AccError):
-    """An evaluation cannot go on, or a memory falls short of what was asked of it."""
+    """An evaluation cannot continue, or a memory missed a required result."""
 
 
 class StoreError(AccError):

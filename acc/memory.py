@@ -1,6 +1,6 @@
-"""A memory: store, compressor and settings, and the threads that are open.
+"""A memory: a store, a compressor, settings, and the open threads.
 
-Base of both controllers: everything but the loop.
+`Memory` is the base of both controllers. It has everything except the loop.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _LOG = logging.getLogger(__name__)
 
 
 class Memory:
-    """Store, compressor and settings, and the threads that are open. Base of both controllers.
+    """A store, a compressor, settings, and the open threads. Base of both controllers.
 
     Attributes:
-        keys: Sign states; see `Settings.state_key`.
-        redact: Takes secrets out of a text; None where texts are kept as they are.
-        resumed: What a killed process had begun and `open` has ended or taken back, in words.
+        keys: Keys that sign states; see `Settings.state_key`.
+        redact: Removes secrets from a text; None keeps texts unchanged.
+        resumed: Descriptions of the unfinished work that `open` finished or rolled back.
     """
 
     def __init__(
@@ -71,30 +71,30 @@ class Memory:
 
     @property
     def lock(self) -> AbstractContextManager[bool]:
-        """Held while a log of the store is read or written."""
+        """The lock to hold while you read or write a log of the store."""
         return self._threads.lock
 
     def forget(self) -> None:
-        """Read threads and audit logs anew at their next use: records of theirs were replaced."""
+        """Drop cached threads and audit logs; the next use reads them again. For replaced records."""
         self._threads.forget()
         self._audits.clear()
 
     def close(self) -> None:
-        """Write what waits and release the store, even if something cannot be written. Safe to repeat."""
+        """Write pending records and release the store, even if a write fails. Safe to repeat."""
         try:
             self._threads.close()
         finally:
             self.artifacts.close()
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
-        """The newest committed state of a thread by its audit log, or None."""
+        """Return the newest committed state in a thread's audit log, or None."""
         entry = (audit := self.audit_of(whose(thread))) and audit.last()
         return self.from_log(entry) if entry else None
 
     def state_at(
         self, thread: str | Thread, branch: str, turn: int
     ) -> CompressedCognitiveState | None:
-        """The state that turn ``turn`` left on ``branch`` by the thread's audit log, or None.
+        """Return the state after turn ``turn`` of ``branch`` from the thread's audit log, or None.
 
         Raises:
             AuditError: The audit log cannot be read.
@@ -104,23 +104,23 @@ class Memory:
         return self.from_log(entry) if entry else None
 
     def load(self, raw: Any) -> CompressedCognitiveState:
-        """A stored state under this memory's schema; see `CompressedCognitiveState.load`.
+        """Load a stored state under this memory's schema; see `CompressedCognitiveState.load`.
 
         Raises:
-            StateError: As there; or it is not signed, and `Settings.state_key` is set.
+            StateError: The state does not load, or `Settings.state_key` is set and the state is unsigned.
         """
         state = self.settings.policy.schema.load(raw)
         refuse_unsigned(state, self.keys)
         return state
 
     def from_log(self, entry: Mapping[str, Any]) -> CompressedCognitiveState:
-        """The state of a record of an audit log of this memory, signed by today's key."""
+        """Return the state of an audit record of this memory, signed with the current key."""
         return self.signed(self.settings.policy.schema.load(entry["state"]))
 
     def signed(self, state: CompressedCognitiveState) -> CompressedCognitiveState:
-        """``state``, vouched for by the deployer: signed, so that this memory steps on from it.
+        """Sign ``state`` and mark it as vouched for, for this memory to accept it as a prior state.
 
-        For a state that was made elsewhere or before there was a key. Nothing of it is examined.
+        Use it for a state that was made elsewhere or before a key was set. The content is not checked.
         """
         return signed(state, self.keys).vouched()
 
@@ -133,20 +133,20 @@ class Memory:
         state: Any = None,
         tools: bool = False,
     ) -> Window:
-        """The last turns of a conversation as chat messages, for people to read.
+        """Return the last turns of a conversation as chat messages, for people to read.
 
-        A passage that the user pasted stands below their own words, `[pasted]` where it stood.
+        A passage that the user pasted follows the user's own words, where `[pasted]` marks its position.
 
         Args:
             thread: The conversation.
-            last: Turns at the most; a turn is a user's message with all that followed it.
-            before: `Window.before` of the page behind the one that is wanted.
-            state: The state whose past it is, on whichever branch; the thread's last by the
-                audit log if None, and without an audit log the branch that was never forked.
-            tools: Whether calls and their results are among the messages.
+            last: Maximum number of turns. A turn is a user's message and everything up to the next one.
+            before: `Window.before` of the later page; None for the last page.
+            state: The state at the end of the wanted history, on any branch. If None, the newest state
+                in the audit log; without an audit log, the root branch.
+            tools: Whether to include tool calls and their results.
 
         Raises:
-            InputError: No turns are asked for.
+            InputError: ``last`` asks for no turns.
             StoreError: The store cannot be read.
         """
         prior = self.last_state(thread) if state is None else self.load(state)
@@ -154,18 +154,18 @@ class Memory:
             return read_window(self.log_of(whose(thread)), prior, Page(last, before, tools))
 
     def normalize(self, turn: Any, thread: Thread) -> Turn:
-        """``turn`` as it is kept: held to its form, what the user pasted split off, without secrets.
+        """Return ``turn`` in its stored form: valid, with pasted text split off and secrets removed.
 
         Raises:
-            InputError: It is no turn.
+            InputError: ``turn`` is not a turn.
         """
         return redacted_turn(normalize(turn, f"thread {thread.thread!r}"), self.redact)
 
     def observed(self, given: Sequence[Any]) -> tuple[Observation, ...]:
-        """What was ``given`` as observations, likewise.
+        """Return ``given`` as observations, with secrets removed.
 
         Raises:
-            InputError: It is something else.
+            InputError: ``given`` holds something else.
         """
         return redacted(as_observations(given), self.redact)
 
@@ -175,13 +175,13 @@ class Memory:
         state: Any,
         thread: str | Thread,
     ) -> None:
-        """Store what the agent said and did, in the turn that follows ``state``."""
+        """Store the agent's words and actions in the turn that follows ``state``."""
         prior, done = self.load(state), self.observed(decision)
         with self.lock:
             self.log_of(whose(thread)).record(prior, done)
 
     def refused_before(self, turn: Turn, thread: str | Thread) -> bool:
-        """As `MemoryController.was_refused`."""
+        """Implement `MemoryController.was_refused`."""
         who = whose(thread)
         taken = self.normalize(turn, who)
         with self.lock:
@@ -191,11 +191,11 @@ class Memory:
 
     @contextmanager
     def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
-        """The pipeline of one turn; no other step of the thread may be under way.
+        """Yield the pipeline of one turn; only one step of a thread may run at a time.
 
         Raises:
-            ConflictError: One is.
-            StateError: ``state`` is edited, of another schema, or of another thread.
+            ConflictError: Another step of the thread is running.
+            StateError: ``state`` was edited, has another schema, or belongs to another thread.
         """
         who = whose(thread)
         turn = self.normalize(turn, who)
@@ -203,7 +203,7 @@ class Memory:
             yield TurnPipeline(self.session(who), self.load(state), turn)
 
     def session(self, thread: Thread) -> ThreadSession:
-        """What a step of ``thread`` works with."""
+        """Return everything that a step of ``thread`` needs."""
         return ThreadSession(
             thread=thread,
             settings=self.settings,
@@ -217,13 +217,13 @@ class Memory:
         )
 
     def log_of(self, thread: Thread) -> ThreadLog:
-        """The thread's log, read from the store when it is first asked for."""
-        # Not `self.now`: what waits in a log must not keep a memory alive that nobody holds any more.
+        """Return the thread's log; the first call reads it from the store."""
+        # Not `self.now`: a log with unwritten records must not keep an unreferenced memory alive.
         now = stamps(self.settings.clock)
         return self._threads.log(thread, now, lambda log: self._recover(log, thread))
 
     def _recover(self, log: ThreadLog, thread: Thread) -> None:
-        """Write again what a killed process had set aside and only written to the audit log."""
+        """Restore set-aside items that a killed process wrote only to the audit log."""
         audit = self.audit_of(thread)
         schema = self.settings.policy.schema
         for entry in audit.newest_by_branch() if audit else ():
@@ -233,11 +233,11 @@ class Memory:
                 log.keep(branch, entry["state"]["turn"], gone, later=True)
 
     def now(self) -> str:
-        """The time of day as it is written into records."""
+        """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
 
     def audit_of(self, thread: Thread) -> AuditLog | None:
-        """The thread's audit log, if logs are kept."""
+        """Return the thread's audit log; None if no logs are kept."""
         if self.settings.audit is None:
             return None
         if thread.key not in self._audits:
@@ -246,7 +246,7 @@ class Memory:
 
 
 def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:
-    """The folder in which a memory may keep what is its own: the store's, or that of its audit logs."""
+    """Return the folder for the memory's own files: the store's, or the parent of the audit logs."""
     directory: Path | None = getattr(store, "directory", None)
     if directory is None and settings.audit is not None:
         return settings.audit.parent
@@ -254,10 +254,10 @@ def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:
 
 
 def whose(thread: str | Thread) -> Thread:
-    """A thread given by name alone belongs to the default user, agent and tenant.
+    """Return ``thread`` as a `Thread`; a bare name gets the default user, agent and tenant.
 
     Raises:
-        InputError: No name.
+        InputError: ``thread`` is empty or is not a text.
     """
     if isinstance(thread, Thread):
         return thread

@@ -1,10 +1,9 @@
-"""Operators' acts: retiring items in a turn of their own, and having that hold on every branch.
+"""Operators' acts: retire items in a separate turn, and apply the retirement to every branch.
 
-What an operator retired stays retired, also where somebody goes on from an older state of the thread,
-as a graph does from its checkpoint: `with_operator_acts`.
+A retired item stays retired even if a caller continues from an older state of the thread, as a graph
+does from its checkpoint: see `with_operator_acts`.
 
-A service without a human at hand acts as the operator by a handler, such as one that lets the oldest
-rules of its users go::
+A service without a human operator can set a handler. This one retires the oldest rules of its users::
 
     def oldest(overflow: PinnedOverflow) -> Sequence[str]:
         return [i.id for i in overflow.state.constraints if i.trust is Trust.USER][:2]
@@ -28,13 +27,13 @@ from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 LONGEST_REASON = 400
-"""Characters of a reason: the agent reads it whole."""
+"""Maximum length of a reason in characters; the agent reads the whole reason."""
 
 
 def retire(
     memory: Memory, ids: Sequence[str], reason: str, thread: Thread, state: Any = None
 ) -> Step:
-    """What `MemoryController.retire` documents."""
+    """Implement `MemoryController.retire`."""
     prior = memory.last_state(thread) if state is None else memory.load(state)
     where = f"thread {thread.thread!r}"
     if prior is None:
@@ -54,9 +53,9 @@ def retire(
 
 
 def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveState:
-    """What `MemoryController.with_operator_acts` documents."""
+    """Implement `MemoryController.with_operator_acts`."""
     if isinstance(state, CompressedCognitiveState) and _owed(memory, state, thread) is None:
-        return state  # the step that follows checks it
+        return state  # the following step validates it
     prior = memory.load(state)
     while (owed := _owed(memory, prior, thread)) is not None:
         ids, words = owed
@@ -65,11 +64,11 @@ def with_operator_acts(memory: Memory, state: Any, thread: Thread) -> Compressed
 
 
 def make_room(memory: Memory, overflow: PinnedOverflow) -> Step | None:
-    """Retire, as the operator, what `Settings.on_overflow` names; None where it names nothing.
+    """Retire the items that `Settings.on_overflow` names, as the operator. Return None if it names none.
 
     Raises:
-        InputError: It names what is no item of the state.
-        PinnedOverflow: What it leaves still exceeds the bounds.
+        InputError: The handler names an id that is not in the state.
+        PinnedOverflow: The remaining items still exceed the bounds.
     """
     handler = memory.settings.on_overflow
     if handler is None or overflow.thread is None:
@@ -81,9 +80,9 @@ def make_room(memory: Memory, overflow: PinnedOverflow) -> Step | None:
 def retirement(
     state: CompressedCognitiveState, item_ids: Sequence[str], reason: str
 ) -> tuple[Turn, Proposal]:
-    """The operator's turn and proposal that retire ``item_ids``, for who commits by hand.
+    """Return the operator's turn and proposal that retire ``item_ids``, for callers of `commit`.
 
-    `MemoryController.retire` is what a thread's operator calls.
+    To retire items of a thread, call `MemoryController.retire` instead.
     """
     turn = _turn(_words(item_ids, reason))
     return turn, proposed(item_ids, turn.numbered(state.turn + 1).observations[0])
@@ -111,7 +110,7 @@ def _retired(
 def _owed(
     memory: Memory, state: CompressedCognitiveState, thread: Thread
 ) -> tuple[list[str], str] | None:
-    """What of the first operator's act that ``state`` has not seen still stands in it; and its words."""
+    """Return the ids of the first unapplied operator's act in ``state`` and the act's words, or None."""
     with memory.lock:
         log = memory.log_of(thread)
         log.journal.refresh()

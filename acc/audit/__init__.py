@@ -1,1 +1,1 @@
-"""The audit log: a record for each commit, its verification, and the removal of what was erased."""
+"""The audit log: one record per commit, its verification, and the redaction of erased evidence."""

@@ -1,8 +1,8 @@
-"""The audit log: a JSON line a commit, with all that it was made from (law 10).
+"""The audit log: one JSON line per commit, with all inputs of the commit (law 10).
 
-Each record holds the policy, the prior state's hash, the turn, the evidence, the proposal
-and the resulting state, so that `verify` recomputes every commit. Records are chained by
-digest, so that a changed byte anywhere is found; and the last digest can be kept elsewhere.
+Each record holds the policy, the prior state's hash, the turn, the evidence, the proposal and the
+resulting state; `verify` recomputes every commit from them. Each record includes the digest of the
+previous one, which reveals any changed byte. The last digest can be kept in another place.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from acc.text.lines import canonical_json
 FORMAT = 1
 
 LOCK_SECONDS = 30
-"""How long a writer waits for another process's record."""
+"""Maximum time in seconds that a writer waits for another process to write its record."""
 
 _HALF = ".half"
 
@@ -37,7 +37,7 @@ class AuditLog:
     """The records of one thread, in one file."""
 
     def __init__(self, path: Path, thread: Thread | None = None) -> None:
-        """Open the log at ``path``: that of ``thread``, or of whoever its records name."""
+        """Open the log at ``path``. If ``thread`` is given, every record must belong to it."""
         self.path = path
         self.thread = thread
         self._digest: str | None = None
@@ -46,7 +46,7 @@ class AuditLog:
 
     @classmethod
     def of(cls, folder: Path, thread: Thread) -> AuditLog:
-        """The log of ``thread`` below ``folder``; one from before names were whole, if it is its own."""
+        """Return the log of ``thread`` in ``folder``; an existing log with the older, short name is used."""
         name, short = cls.names(thread)
         path, before = folder / name, folder / short
         if not path.exists() and before.exists() and cls(before).owner() in (None, thread):
@@ -55,15 +55,14 @@ class AuditLog:
 
     @staticmethod
     def names(thread: Thread) -> tuple[str, str]:
-        """Names of the file of a thread's log: a readable part and its key; and with half of the key, as
-        they were named before."""
+        """Return the file name of a thread's log, and the older name with a shortened key."""
         readable = "".join(c if c.isalnum() or c in "-_." else "-" for c in thread.thread)[:48]
         fits = readable.encode()[:120].decode("utf-8", "ignore")
         return f"{fits}-{thread.key}.jsonl", f"{readable}-{thread.key[:12]}.jsonl"
 
     @cached_property
     def lock(self) -> BaseFileLock:
-        """Held while the log is written; one for a folder, and for every process."""
+        """The lock to hold while the log is written; all logs of a folder and all processes share it."""
         folder = self.path.parent
         return FileLock(
             folder.with_name(f"{folder.name}.lock"), timeout=LOCK_SECONDS, mode=PRIVATE_FILE
@@ -72,21 +71,24 @@ class AuditLog:
     def append(
         self, record: Mapping[str, Any], prior: CompressedCognitiveState | None = None
     ) -> None:
-        """Write ``record`` at the end, chained to the one before.
+        """Write ``record`` at the end, chained to the previous record.
 
-        ``prior`` goes with it unless it is the state that the record before ends with.
+        Args:
+            record: The record.
+            prior: The state before the commit; written too unless the previous record ends with it.
 
         Raises:
-            AuditError: The file cannot be written; the commit it tells of is not acknowledged.
+            AuditError: The file cannot be written, or the record belongs to another thread. Treat the
+                commit as not acknowledged.
         """
         self._check_owner(record)
         try:
             private_folder(self.path.parent)
-            # Several processes may keep one folder: who appends has read the newest line before.
+            # Several processes may share a folder: `_append` reads the newest line while it holds the lock.
             with self.lock:
                 self._append(record, prior)
         except (OSError, Timeout) as error:
-            self._digest = None  # what was half written is dropped before the next record
+            self._digest = None  # the next append drops a partly written record
             raise AuditError(
                 f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
                 where=str(self.path),
@@ -110,7 +112,8 @@ class AuditLog:
                 file.flush()
                 self._size = file.tell()
             return
-        # A log begins with a whole record, whenever its writer is killed: an empty one was emptied.
+        # A killed writer must not leave a new log without a whole record: an empty log means that
+        # somebody emptied it.
         half = self.path.with_suffix(_HALF)
         with opened_private(half) as file:
             file.write(line)
@@ -118,17 +121,17 @@ class AuditLog:
         self._size = len(line)
 
     def last(self) -> dict[str, Any] | None:
-        """The newest whole record, or None."""
+        """Return the newest complete record, or None."""
         with _readable(self.path):
             line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
         return self._read(line) if line is not None else None
 
     def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
-        """The newest whole record of a commit on ``branch``, or None.
+        """Return the newest complete record of a commit on ``branch``, or None.
 
         Args:
             branch: The branch.
-            turn: Number of the turn that was committed; None for whichever is the newest.
+            turn: Number of the committed turn; None for the newest.
         """
         with _readable(self.path):
             lines = (line for line in _tail_first(self.path) if _is_whole(line))
@@ -137,12 +140,12 @@ class AuditLog:
             return next(fits, None)
 
     def tells_of(self, state_hash: str) -> dict[str, Any] | None:
-        """The newest record of a commit that made the state of that hash, or went on from it; or None.
+        """Return the newest record of a commit that made or continued the state with this hash, or None.
 
-        Read from the end: the newest state costs nothing, an older one what was written since.
+        The search starts at the end: its cost grows with the number of records since that state.
 
         Raises:
-            AuditError: A record cannot be read, or is another thread's.
+            AuditError: A record cannot be read, or belongs to another thread.
         """
         with _readable(self.path):
             named = (line for line in _tail_first(self.path) if state_hash.encode() in line)
@@ -150,14 +153,14 @@ class AuditLog:
             return next((e for e in records if state_hash in _states_in(e)), None)
 
     def ends_with(self, state_hash: str) -> bool:
-        """Whether the newest record, which this object wrote, made the state of that hash."""
+        """Return whether this object wrote the newest record and its state has this hash."""
         return bool(self._digest) and state_hash == self._head and self._is_in_step()
 
     def owner(self) -> Thread | None:
-        """Whose log it is, by the newest record that can be read; None where none can.
+        """Return the thread of the newest readable record, or None. Skips changed records.
 
         Raises:
-            AuditError: The file cannot be read. A record that was changed hides nobody.
+            AuditError: The file cannot be read.
         """
         with _readable(self.path):
             for line in _tail_first(self.path):
@@ -166,13 +169,13 @@ class AuditLog:
         return None
 
     def torn_bytes(self) -> int:
-        """Bytes of a last record that a killed writer, or somebody, cut; the next append drops them."""
+        """Return the size in bytes of an incomplete last record; the next append drops it."""
         with _readable(self.path):
             line = next(_tail_first(self.path), b"")
         return 0 if _is_whole(line) else len(line)
 
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
-        """The newest record of each branch that is among the last ``most`` records."""
+        """Return the newest record of each branch among the last ``most`` records."""
         with _readable(self.path):
             lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
         found: dict[str, dict[str, Any]] = {}
@@ -182,7 +185,11 @@ class AuditLog:
         return list(found.values())
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Every record, oldest first; a torn last line, which a kill leaves, is passed over."""
+        """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped.
+
+        Raises:
+            AuditError: A record cannot be read, was changed, or belongs to another thread.
+        """
         with _readable(self.path):
             if not self.path.exists():
                 return
@@ -194,7 +201,7 @@ class AuditLog:
                         raise changed(f"{self.path}, line {number}")
 
     def _is_in_step(self) -> bool:
-        """Whether nobody wrote to the file since this object did."""
+        """Return whether the file has the size that this object's last write left."""
         return self.path.exists() and self.path.stat().st_size == self._size
 
     def _read(self, line: bytes, number: int = 0) -> dict[str, Any]:
@@ -221,8 +228,8 @@ class AuditLog:
 
 
 def _states_in(entry: Mapping[str, Any]) -> tuple[str, ...]:
-    """Hashes of the state that a record's commit made, and of that which it was made from."""
-    # A fork begins with a copy of the state that it leaves.
+    """Return the hashes of the state that a record's commit made and of the state that it continued."""
+    # A fork's first prior state is a copy; its parent is the original state.
     return (
         entry["state"]["hash"],
         entry.get("prior", ""),
@@ -245,7 +252,7 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
 
 
 def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:
-    """The lines of a file, last first, without reading the whole."""
+    """Yield the lines of a file, last first, without reading the whole file."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -278,7 +285,7 @@ def _drop_torn_line(path: Path) -> None:
 
 
 def _is_whole(line: bytes) -> bool:
-    """Whether a line is a whole record: a kill may have torn the last one, even before its end of line."""
+    """Return whether a line is a complete record. A kill may leave the last one incomplete or unterminated."""
     if line.endswith(b"\n"):
         return True
     try:
@@ -289,7 +296,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def drop_halves(folder: Path) -> None:
-    """Remove first records that killed writers left half written: no log began with them.
+    """Remove the incomplete first records of killed writers; no log uses them.
 
     Raises:
         AuditError: One cannot be removed.
@@ -300,7 +307,7 @@ def drop_halves(folder: Path) -> None:
 
 
 def keep_private(folder: Path) -> None:
-    """Close the logs in ``folder``, which may be from before they were made private, to everybody else."""
+    """Restrict the logs in ``folder`` to their owner; older versions left them readable for others."""
     if folder.is_dir() and not is_private(folder):
         tighten([*folder.iterdir(), folder, folder.with_name(f"{folder.name}.lock")])
 

@@ -1,4 +1,4 @@
-"""What an audit record holds: all that a commit was made from, what it changed, and a digest."""
+"""The content of an audit record: all inputs of a commit, its changes, and a digest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,18 @@ def record(
     done: Commit,
     **measured: Any,
 ) -> dict[str, Any]:
-    """A record of one commit; ``measured`` holds verdicts, milliseconds, failures and such."""
+    """Return the audit record of one commit.
+
+    Args:
+        thread: The thread.
+        policy: The policy of the commit.
+        prior: CCS_t-1.
+        turn: The turn.
+        evidence: The admitted evidence.
+        proposal: The proposal; None if the compression failed.
+        done: The commit.
+        measured: Further fields, such as verdicts, milliseconds and failures.
+    """
     return {
         "thread": thread.model_dump(),
         "laws": LAWS,
@@ -53,7 +64,7 @@ def record(
 
 
 def diff(old: CompressedCognitiveState, new: CompressedCognitiveState) -> list[dict[str, Any]]:
-    """Field-level difference of two states: items added, removed, and fields changed."""
+    """Return the difference of two states: added and removed items, and changed fields."""
     before = {item.id: (slot.name, item) for slot, item in old.items()}
     after = {item.id: (slot.name, item) for slot, item in new.items()}
     changes: list[dict[str, Any]] = []
@@ -79,14 +90,14 @@ _DIGEST_FIELD = f'"digest":"{_UNDIGESTED}"'
 
 
 def digested(record: Mapping[str, Any]) -> tuple[str, str]:
-    """The record's line, with its digest in it, and that digest."""
+    """Return the record's line, including its digest, and the digest."""
     written = canonical_json({**record, "digest": _UNDIGESTED})
     digest = _sha256(written)
     return written.replace(_DIGEST_FIELD, f'"digest":"{digest}"', 1) + "\n", digest
 
 
 def digest_of(record: Mapping[str, Any]) -> str:
-    """SHA-256 over the record's canonical JSON with 64 zeros in the place of its digest."""
+    """Return the SHA-256 of the record's canonical JSON, with 64 zeros as its digest."""
     return _sha256(canonical_json({**record, "digest": _UNDIGESTED}))
 
 
@@ -95,7 +106,7 @@ def _sha256(text: str) -> str:
 
 
 def is_record(entry: Any) -> bool:
-    """Whether it tells what every reader of a log asks for: the thread, the state, the digest."""
+    """Return whether ``entry`` has the fields that every reader needs: thread, state, digest."""
     if not isinstance(entry, dict) or not isinstance(entry.get("digest"), str):
         return False
     thread, state = entry.get("thread"), entry.get("state")

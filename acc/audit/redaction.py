@@ -1,9 +1,9 @@
-"""Taking what was erased out of states and audit logs.
+"""Removal of erased evidence from states and audit logs.
 
-A redacted record keeps its place, its hashes and everything that does not speak of what was
-erased; it says that it was redacted, and `acc.audit.verify` counts it instead of recomputing it.
-After the last record comes a tombstone commit: the same state without the items that rested on
-what was erased alone. Nothing in it is worded anew, and no trust rises.
+A redacted record keeps its place, its hashes and every field unrelated to the erased evidence. It is
+marked as redacted, and `acc.audit.verify` counts it instead of recomputing it. A tombstone commit
+follows the last record. Its state is the last state without the items that had only erased sources.
+It rewords nothing and raises no trust.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from acc.text.lines import canonical_json
 
 WINDOW, STEP = 24, 8
 RUN = WINDOW + STEP - 1
-"""Bytes of an erased text in a row that are found wherever they stand."""
+"""Length in bytes of the shortest run of an erased text that is found at any position."""
 
 LEAST = 8
-"""Bytes below which a text is not looked for."""
+"""Minimum length in bytes of a text to search for."""
 
 _HEAD = 8
 _BLOCK = 1 << 23
@@ -35,12 +35,12 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]+')
 
 
 class Trace(NamedTuple):
-    """A place where something erased still stands.
+    """A place that still contains an erased text or vector.
 
     Attributes:
         path: The file.
-        offset: Where in it.
-        found: The bytes.
+        offset: Byte offset in the file.
+        found: The bytes found.
     """
 
     path: Path
@@ -49,11 +49,11 @@ class Trace(NamedTuple):
 
 
 class Traces:
-    """What to look for.
+    """Byte patterns to search for.
 
     Args:
         texts: The erased texts.
-        vectors: Their vectors.
+        vectors: Their embedding vectors.
     """
 
     def __init__(self, texts: Iterable[str], vectors: Iterable[bytes] = ()) -> None:
@@ -74,7 +74,7 @@ class Traces:
         return bool(self._heads)
 
     def without(self, texts: Iterable[str]) -> Traces:
-        """Only what does not stand in ``texts`` too, which say it in their own right."""
+        """Return the traces without patterns that ``texts`` contain independently."""
         explained = set()
         for text in texts:
             explained |= self.in_bytes(text.encode("utf-8", "surrogatepass"))
@@ -85,19 +85,19 @@ class Traces:
         return fewer
 
     def stand_in(self, text: str) -> bool:
-        """Whether ``text`` has a trace."""
+        """Return whether ``text`` contains a trace."""
         data = text.encode("utf-8", "surrogatepass")
         return bool(len(data) >= LEAST and self.in_bytes(data))
 
     def in_bytes(self, data: bytes) -> set[bytes]:
-        """The patterns that stand in ``data``."""
+        """Return the patterns that ``data`` contains."""
         return {found for _, found in self._found(data)}
 
     def in_files(self, paths: Iterable[Path]) -> Iterator[Trace]:
-        """Every trace in the bytes of files. Files that go meanwhile are passed over.
+        """Yield every trace in the bytes of files. Files deleted during the search are skipped.
 
         Raises:
-            StoreError: A file cannot be read: nothing can be said of it.
+            StoreError: A file cannot be read, and therefore not searched.
         """
         for path in paths if self else ():
             try:
@@ -137,7 +137,7 @@ class Traces:
 
 
 def windows(text: str) -> Iterator[bytes]:
-    """The pieces of ``text`` to look for, so that every run of `RUN` bytes has one in it."""
+    """Yield the pieces of ``text`` to search for; every run of `RUN` bytes contains one of them."""
     for piece in _ESCAPED.split(text):
         data = piece.strip().encode("utf-8", "surrogatepass")
         if len(data) < LEAST:
@@ -168,16 +168,16 @@ _KEPT = frozenset({
     "policy", "parent", "hash", "level", "status", "done", "shown", "left_out", "artifact",
     "standing", "item",
 })  # fmt: skip
-"""Fields that say nothing of what was said."""
+"""Fields that hold no words of the conversation."""
 
 
 class Leaving(NamedTuple):
-    """An item that leaves a thread's newest state, because it rests on what is erased alone.
+    """An item that leaves a thread's newest state because of an erasure.
 
     Attributes:
-        id: Its id; of evidence that is pending its ref.
-        slot: Where in the state it stands.
-        words: What it says; "" once it is erased.
+        id: The item's id; the ref for pending evidence.
+        slot: Its slot in the state.
+        words: Its text; "" after the erasure.
     """
 
     id: str
@@ -187,28 +187,28 @@ class Leaving(NamedTuple):
 
 @dataclass(frozen=True)
 class Erased:
-    """What was erased, as a thread's states and records name it.
+    """The erased evidence, as a thread's states and records refer to it.
 
     Attributes:
         refs: Refs of the evidence.
-        traces: What its words look like.
+        traces: Byte patterns of its texts.
     """
 
     refs: frozenset[str]
     traces: Traces
 
     def rests_alone(self, node: Mapping[str, Any], items: Collection[str] = ()) -> bool:
-        """Whether all that an item or a proposal names is erased, or an item that went with it."""
+        """Return whether an item or a proposal names only erased refs and the removed ``items``."""
         named = node.get("sources") or node.get("cites") or ()
-        # The diff of an item's sources is a list of two lists, and rests on nothing itself.
+        # The diff of an item's sources is a list of two lists; only texts are refs.
         refs = [ref for ref in named if isinstance(ref, str)]
         return bool(refs) and all(ref in self.refs or ref in items for ref in refs)
 
 
 def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list[Leaving]]:
-    """The tombstone commit's state, sealed and chained to ``state``; and what went.
+    """Return the tombstone commit's state, chained to ``state``, and the removed items.
 
-    Gone is each item that rests on what was erased alone, or still has a run of its words.
+    It removes each item that has only erased sources or still contains a run of the erased words.
     """
     gone: list[Leaving] = []
     after: Record = {}
@@ -219,7 +219,7 @@ def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list
         else:
             after[name] = value
     after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
-    after.pop("signature", None)  # nobody's: the key is not here
+    after.pop("signature", None)  # this function has no key to sign the new state
     return {**after, "hash": state_hash(after)}, gone
 
 
@@ -229,13 +229,13 @@ def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
 
 
 def state_hash(state: Mapping[str, Any]) -> str:
-    """The hash of a state given as plain JSON."""
+    """Return the hash of a state in plain JSON."""
     body = {key: value for key, value in state.items() if key not in ("hash", "signature")}
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
 def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) -> frozenset[str]:
-    """Ids of all items that ever rested on what was erased alone."""
+    """Return the ids of all items that ever had only erased sources."""
     found = set()
     for record in records:
         for item in (*_items(record.get("state", {})), *_items(record.get("prior_state", {}))):
@@ -250,7 +250,7 @@ def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) ->
 
 
 def redacted(record: Mapping[str, Any], erased: Erased, items: Collection[str]) -> Record | None:
-    """The record without what was erased; None where there is nothing of it in it."""
+    """Return the record without the erased evidence; None if the record contains none of it."""
     kept = [gone for gone in record.get("set_aside", ()) if not _goes(gone["item"], erased)]
     body = {**record, "set_aside": kept}
     scrubbed: Record = _scrubbed(body, _Scrub(erased, items))
@@ -265,7 +265,7 @@ class _Scrub:
     items: Collection[str]
 
     def blanks(self, node: Mapping[str, Any]) -> bool:
-        """Whether all that ``node`` says goes."""
+        """Return whether all text of ``node`` must be removed."""
         if str(node.get("ref")) in self.erased.refs and ("text" in node or "artifact" in node):
             return True
         if "sources" in node:

@@ -1,4 +1,4 @@
-"""Recomputing an audit log: every commit, from all that it was made from (law 10)."""
+"""Verification of an audit log: recompute every commit from its recorded inputs (law 10)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _MAY_DIFFER = ("version", "parent", "hash")
 
 
 def check_tombstone(entry: Mapping[str, Any], before: Mapping[str, Any], where: str) -> None:
-    """Pass a tombstone commit that only takes out: nothing new, nothing worded anew, no more trust.
+    """Check that a tombstone commit only removes: it adds, rewords and raises nothing.
 
     Args:
         entry: The record of the commit.
-        before: The state of that branch before it, as the log tells it now; empty if it tells of none.
-        where: Line, for messages.
+        before: The branch's previous state in the log; empty if the log has none.
+        where: File and line for error messages.
 
     Raises:
-        AuditError: It does something else.
+        AuditError: The commit does something else.
     """
     state = entry["state"]
     if state.get("hash") != state_hash(state):
@@ -72,7 +72,7 @@ def _refused(what: str, where: str) -> AuditError:
 
 
 _OF_COPY = ("branch", "parent", "schema_name")
-"""What tells a committed state from its copy at the beginning of a branch, or under a later schema."""
+"""Fields that differ between a committed state and its copy on a new branch or under a later schema."""
 
 _NEEDED = ("policy", "prior", "turn", "evidence", "proposal", "state", "notes")
 
@@ -88,28 +88,26 @@ def verify(
 ) -> int:
     """Recompute every commit of ``log``.
 
-    What an erasure redacted cannot be recomputed: its place in the chain is proved, and that a
-    tombstone commit accounts for it, which takes items out and changes nothing else.
+    A redacted commit cannot be recomputed. For it, this function checks its place in the chain, and that
+    a tombstone commit accounts for it, which only removes items.
 
     Args:
         log: The log.
-        policies: Policy by fingerprint: those the thread was ever run under.
-        head: Digest of the record that should be the newest, which proves every byte of the log;
-            or the hash of the state that it should end with, which proves that state alone.
-            Kept by the caller elsewhere.
-        state_key: Keys by one of which every commit is to be signed (`Settings.state_key`), but for those
-            of erasures; None examines no signature.
-        redacted: Takes the lines of the commits that an erasure left nothing to recompute from.
-        earlier: Takes the lines of the commits that were made under earlier laws (`acc.commit.commit.LAWS`)
-            and would come out otherwise today. Their states are whole, and each follows from the
-            one before it.
+        policies: Every policy that the thread ever used, by fingerprint.
+        head: Expected end of the log, which the caller keeps in another place: the digest of the
+            newest record, which proves every byte of the log; or the hash of the last state, which
+            proves only that state.
+        redacted: Receives the line numbers of commits that an erasure made impossible to recompute.
+        earlier: Receives the line numbers of commits made under earlier laws (`acc.commit.commit.LAWS`)
+            that give another result today. Their states are unchanged and chained.
+        state_key: Keys (`Settings.state_key`); one of them must have signed every commit, except
+            those of erasures. None checks no signature.
 
     Returns:
-        Number of commits, all of which came out the same, to the byte, the redacted and the
-        earlier ones aside.
+        Number of commits. All are identical when recomputed, except the redacted and earlier ones.
 
     Raises:
-        AuditError: The first record that does not hold; says which line, and what.
+        AuditError: A record is wrong; the error names the first wrong line and the fault.
     """
     walk = _Walk(policies, redacted if redacted is not None else [], keys_of(state_key))
     walk.earlier = earlier if earlier is not None else []
@@ -121,7 +119,7 @@ def verify(
 
 
 class _Walk:
-    """The commits of a log so far, one taken after the other."""
+    """The commits read so far; each call of `take` checks the next one."""
 
     def __init__(self, policies: Mapping[str, Policy], gone: list[int], keys: Keys) -> None:
         self._policies = policies
@@ -136,7 +134,7 @@ class _Walk:
         self.earlier: list[int] = []
 
     def take(self, entry: Mapping[str, Any], number: int, where: str) -> None:
-        """Hold a record to the one before it, and recompute it unless it was redacted."""
+        """Check a record against the previous one, and recompute it unless it was redacted."""
         self._check(entry, where)
         self._digest = str(entry["digest"])
         cut_off = self._state is None and self._newest and "prior_state" not in entry
@@ -159,7 +157,7 @@ class _Walk:
     def _recompute(
         self, entry: Mapping[str, Any], number: int, where: str
     ) -> CompressedCognitiveState | None:
-        """The state of a record, which comes out the same, or was made under earlier laws."""
+        """Recompute a record's state; return the recorded state if it was made under earlier laws."""
         try:
             return _recomputed(entry, self._policies, self._state, where)
         except AuditError:
@@ -172,7 +170,7 @@ class _Walk:
             return state
 
     def end(self, path: str, head: str) -> None:
-        """Hold the whole to what erasures account for, and to the head that is expected."""
+        """Check the number of redactions against the erasures, and the end of the log against ``head``."""
         if self._redactions != self._accounted:
             raise AuditError(
                 f"{self._redactions} records say they were redacted, and erasures account for "
@@ -208,16 +206,16 @@ class _Walk:
             self._check_prior(entry["prior_state"], where)
 
     def _check_prior(self, prior: Mapping[str, Any], where: str) -> None:
-        """Hold a state that a commit brought along to having been committed, or lowered in trust.
+        """Check that a prior state was committed, seeded or adopted.
 
-        Of what an operator seeds a thread with, and of what was adopted, no commit tells: the first is of
-        turn 0, in the second nothing is above the user's trust and no thread is named.
+        No commit records a seeded or an adopted state. A seeded state has turn 0. An adopted state has no
+        operator trust and no owner.
         """
         before = self._known.get(str(prior["parent"]), {})
         as_it_was = {**prior, **{n: v for n, v in before.items() if n != "schema_name"}}
         is_copy = (
             bool(before) and state_hash(as_it_was) == prior["parent"]
-        )  # as the first of a branch
+        )  # the copy that begins a branch
         is_migrated = bool(before) and before["schema_name"] != prior["schema_name"]
         is_known = str(prior["hash"]) in self._known or is_copy or is_migrated
         items = [item for value in prior.values() if isinstance(value, list) for item in value]
@@ -233,7 +231,7 @@ class _Walk:
 def _loaded(
     entry: Mapping[str, Any], policies: Mapping[str, Policy]
 ) -> CompressedCognitiveState | None:
-    """The state of a record, where an erasure left it whole."""
+    """Return the state of a record, or None if it does not load, as after an erasure."""
     policy = policies.get(entry["policy"]["fingerprint"])
     try:
         return policy.schema.load(entry["state"]) if policy else None
@@ -242,12 +240,12 @@ def _loaded(
 
 
 def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A recorded state's signature: no part of what recomputes."""
+    """Return a recorded state's signature field; recomputation does not produce it."""
     return {name: state[name] for name in ("signature",) if name in state}
 
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
-    """What the recorded state was bound to: the record's own thread; nothing in old logs."""
+    """Return the recorded state's owner: the record's thread, or nothing in old logs."""
     told = str(entry["state"].get("bound_to", ""))
     if told not in ("", Thread.model_validate(entry["thread"]).owner_key):
         raise AuditError("the state belongs to another thread than the record", where=where)

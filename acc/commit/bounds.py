@@ -1,7 +1,7 @@
-"""Laws 3 and 7: the state fits its places and its tokens, and pinned items never make room.
+"""Laws 3 and 7: the state stays within its places and tokens, and pinned items are never evicted.
 
-What the user lays down and finds no room is an overflow, which the caller has to see to. Nobody else
-can cause one: what of this turn is not the user's or operator's own plain word is refused instead.
+A rule or goal in the user's or operator's own words that does not fit causes an overflow, which the
+caller must handle. Other new pinned items cannot cause an overflow: commit refuses them instead.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Order = tuple[bool, int, bool, int, int]
 
 
 def fit(draft: Draft, policy: Policy) -> int:
-    """Make room until every slot and the whole are within bounds.
+    """Evict items until every slot and the whole state are within bounds.
 
-    What goes first: items not touched in this turn, slot by slot in their eviction order;
-    within a slot hypotheses and reports, then what was least recently touched. Then what is pinned
-    and new, and not the user's or operator's own plain word (`_gives_way`): it is refused.
+    Order of eviction: items not touched in this turn, slot by slot by eviction priority. Within a slot,
+    hypotheses and reports go first, then the least recently touched items. Notices of retired and doubted
+    rules go next. Then commit refuses new pinned items that `_gives_way` allows it to refuse.
 
     Returns:
-        Tokens of the state as it renders now.
+        Tokens of the rendered state.
 
     Raises:
         PinnedOverflow: Pinned items alone exceed a slot's places or the token bound.
@@ -130,7 +130,7 @@ def _number(item: Item) -> int:
 
 
 def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
-    """Refuse the newest pinned item that gives way; False where none does."""
+    """Refuse the newest refusable pinned item; return False if there is none."""
     held = _held(draft)
     found = [
         (slot, item)
@@ -147,10 +147,10 @@ def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
 
 
 def _gives_way(draft: Draft, item: Item, new: Sequence[Item]) -> bool:
-    """Whether a new pinned item is not the user's or operator's own plain word.
+    """Return whether commit may refuse a new pinned item instead of raising `PinnedOverflow`.
 
-    That is: it is somebody else's, it was proposed by the agent and assented to, or it is one of
-    several goals that were made of one sentence, but for the first of them.
+    It may if the item has less than user trust, if the agent proposed it and the user only assented, or
+    if an earlier goal was made from the same sentence.
     """
     if item.endorsed or item.trust < Trust.USER:
         return True

@@ -1,7 +1,7 @@
-"""C_theta, second half: `commit` checks, bounds and replaces. The only writer of state.
+"""C_theta, second half: `commit` checks, bounds and replaces the state. The only writer of state.
 
-Pure: no clock, no I/O, no randomness. Same state, turn, evidence, proposal and policy give
-the same next state, to the byte (law 10). The laws themselves stand in `acc.commit`.
+Pure: no clock, no I/O, no randomness. The same state, turn, evidence, proposal and policy give
+the same next state, to the byte (law 10). The package `acc.commit` implements the laws.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
 LAWS = 3
-"""Version of the laws: raised where the same inputs may come to another state than before.
+"""Version of the laws; it increases when the same inputs can produce a different state.
 
-1 is all that was recorded before rules had to be extracts of what was said; 2 before a phrase, or a
-short sentence, that only a tool or document said was taken for theirs, before a lifting had to read as
-one and to name what it ends, and before rules said what their pronouns refer to.
+Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
+from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
+what it ends, and before rules could state what their pronouns refer to.
 """
 
 
 class Commit(BaseModel):
-    """What a commit did.
+    """The result of a commit.
 
     Attributes:
-        state: CCS_t, which replaces CCS_t-1 whole.
-        notes: Everything done, with its reason.
+        state: CCS_t, which replaces CCS_t-1.
+        notes: Every change and refusal, with its reason.
         set_aside: Items that left the state, for the store.
         tokens: Tokens of the rendered state.
-        failure: Why the compressor failed, where `update_state` asked one and it did.
+        failure: Why the compressor of `update_state` failed; empty otherwise.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -56,11 +56,11 @@ class Commit(BaseModel):
     _canonical: dict[str, Any] | None = PrivateAttr(default=None)
 
     def canonical(self) -> dict[str, Any]:
-        """The canonical dict of the state; one and the same at every call, so not to be changed."""
+        """Return the state's canonical dict. Do not modify it: calls may return the same object."""
         return self._canonical or self.state.canonical()
 
     def signed(self, signature: str) -> Commit:
-        """The same commit with the signature of its state."""
+        """Return a copy of the commit with the signature in its state."""
         state = self.state.model_copy(update={"signature": signature})
         done = self.model_copy(update={"state": state})
         done._canonical = {**self.canonical(), "signature": signature}
@@ -68,21 +68,21 @@ class Commit(BaseModel):
 
     @property
     def held(self) -> bool:
-        """Whether the compression failed and the last items stand (law 9)."""
+        """Whether the compression failed and the last items were kept (law 9)."""
         return any(note.reason is Reason.HELD for note in self.notes)
 
     @property
     def refused(self) -> tuple[Note, ...]:
-        """What was proposed and not written."""
+        """Notes on proposed changes that were refused."""
         return tuple(note for note in self.notes if note.reason in REFUSALS)
 
     @property
     def evicted(self) -> tuple[Note, ...]:
-        """What had to make room."""
+        """Notes on items evicted to make room."""
         return tuple(note for note in self.notes if note.reason in EVICTIONS)
 
     def explain(self) -> str:
-        """What changed, what was refused, and why: a line each."""
+        """Describe changes, refusals and their reasons, one per line."""
         quiet = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
         lines = [str(note) for note in self.notes if note.reason not in quiet]
         if self.failure:
@@ -99,18 +99,18 @@ def commit(
     *,
     bound_to: str = "",
 ) -> Commit:
-    """Make CCS_t out of CCS_t-1 and a proposal, under the ten laws.
+    """Make CCS_t from CCS_t-1 and a proposal, under the ten laws.
 
     Args:
         state: CCS_t-1.
-        proposal: What the compressor proposes; None if it failed, and the items stand.
-        turn: x_t, numbered one above the state's turn; with what is pending in the state.
+        proposal: The compressor's proposal; None if it failed, which keeps the items.
+        turn: x_t, with the number after the state's turn, and with the state's pending observations.
         evidence: Qualified artifacts.
-        policy: Schema and bounds; the defaults of the state's class if None.
-        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread it is committed in; as ``state`` if empty.
+        policy: Schema and bounds; None uses the defaults of the state's class.
+        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread; empty keeps that of ``state``.
 
     Returns:
-        The commit with the next state, sealed and chained to ``state``.
+        The commit with the next state, hashed and chained to ``state``.
 
     Raises:
         PinnedOverflow: Rules and active goals alone exceed the bounds; nothing is committed.
@@ -145,9 +145,10 @@ def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_
 
 
 def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy) -> bool:
-    """Apply ``proposal``; False where nothing of it is usable (law 9).
+    """Apply ``proposal``; return False if nothing of it is usable (law 9).
 
-    That is a rewrite of which nothing could be written, or items for slots that do not exist.
+    A proposal is unusable if it is a rewrite and nothing was written, or if it has items and none of
+    their slots exists.
     """
     draft.lapse()
     if not proposal.reads_turn:
@@ -164,7 +165,7 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
 
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:
-    """Note what the compressor could not read, once for each message that there is in the turn."""
+    """Note the compressor's remarks on messages that it could not read, once per remark."""
     known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
     for remark in dict.fromkeys(proposal.remarks):
         if (said := known.get(remark.ref)) is not None:
@@ -173,7 +174,10 @@ def _remarked(draft: Draft, proposal: Proposal) -> None:
 
 
 def _left_out(draft: Draft) -> bool:
-    """A rewrite keeps what it mentions and what is pinned (law 7); the rest is set aside."""
+    """Evict the items that a rewrite does not mention, except pinned ones (law 7).
+
+    Returns False without any eviction if the rewrite touched no item.
+    """
     now = draft.turn.number
     if not any(item.touched == now for items in draft.items.values() for item in items):
         return False

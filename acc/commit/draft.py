@@ -1,4 +1,4 @@
-"""The next state while commit is making it: working slots, and a record of every change."""
+"""The next state during a commit: mutable slots, and a note for every change."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
 MOST_SOURCES = 8
-"""Refs kept on one item: the first, and the latest."""
+"""Maximum number of refs on one item: the first one and the latest ones are kept."""
 
 
 class Draft:
-    """Mutable during one commit; never leaves it."""
+    """The mutable working copy of a state; it never leaves the commit."""
 
     def __init__(self, state: CompressedCognitiveState, turn: Turn, bound_to: str = "") -> None:
         self.before = state
@@ -34,7 +34,7 @@ class Draft:
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
-        """Record what was done, and to what."""
+        """Record a change or a refusal; ``said`` may hold ``text`` and ``detail``."""
         text = said.get("text") or (item.words if item is not None else "")
         self.notes.append(
             Note(
@@ -47,7 +47,7 @@ class Draft:
         )
 
     def find(self, item_id: str) -> tuple[SlotField, Item] | None:
-        """The item of that id as it stands now."""
+        """Return the slot and current value of the item with this id, or None."""
         for name, items in self.items.items():
             for item in items:
                 if item.id == item_id:
@@ -57,7 +57,7 @@ class Draft:
     def add(
         self, slot: SlotField, item: Item, reason: Reason = Reason.ADDED, detail: str = ""
     ) -> Item:
-        """Give ``item`` an id and put it in its slot."""
+        """Add ``item`` to its slot under a new id, and return the added item."""
         self.counter += 1
         fresh = item.model_copy(
             update={
@@ -72,7 +72,7 @@ class Draft:
         return fresh
 
     def change(self, slot: SlotField, item: Item, **fields: Any) -> Item:
-        """Put a changed copy in the place of ``item``, touched in this turn."""
+        """Replace ``item`` with a changed copy, touched in this turn, and return the copy."""
         if "sources" in fields:
             fields["sources"] = _bounded((*item.sources, *fields["sources"]))
         changed = item.model_copy(update={**fields, "touched": self.turn.number})
@@ -81,20 +81,20 @@ class Draft:
         return changed
 
     def remove(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
-        """Take ``item`` out; unless it only lapsed with its turn, it is set aside."""
+        """Remove ``item`` and set it aside for the store, unless it only lapsed with its turn."""
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.note(reason, slot.name, item, detail=detail)
         if reason is not Reason.LAPSED:
             self.set_aside.append(EvictedItem(slot=slot.name, reason=reason, item=item))
 
     def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
-        """Take back ``item``, which this very commit added: it is refused, as if it never had an id."""
+        """Undo the addition of ``item`` in this commit, and record a refusal instead."""
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
         self.note(reason, slot.name, text=item.words, detail=detail)
 
     def lapse(self) -> None:
-        """Drop what lives for the user's turn, and goals that were done in it, when another begins."""
+        """When a new user turn begins, remove ephemeral items and goals marked done before."""
         if not _begins(self.turn):
             return
         for slot in self.slots.values():
@@ -106,7 +106,7 @@ class Draft:
                     self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
     def state(self, policy: str = "") -> CompressedCognitiveState:
-        """The state as drafted, not yet sealed."""
+        """Return the drafted state, without its hash."""
         slots = {name: tuple(items) for name, items in self.items.items()}
         return self.before.model_copy(
             update={
@@ -126,7 +126,7 @@ class Draft:
 
 
 def _begins(turn: Turn) -> bool:
-    """Whether somebody speaks in ``turn``, or it is a further step of a long tool loop."""
+    """Return whether a user or operator speaks in ``turn``; otherwise it is a step of a tool loop."""
     return any(o.channel in (Channel.USER, Channel.OPERATOR) for o in turn.observations)
 
 
@@ -136,18 +136,18 @@ def _bounded(sources: tuple[str, ...]) -> tuple[str, ...]:
 
 
 MOST_PENDING = 12
-"""Observations listed as unread at the most."""
+"""Maximum number of pending observations."""
 
 _LONGEST_NAME = 120
 _FIRST = (Channel.OPERATOR, Channel.USER, Channel.AGENT, Channel.TOOL, Channel.DOCUMENT)
 
 
 def commit_unchanged(draft: Draft, policy: Policy) -> None:
-    """Keep every item as it is and list this turn's observations as pending.
+    """Keep every item and list this turn's observations as pending.
 
-    The list is bounded by `Policy.pending_tokens`: texts are cut at words, the user's
-    words last. What is cut stands whole in the store. Of the list the agent reads what
-    room the items leave, so that no item makes room for it.
+    `Policy.pending_tokens` bounds the list: texts are cut at word boundaries, the user's last. The store
+    has the full texts. The agent reads only the pending observations that fit next to the items; no item
+    is evicted for them.
     """
     unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
     draft.pending = _held_bounded(unread, policy)
@@ -156,7 +156,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
 
 
 def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
-    """List what nobody has read as pending, but for the observations whose refs are ``read``."""
+    """List observations as pending, except those with a ref in ``read``."""
     said = (*draft.turn.pending, *draft.turn.observations)
     unread = [o for o in said if not o.is_call and o.ref not in read]
     draft.pending = _held_bounded(unread, policy)
@@ -170,7 +170,7 @@ def _note_cut(draft: Draft, unread: Sequence[Observation]) -> None:
 
 
 def show_pending(draft: Draft, policy: Policy) -> None:
-    """Show of the unread observations as many as fit beside the items, the user's first."""
+    """Show as many pending observations as fit after the items, by channel rank, the newest first."""
     for place in _ranked(draft.pending):
         shown = draft.pending
         draft.pending = _with(shown, place, seen=True)
@@ -179,7 +179,7 @@ def show_pending(draft: Draft, policy: Policy) -> None:
 
 
 def pending_is_full(turn: Turn, policy: Policy) -> bool:
-    """Whether holding ``turn`` too would cut what a user said: then the rules fold it (law 9)."""
+    """Return whether holding ``turn`` as well would cut a user's words; then the rules fold it (law 9)."""
     unread = [o for o in (*turn.pending, *turn.observations) if not o.is_call]
     said = sum(policy.counter(o.text) for o in unread if o.trust >= Trust.USER)
     return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)
@@ -217,7 +217,7 @@ def _cut(text: str, room: int, policy: Policy) -> str:
 
 
 def _ranked(observations: Iterable[Observation]) -> list[int]:
-    """Their places, by channel, the latest first within one."""
+    """Return the positions by channel, the latest first within a channel."""
     numbered = list(enumerate(observations))
     return [i for i, o in sorted(numbered, key=lambda p: (_FIRST.index(p[1].channel), -p[0]))]
 

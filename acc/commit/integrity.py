@@ -1,6 +1,6 @@
-"""Laws 5 and 6: what a citation points at, and how far what rests on it is trusted.
+"""Laws 5 and 6: resolve citations and compute trust.
 
-Trust is computed here from channels, and nowhere else. A compressor can only cite.
+Only this module computes trust, from channels. A compressor can only cite.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
 MOSTLY = 0.6
-"""Share of an item's content words that make it somebody else's words."""
+"""Share of an item's content words from which on the words count as another source's."""
 
 
 LEAST_TOLD = 3
-"""Content words that tell whether a source bears an item out; fewer are a name or a label."""
+"""Minimum number of content words for a check against the sources; fewer form a name or a label."""
 
 
 class Cited(NamedTuple):
-    """What a citation points at.
+    """The target of a citation.
 
     Attributes:
         ref: The ref or item id.
-        trust: By channel; an item's own for a prior item.
+        trust: The channel's trust, or a prior item's own trust.
         observation: The observation or evidence; None for a prior item.
         item: The prior item; None for an observation.
-        fresh: Whether it is of this turn or a pending one: what rules are made from.
+        fresh: Whether it belongs to this turn or is pending; rules need a fresh citation.
     """
 
     ref: str
@@ -55,13 +55,13 @@ class Cited(NamedTuple):
 
 
 class Provenance(NamedTuple):
-    """What an item is worth by its sources.
+    """The trust and sources of an item.
 
     Attributes:
-        trust: Of the least trusted source.
-        sources: Refs it rests on.
-        endorsed: Whether a user's assent raised it.
-        lowered_by: Ref of the observation whose words the agent repeated, or empty.
+        trust: The computed trust (`Sources.weigh`).
+        sources: Refs of the sources.
+        endorsed: Whether a user's assent raised the trust.
+        lowered_by: Ref of the observation that lowered the trust because the words repeat it; or empty.
     """
 
     trust: Trust
@@ -71,7 +71,7 @@ class Provenance(NamedTuple):
 
 
 class Sources:
-    """All that the items of one commit may cite."""
+    """Everything that the items of one commit may cite."""
 
     def __init__(
         self, state: CompressedCognitiveState, turn: Turn, evidence: Sequence[Evidence]
@@ -83,7 +83,7 @@ class Sources:
         self._evidence = tuple(evidence)
 
     def resolve(self, cites: Iterable[str]) -> tuple[list[Cited], list[str]]:
-        """What ``cites`` point at, and those that point at nothing."""
+        """Return the targets of ``cites``, and the cites without a target."""
         found: list[Cited] = []
         unknown = []
         for ref in dict.fromkeys(cites):
@@ -97,18 +97,18 @@ class Sources:
 
     @cached_property
     def lower(self) -> tuple[Observation, ...]:
-        """Tools' and documents' words that the agent has heard: of this turn and for its last reply."""
+        """Tools' and documents' texts that the agent has read for this turn or for its last reply."""
         heard = (*self.turn.pending, *self.turn.observations, *self.turn.heard, *self._evidence)
         return tuple(o for o in heard if o.trust < Trust.AGENT)
 
     @cached_property
     def lower_texts(self) -> tuple[str, ...]:
-        """The texts of `lower`, and of items that rest on tools and documents."""
+        """The texts of `lower`, and of items with less than the agent's trust."""
         return (*(o.text for o in self.lower), *self.lower_items)
 
     @cached_property
     def lower_items(self) -> tuple[str, ...]:
-        """What stands in items that rest on tools and documents."""
+        """The texts of items with less than the agent's trust."""
         return tuple(i.words for i in self._items.values() if i.trust < Trust.AGENT)
 
     @cached_property
@@ -120,11 +120,11 @@ class Sources:
         )
 
     def holds_lower(self, words: str) -> bool:
-        """Whether an item that rests on tools or documents has ``words``, or a run of them."""
+        """Return whether a low-trust item contains ``words`` or a run of them."""
         return any(repeats(words, text) for text in self.lower_items)
 
     def texts_below(self, least: Trust) -> tuple[str, ...]:
-        """Those of `lower_texts` that rest on less than ``least``."""
+        """Return the texts in `lower_texts` with less trust than ``least``."""
         if least >= Trust.AGENT:
             return self.lower_texts
         items = (i.words for i in self._items.values() if i.trust < least)
@@ -132,22 +132,22 @@ class Sources:
 
     @cached_property
     def spoken(self) -> tuple[str, ...]:
-        """The operator's and user's words of this turn and pending ones."""
+        """The operator's and user's words in this turn and in pending observations."""
         return tuple(
             o.text for o in (*self.turn.pending, *self.turn.observations) if o.trust >= Trust.USER
         )
 
     @cached_property
     def privileged_texts(self) -> tuple[str, ...]:
-        """What operator and user said, now or in the quotes of rules and goals that stand.
+        """The operator's and user's words, now or in quotes of current rules and goals.
 
-        Not in other items: their words are the compressor's.
+        Other fields of items are excluded: their words come from the compressor.
         """
         quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
         return (*self.spoken, *(quote for quote in quotes if quote))
 
     def own_words(self, said: Sequence[Observation], lower: Sequence[str]) -> list[str]:
-        """The sentences of ``said`` that are the speakers' own: they repeat none of ``lower``."""
+        """Return the sentences of ``said`` by users and operators, and others that repeat none of ``lower``."""
         return [
             sentence
             for o in said
@@ -157,10 +157,10 @@ class Sources:
         ]
 
     def weigh(self, words: str, cited: Sequence[Cited]) -> Provenance:
-        """Trust of an item that says ``words`` and cites ``cited`` (at least one).
+        """Compute the provenance of an item that says ``words`` and cites ``cited`` (at least one).
 
-        The least of its sources; lower still where it cites the agent and the words are a
-        tool's or document's; the user's where the user assented to the agent's own proposal.
+        The trust is that of the least trusted source. It is lower if the words come from a tool or a document
+        instead of the cited sources. It is the user's if the user assented to the agent's own proposal.
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
@@ -176,7 +176,7 @@ class Sources:
         return Provenance(trust, sources)
 
     def endorsed(self, cited: Sequence[Cited]) -> Cited | None:
-        """The agent's reply among ``cited`` to which a user's words among them assent, if any."""
+        """Return the cited agent's reply to which a cited user's message assents, or None."""
         for c in cited:
             if not (c.fresh and c.observation and c.observation.channel is Channel.USER):
                 continue
@@ -186,7 +186,7 @@ class Sources:
         return None
 
     def speaks_for_itself(self, cited: Cited) -> bool:
-        """Whether ``cited`` is speech that does not repeat a tool or document of the turn."""
+        """Return whether ``cited`` is speech that does not repeat a tool or document of the turn."""
         said = cited.observation
         if said is None or said.is_call:
             return False
@@ -195,8 +195,8 @@ class Sources:
         return not any(repeats(said.text, o.text) for o in self.lower)
 
     def _all_said(self, words: str, cited: Sequence[Cited], reply: Cited) -> bool:
-        """Whether no other than the reply and the user is cited, and the reply says ``words``."""
-        # A tool's words that the state holds stay the tool's, whatever was asked in between.
+        """Return whether only the reply and the user are cited, and their texts bear out ``words``."""
+        # A tool's words in the state keep the tool's trust, whatever the agent asks later.
         if self.holds_lower(words):
             return False
         others = [c for c in cited if c.ref != reply.ref and c.trust < Trust.USER]
@@ -204,9 +204,9 @@ class Sources:
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
     def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
-        """The tool or document whose words these are, if those of ``cited`` do not bear them out.
+        """Return the tool or document that ``words`` come from, if the cited sources do not bear them out.
 
-        Where they are nobody's words, they are taken for the least of what was heard beside them.
+        If no source has the words, return the least trusted tool or document of the turn.
         """
         own = [*(_says(c) for c in cited), *self.privileged_texts]
         most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
@@ -216,13 +216,13 @@ class Sources:
         return min(theirs, key=lambda o: o.trust, default=None)
 
     def _echoed(self, words: str, cited: Sequence[Cited]) -> Observation | None:
-        """The lowest observation whose words the agent repeats in saying ``words``."""
+        """Return the least trusted observation that the agent repeats in ``words``, or None."""
         known = vocabulary(self.privileged_texts)
         foreign = marks(words) - known.marks
         own = stems(words) - known.stems
         agents = (c.observation for c in cited if c.trust is Trust.AGENT)
         speeches = tuple(said.text for said in agents if said is not None)
-        # Words that nobody said do not make the rest the agent's own.
+        # Words that no source said do not make the other words the agent's own.
         spoken = own & vocabulary(speeches).stems or own
 
         def echoes(o: Observation) -> bool:
@@ -247,19 +247,19 @@ def _says(cited: Cited) -> str:
 
 
 class Quoted(NamedTuple):
-    """A quote that was found, with what governs it, and where."""
+    """A quote found in a source, with its passage."""
 
     passage: Passage
     source: Cited
 
     @property
     def text(self) -> str:
-        """The words as they stand in the source."""
+        """The words in the source's own spelling."""
         return self.passage.quote
 
 
 def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
-    """The passage that ``quote`` repeats among ``cited`` observations, or None."""
+    """Return the first passage in the ``cited`` observations that ``quote`` repeats, or None."""
     for c in cited:
         if c.observation is not None and (found := find_passage(quote, c.observation.text)):
             return Quoted(found, c)
@@ -267,10 +267,10 @@ def find_quoted(quote: str, cited: Iterable[Cited]) -> Quoted | None:
 
 
 def may_replace(new: Trust, old: Trust) -> bool:
-    """Whether what ``new`` says may replace what ``old`` said (law 6).
+    """Return whether an item with trust ``new`` may replace one with trust ``old`` (law 6).
 
-    A tool may replace a tool's or the agent's word, a document only a document's; for the
-    rest the new source has to be at least as trusted.
+    A tool may replace a tool's or an agent's item, a document only a document's. Any other source
+    must be at least as trusted as the replaced item.
     """
     if new is Trust.TOOL:
         return old <= Trust.AGENT

@@ -1,4 +1,4 @@
-"""Laws 6 and 7: rules and goals are made, carried on and retired by quoted words alone."""
+"""Laws 6 and 7: rules and goals are made, carried on and retired only with quoted words."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from acc.turn.observations import Observation, Trust
 _LONGEST = 4_000
 
 FULL = 3 / 4
-"""Share of a slot's places from which on only whole clauses of the user's make rules."""
+"""Share of used places in a slot from which on a part of a user's clause makes no rule."""
 
 LEAST_RULES = 2
-"""Rules that one observation may make, however short it is; a long one makes one a clause."""
+"""Rules that any observation may make; a longer one may make one rule per clause."""
 
 _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
 class Ruling(NamedTuple):
-    """A proposed rule or goal that may be written.
+    """A proposed rule or goal that passed the checks.
 
     Attributes:
-        text: Its words: as proposed if they are an extract of the source's, else those.
-        quoted: The quote, and the observation it was found in.
-        trust: Its trust.
-        sources: Refs it rests on.
+        text: The proposed words if they are an extract of the source; otherwise the source's words.
+        quoted: The quote, and the observation that contains it.
+        trust: The trust.
+        sources: Refs of the sources.
         endorsed: Whether the user assented to the agent's words.
     """
 
@@ -50,7 +50,7 @@ class Ruling(NamedTuple):
 
 
 def confirm(draft: Draft) -> None:
-    """Lift what the agent was to ask about, where the user plainly says yes to that question."""
+    """Retire rules with a doubtful retirement if the user plainly assents to the agent's question."""
     for doubted in draft.before.doubted:
         found = draft.find(doubted.id)
         for yes in draft.turn.observations:
@@ -67,11 +67,12 @@ def retire(
     sources: Sources,
     lifting: Lifting = "confirm",
 ) -> None:
-    """Apply ``retirements``: pinned items need a cited, quoted, trusted word of this turn that bears it out.
+    """Apply ``retirements``.
 
-    A doubtful one is not done (`acc.commit.lifting`): the agent reads that it is to ask. What the compressor
-    itself doubts (`Retirement.doubt`) ends no pinned item. Setting an unpinned item aside to make
-    room needs no reason.
+    A pinned item needs a cited and quoted observation of this turn that is at least as trusted as the item
+    and bears out its end. A doubtful retirement is not applied (`acc.commit.lifting`): the state
+    instructs the agent to ask. A retirement with the compressor's own doubt (`Retirement.doubt`) does not
+    apply to a pinned item. An unpinned item needs no reason.
     """
     for wanted in retirements:
         found = draft.find(wanted.id)
@@ -135,7 +136,7 @@ def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> 
 
 
 def _bearing(draft: Draft, item: Item, said: Observation, quote: str) -> Bearing:
-    """How far the ``quote`` out of ``said`` bears out that ``item`` ends."""
+    """Judge whether the ``quote`` from ``said`` ends ``item``."""
     reply = draft.turn.reply_before(said.ref)
     others = [
         other
@@ -154,7 +155,7 @@ def carry(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> None:
-    """What a proposal may do to a pinned item: mention it, or mark a goal done."""
+    """Apply a proposal to a pinned item: carry the item on, or mark a goal done."""
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
@@ -168,7 +169,7 @@ def carry(
 def _finish(
     draft: Draft, slot: SlotField, goal: Goal, cited: Sequence[Cited], sources: Sources
 ) -> None:
-    """Mark a goal done on words of this turn that bear it out; the operator's needs operator or user."""
+    """Mark a goal done if this turn's words bear it out; an operator's goal needs the user or operator."""
     least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
     able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
     told = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
@@ -200,10 +201,13 @@ def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
 def rule(
     draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited], sources: Sources
 ) -> Ruling | None:
-    """Judge a new rule or goal: a trusted observation of this turn, and a quote found in it.
+    """Check a new rule or goal: it needs a trusted observation of this turn and a quote found in it.
 
-    Where the wording is no extract of what was said, the source's own words take its place
+    If the proposed wording is not an extract of the source, the source's own words replace it
     (`acc.text.quoting.worded`): a rule is never refused for its wording.
+
+    Returns:
+        The ruling; None if the proposal is refused. A note holds the reason.
     """
 
     def refused(reason: Reason, detail: str = "") -> None:
@@ -252,10 +256,10 @@ def rule(
 def _amends(
     draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
 ) -> bool:
-    """Whether ``said`` is a rule that this very proposal ended, with a figure of the quote in it.
+    """Return whether ``said`` is a rule retired by this proposal, with a new figure from the quote.
 
-    The user said the rest of it then, and takes nothing back: "Make that 300" leaves a rule
-    on batches a rule on batches.
+    The user said the rest of the rule before and does not revoke it: after "Make that 300", a rule about
+    batches stays a rule about batches.
     """
     ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
     old = next((item for item in ended if item.id == proposed.amends), None)
@@ -272,7 +276,7 @@ def _text(proposed: ProposedItem, name: str) -> str:
 def _worded(
     draft: Draft, slot: SlotField, proposed: ProposedItem, said: str, quoted: Quoted
 ) -> str | None:
-    """The rule in its source's own words; None where they are an assent, which lays down nothing."""
+    """Return the rule in its source's own words; None if the source is only an assent."""
     source = quoted.source.observation
     if source is not None and is_assent(source.text):
         return None
@@ -289,7 +293,7 @@ def _worded(
 
 
 def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str] | None:
-    """Why a further rule of this source would crowd out what the user may yet lay down, if it would."""
+    """Return the reason and detail if another rule of this source would use too many places, else None."""
     ref, said = quoted.source.ref, quoted.source.observation
     most = max(LEAST_RULES, len(_CLAUSE.findall(said.text if said else "")) + 1)
     items = draft.items[slot.name]
@@ -302,5 +306,5 @@ def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str]
 
 
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
-    """The item among ``items`` that says ``text``, by `acc.text.same_words.same_words`."""
+    """Return the item that says the same as ``text`` (`acc.text.same_words.same_words`), or None."""
     return next((item for item in items if same_words(str(getattr(item, item.head)), text)), None)

@@ -1,4 +1,4 @@
-"""Law 6: what replaces what is held on the same subject, and what stands beside it."""
+"""Law 6: decide whether an item replaces another one on the same subject or is added next to it."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from acc.text.wording import split_line
 
 
 def place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``, over or beside what is held on the same subject.
+    """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
 
-    What this very proposal set aside counts as held: retiring is no way round who may replace whom.
+    Items that this proposal retired still count: a retirement must not bypass `may_replace`.
     """
     about = item.about
     held = next((i for i in draft.items[slot.name] if i.about == about), None)
@@ -40,7 +40,7 @@ def place(draft: Draft, slot: SlotField, item: Item) -> None:
 
 
 def settle(draft: Draft, slot: SlotField, item: Item) -> None:
-    """A settled fact ends the hypotheses on the same subject that it may replace."""
+    """Remove hypotheses on the subject of a settled ``item`` that it may replace."""
     if getattr(item, "status", "hypothesis") == "hypothesis":
         return
     for other in list(draft.items[slot.name]):
@@ -52,7 +52,10 @@ def settle(draft: Draft, slot: SlotField, item: Item) -> None:
 
 
 def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
-    """What may not replace stands beside, as a hypothesis, and the gap is noted."""
+    """Add ``item``, which may not replace ``held``, as a hypothesis, and note the gap.
+
+    If the slot has no status, ``item`` is refused. Either way a slot for uncertainties gets the question.
+    """
     doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
     if "status" in slot.item.own_fields():
         guess = item.model_copy(update={"status": "hypothesis"})
@@ -70,7 +73,7 @@ def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
     asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
     try:
         gap = gaps.item.model_validate(asked)
-    except ValidationError:  # a domain's gap that needs more than a question
+    except ValidationError:  # a domain's item type may require more fields than the question
         draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
         return
     if not any(i.about == gap.about for i in draft.items[gaps.name]):
@@ -78,5 +81,5 @@ def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
 
 
 def is_guess(item: Item) -> bool:
-    """Whether an item is a hypothesis."""
+    """Return whether an item is a hypothesis."""
     return getattr(item, "status", "") == "hypothesis"

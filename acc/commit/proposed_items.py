@@ -1,4 +1,4 @@
-"""Laws 4 to 6: which proposed items are written, and with what standing."""
+"""Laws 4 to 6: decide which proposed items are written, and with what trust."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from acc.text.wording import bears, marks, repeats, split_line, stems, taken, vo
 from acc.turn.observations import Channel, Observation, Trust
 
 FLOOD = 4
-"""Times a slot's places that a proposal may name items for it; the rest is refused unread."""
+"""Maximum ratio of proposed items to a slot's places; further items are refused unread."""
 
 
 def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> None:
-    """Judge ``proposed`` items one by one; those it mentions are touched in this turn."""
+    """Check and apply the ``proposed`` items in order; each item they mention counts as touched."""
     count: Counter[str] = Counter()
     for item in proposed:
         slot = draft.slots.get(item.slot)
@@ -70,7 +70,7 @@ def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: S
 def _prior(
     draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited]
 ) -> Item | None:
-    """The item that is carried on: named by id, or cited (law 7: what cites an item is that item)."""
+    """Return the item that the proposal names by id or cites (law 7), or None."""
     for item_id in (proposed.id, *(c.ref for c in cited if c.item is not None)):
         found = draft.find(item_id) if item_id else None
         if found is not None and found[0].name == slot.name:
@@ -79,7 +79,7 @@ def _prior(
 
 
 def _says_more(prior: Item, proposed: ProposedItem) -> bool:
-    """Whether a proposal for an item that binds no more wants it to bind again, or otherwise."""
+    """Return whether the proposal changes a closed item's words or reopens it."""
     said = proposed.fields.get(prior.head, getattr(prior, prior.head))
     return said != getattr(prior, prior.head) or proposed.fields.get("done") is False
 
@@ -132,7 +132,7 @@ def _add(
 
 
 def _is_told(said: str, held: Sequence[str]) -> bool:
-    """Whether ``said`` only shortens or joins what items say."""
+    """Return whether ``said`` only shortens or joins the items' words."""
     parts = [part for part in re.split(r"[,;.]\s", said) if part.strip()]
     return any(shortens(said, text) for text in held) or all(
         any(shortens(part, text) for text in held) for part in parts
@@ -153,7 +153,7 @@ def _weighed(
 def _proposers(
     draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
 ) -> Sequence[Cited]:
-    """Those of ``cited`` that may write to the slot; none if they only repeat who may not."""
+    """Return the citations that may write to the slot; none if they only repeat lower sources."""
     if slot.rules.min_trust is Trust.DOCUMENT:
         return cited
     able = [c for c in cited if c.trust >= slot.rules.min_trust]
@@ -182,7 +182,7 @@ def _proposers(
 
 
 HALF = 1 / 2
-"""Content words of a next step that those who may propose it have to have said themselves."""
+"""Minimum share of an item's content words that its permitted proposers must have said themselves."""
 
 
 def _update(
@@ -193,9 +193,9 @@ def _update(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> None:
-    """An update by id changes that item, and keeps the lower of the old and the new trust (law 6).
+    """Update an item by id, with the lower of the old and the new trust (law 6).
 
-    What another source says better stands in its place under an id of its own: a correction.
+    A more trusted source that corrects the item gets a new item with its own id instead.
     """
     changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
     if not changed:
@@ -211,7 +211,7 @@ def _update(
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
     if not seen and not shorter:
         return
-    # What only shortens an item rests on that item, whatever was at hand to cite.
+    # A pure shortening rests on the prior item, whatever the proposal cites.
     weight = _weighed(draft, slot, said, seen, sources) if seen else Provenance(prior.trust, ())
     source = seen[0].observation if seen else None
     fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
@@ -222,7 +222,7 @@ def _update(
 
 
 def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenance) -> None:
-    """Put ``new`` in the place of ``prior``, unless it may not replace what is held on its subject."""
+    """Replace ``prior`` with ``new``, unless ``new`` may not replace an item on its subject."""
     others = [i for i in draft.items[slot.name] if i.id != prior.id]
     rival = next((i for i in others if i.about == new.about), None)
     for held in filter(None, (prior if weight.sources else None, rival)):
@@ -244,7 +244,7 @@ def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenan
 
 
 def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
-    """Whether each field that changes says nothing that it did not say (`acc.text.quoting.shortens`)."""
+    """Return whether every changed field only shortens the old value (`acc.text.quoting.shortens`)."""
     changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
     return all(
         isinstance(value, str) and shortens(value, str(getattr(prior, name)))
@@ -255,7 +255,7 @@ def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
 def _built(
     draft: Draft, slot: SlotField, fields: dict[str, Any], source: Observation, weight: Provenance
 ) -> list[Item]:
-    """The items that ``fields`` make: one, several where a text is split, none if malformed."""
+    """Build the items from ``fields``: one, several if a text is split, none if malformed."""
     wire = {k: v for k, v in fields.items() if k in slot.item.asked_fields()}
     settled = slot.item.settled(wire, source, weight.trust)
     standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
@@ -277,9 +277,9 @@ def _built(
 
 
 def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> list[dict[str, Any]]:
-    """Overlong text is split, where the pieces stay distinct; never cut inside a token.
+    """Split an overlong text between words, if the field is part of the key and each piece stays distinct.
 
-    Not for quoted slots: the second half of a prohibition is a permission.
+    Quoted slots are not split: the second half of a prohibition could read as a permission.
     """
     long = {
         e["loc"][0]: e["ctx"]["max_length"]

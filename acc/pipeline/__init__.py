@@ -1,1 +1,1 @@
-"""One turn under way: what stands behind each verb of the loop; the operator's acts; the update without a store."""
+"""The stages of one turn, the settings of a memory, and the state update without a store."""

@@ -1,4 +1,4 @@
-"""What a memory works with, beside its store and its compressor."""
+"""The settings of a memory, and the parts of a memory that one step needs."""
 
 from __future__ import annotations
 
@@ -28,28 +28,29 @@ from acc.turn.redact import Redact
 
 @dataclass
 class Settings:
-    """What a memory works with, beside store and compressor.
+    """Everything that a memory needs except the store and the compressor.
 
     Attributes:
         policy: Schema and bounds.
         recall: Proposes candidates.
-        gate: Qualifies them.
-        floor: Candidates admitted at a lower relevance threshold, if fewer pass.
-        fallback: Whom to turn to when the compressor fails: "items" (None too) holds the last good
-            items, "rules" asks the keyless rules; or a compressor.
-        audit: Folder of the audit logs, a path or its text; None keeps none.
-        input_chars: Characters of a turn that a compressor reads.
-        clock: Tells the time.
-        on_overflow: For services without a human at hand. Called with the `PinnedOverflow` in which a
-            step would end; returns ids of items to retire as the operator, and the step is tried once
-            more behind that; none, and the error is raised. See `acc.operators`.
-        state_key: Signs states: at least 16 random bytes, or a list of keys of which the first signs and
-            all are taken. A state without a signature is a `StateError` then. See `acc.state.signing`.
-        redact: Takes secrets out of whatever comes in, before anything keeps it or a compressor reads it:
-            "secrets" (`acc.turn.redact.SecretRedactor`), a function of a text that returns a text, or None.
+        gate: Admits or refuses candidates.
+        floor: If fewer candidates pass the gate, admit up to this many at a lower relevance threshold.
+        fallback: Runs when the compressor fails: "items" or None keeps the last good items, "rules"
+            runs the keyless rules, a compressor is called.
+        audit: Folder of the audit logs; None keeps no logs.
+        input_chars: Maximum characters of a turn that a compressor reads.
+        clock: Source of the time.
+        on_overflow: A handler for services without a human operator. It receives the `PinnedOverflow`
+            that would end a step, and returns ids of items to retire as the operator. The step then
+            runs once more. If the handler returns no ids, the error is raised. See `acc.operators`.
+        state_key: Key that signs states: at least 16 random bytes, or a list of keys. The first key of
+            a list signs; all are accepted. With a key, a state without a signature is a `StateError`.
+            See `acc.state.signing`.
+        redact: Removes secrets from every input before it is stored or compressed: "secrets"
+            (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
 
     Raises:
-        ConfigurationError: A value that is none for its setting.
+        ConfigurationError: A setting has an invalid value.
     """
 
     policy: Policy = field(default_factory=Policy)
@@ -71,7 +72,7 @@ class Settings:
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", hint=hint)
         keys_of(self.state_key)
         if self.audit is not None:
-            # One folder, also where the process goes elsewhere in between.
+            # An absolute path stays valid if the process changes its working directory.
             self.audit = expanded(self.audit).absolute()
 
 
@@ -100,14 +101,14 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
         'give "secrets", a function of a text that returns a text, or None to keep texts as they are',
     ),
 }
-"""What each setting has to be, and what to give; of the fallback its user says that."""
+"""The check and the hint for each setting. `check_fallback` checks the fallback."""
 
 
 def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> Settings:
-    """``base``, or the default settings, with what is ``changed`` by name.
+    """Return ``base``, or the default settings, with the ``changed`` fields replaced.
 
     Raises:
-        ConfigurationError: No such setting, or no value for one.
+        ConfigurationError: A setting does not exist or has an invalid value.
     """
     hint = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
     named = settings_of(Settings, changed, hint)
@@ -116,17 +117,17 @@ def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> S
 
 @dataclass(frozen=True)
 class ThreadSession:
-    """One thread of a memory, as a step needs it.
+    """The parts of a memory that a step of one thread needs.
 
     Attributes:
         thread: The thread.
         settings: The memory's settings.
         compressor: The memory's compressor; None for the keyless rules.
         open_log: Returns the thread's log; reads it from the store if it is not open.
-        audit: The thread's audit log; None where none is kept.
+        audit: The thread's audit log; None if no logs are kept.
         lock: Held while a log is read or written.
-        keys: Sign states.
-        redact: Takes secrets out of a text; None keeps texts as they are.
+        keys: Keys that sign states.
+        redact: Removes secrets from a text; None keeps texts unchanged.
         is_shared: Whether other processes may write to the store.
     """
 
@@ -146,17 +147,17 @@ class ThreadSession:
         return self.open_log()
 
     def now(self) -> str:
-        """The time as it is written into records."""
+        """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
-        """Raise where the thread's audit log tells of commits, and none of them made ``state``.
+        """Raise if the thread's audit log holds commits and none of them produced ``state``.
 
-        A commit that another process of a shared store made, with a log of its own, is known by the
-        store. What `seed` returned and what was adopted needs no commit, as long as it is that object.
+        On a shared store, another process with its own audit log may have made the commit; the store
+        knows that commit. Objects that `seed` returned or that were adopted need no commit.
 
         Raises:
-            StateError: Nobody committed it.
+            StateError: No commit of this thread produced the state.
             AuditError: The log cannot be read.
         """
         audit = self.audit
@@ -175,7 +176,7 @@ class ThreadSession:
             )
 
     def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
-        """Whether ``state`` is a committed one as today's schema has it, or as the first of a branch."""
+        """Return whether ``state`` is a committed state migrated to this schema or moved to a new branch."""
         entry = audit.tells_of(state.parent) if state.parent else None
         if entry is None or entry["state"]["hash"] != state.parent:
             return False

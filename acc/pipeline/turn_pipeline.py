@@ -1,4 +1,4 @@
-"""One turn under way: what stands behind each verb of the loop."""
+"""The stages of one turn; both controllers call them."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from acc.turn.turn import Turn
 
 
 class Step(BaseModel):
-    """What one step did.
+    """The result of one step.
 
     Attributes:
         commit: The commit, with CCS_t.
-        verdicts: One for each candidate.
-        evidence: What was admitted.
+        verdicts: One verdict for each candidate.
+        evidence: The admitted evidence.
         turn: The turn as it was numbered and read.
-        recovered: Refs of what was said in a turn that was begun from the same state before and
-            never committed, as by a kill, a cancelled call or an error: it is part of this one.
-        failure: Why the compressor failed, where it did.
+        recovered: Refs of observations from an earlier turn that began from the same state and was never
+            committed, for example after a kill, a cancelled call or an error. They are part of this turn.
+        failure: Why the compressor failed; empty if it succeeded.
         outcome: How the compression ended (`acc.state.proposal.Outcome`).
-        usage: Tokens by kind that were paid, for failed calls too.
-        money: Their price, where the compressor has one.
-        account: What a model was asked, and how it went, where one was.
+        usage: Tokens by kind, including those of failed calls.
+        money: The price of these tokens, if the compressor has prices.
+        account: The model's requests and how they ended, if a model was asked.
         ms: Milliseconds by stage.
-        room: The operator's step before this one, by which `Settings.on_overflow` made room for it.
+        room: The operator's step before this one, in which `Settings.on_overflow` made room.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -69,7 +69,7 @@ class Step(BaseModel):
         return self.commit.state
 
     def explain(self) -> str:
-        """What changed, what was refused, and why: items first, then candidates."""
+        """Describe changes, refusals and their reasons: items first, then candidates."""
         refused = [v for v in self.verdicts if not v.admitted]
         recalled = [f"recalled {e.ref}" for e in self.evidence]
         again = [f"taken up {ref}: begun before, and never committed" for ref in self.recovered]
@@ -83,7 +83,7 @@ class Step(BaseModel):
 
 
 class TurnPipeline:
-    """One turn of one thread, from its evidence to its commit. Call each verb once, in order."""
+    """One turn of one thread, from its evidence to its commit. Call each stage once, in order."""
 
     def __init__(self, session: ThreadSession, state: CompressedCognitiveState, turn: Turn) -> None:
         self._session = session
@@ -105,7 +105,7 @@ class TurnPipeline:
         self._overflow: PinnedOverflow | None = None
 
     def store(self) -> None:
-        """Evidence first: a crash from here on loses nothing."""
+        """Store the evidence first: a later crash loses no observation."""
         with self._timed("store"), self._session.lock:
             log = self._session.log
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
@@ -118,18 +118,18 @@ class TurnPipeline:
                 self._state = self._state.on_branch(self._branch.name)
             whole = numbered.model_copy(update={"pending": self._state.unread()})
             whole = self._with_heard(self._with_reply(whole))
-            # What a store holds from before anything was redacted is not shown either.
+            # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
             self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
 
     def recall(self) -> None:
-        """Candidates from the thread: A_t."""
+        """Recall candidates from the thread: A_t."""
         with self._timed("recall"), self._session.lock:
             self._candidates = self._settings.recall(self._turn, self._state, self._branch)
 
     def qualify(self) -> None:
-        """Those that bear on the decision: A_t+."""
+        """Admit the candidates that bear on the decision: A_t+."""
         with self._timed("qualify"):
             context = Context(
                 self._turn, self._state, self._settings.policy.counter, retired=self._branch.retired
@@ -140,27 +140,27 @@ class TurnPipeline:
             self._evidence = list(redacted(found, self._session.redact))
 
     def compress(self) -> None:
-        """A proposal, or the declared fallback; a failing compressor stops nothing (law 9).
+        """Get a proposal or use the declared fallback; a compressor's failure does not end the step (law 9).
 
         Raises:
-            ConfigurationError: The compressor can never work as it is set up. The evidence is
-                stored: once that is mended, the same step can be made again.
+            ConfigurationError: The compressor cannot work with its settings. The evidence is stored:
+                fix the settings and repeat the step.
         """
         with self._timed("compress"):
             self._take(compressed(self._asked()))
 
     async def acompress(self) -> None:
-        """As `compress`, awaiting a compressor that offers ``acompress``."""
+        """Run `compress`, awaiting a compressor that offers ``acompress``."""
         with self._timed("compress"):
             self._take(await acompressed(self._asked()))
 
     def retire(self, ids: Sequence[str]) -> None:
-        """Take items out on the operator's word with which the turn ends: nobody else is asked."""
+        """Propose the retirement of ``ids``, citing the operator's observation at the end of the turn."""
         self._retires = ids
         self._compressed = CompressionResult(proposed(ids, self._turn.observations[-1]))
 
     def commit(self) -> None:
-        """The next state: checked, bounded, chained. Where rules and goals exceed the bounds, `persist` raises it."""
+        """Check, bound and chain the next state. `persist` raises an overflow found here."""
         with self._timed("commit"):
             try:
                 self._done = commit(
@@ -174,7 +174,7 @@ class TurnPipeline:
                 self._overflow = overflow
 
     def persist(self) -> None:
-        """What left the state goes to the store, and the audit record is written.
+        """Store the items that left the state, and write the audit record.
 
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds; nothing was committed.
@@ -184,7 +184,7 @@ class TurnPipeline:
             if self._overflow is not None:
                 with suppress(
                     StoreError, ConflictError
-                ):  # what stops the agent is told all the same
+                ):  # raise the overflow even if this write fails
                     log.claims.refuse(self._branch, self._turn.number)
                     log.journal.refuse(self._given, self._branch, self._turn.number)
                 raise self._overflow
@@ -197,14 +197,14 @@ class TurnPipeline:
                 log.claims.commit(self._branch, self._done.state)
             if audit is not None and not (self._retires and self._is_told(audit)):
                 audit.append(self._record(), self._state)
-            # With an audit record to recover them from, set-aside items ride with the next write.
+            # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
             log.claims.end(self._branch, self._turn.number)
 
     @property
     def step(self) -> Step:
-        """What the run did."""
+        """The result of the step."""
         asked = self._compressed
         return Step(
             commit=self._done, verdicts=tuple(self._verdicts), evidence=tuple(self._evidence),
@@ -214,7 +214,7 @@ class TurnPipeline:
         )  # fmt: skip
 
     def _is_told(self, audit: AuditLog) -> bool:
-        """Whether the log holds this commit already, as where an operator's act is done again."""
+        """Return whether the log already holds this commit, as when an operator's act is repeated."""
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash
 
@@ -236,9 +236,9 @@ class TurnPipeline:
         )
 
     def _is_given_up(self, branch: Branch, turn: int) -> bool:
-        """Whether nothing was committed for a turn that is claimed: no step of the thread is under way."""
+        """Return whether a claimed turn has no commit; the caller knows that no other step is running."""
         if branch.turns and branch.turns[-1] > turn:
-            return False  # somebody has gone on from it
+            return False  # a later turn continues from it
         audit = self._session.audit
         if audit is None or self._session.is_shared:
             return self._session.log.claims.is_open(branch, turn)
@@ -246,7 +246,7 @@ class TurnPipeline:
         return last is None or last["state"]["turn"] < turn
 
     def _with_reply(self, turn: Turn) -> Turn:
-        """The reply before, under the ref by which it is stored; found in the log if not given."""
+        """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""
         if any(o.channel is Channel.AGENT for o in turn.observations[:1]):
             return turn
         earlier = (
@@ -266,10 +266,10 @@ class TurnPipeline:
         return turn.model_copy(update={"reply": reply, "heard": heard})
 
     def _with_heard(self, turn: Turn) -> Turn:
-        """``turn`` with all that the agent may have taken its words from, where the user assents to them.
+        """If the user assents, add to ``turn`` the lower-trust texts that the agent's words may repeat.
 
-        That is whatever of the thread, and of documents, is recalled by those words: an assent makes
-        nobody's words the user's but the agent's own (law 6).
+        Recall over the thread and the documents finds these texts. An assent endorses only the agent's
+        own words, never a tool's or a document's (law 6).
         """
         said = [*turn.pending, *turn.observations]
         if not any(o.trust >= Trust.USER and is_assent(o.text) for o in said):
@@ -310,13 +310,13 @@ class TurnPipeline:
 
 
 def proposed(item_ids: Sequence[str], said: Observation) -> Proposal:
-    """The proposal that retires ``item_ids`` on an operator's word; the rest of the turn stays unread."""
+    """Return the proposal that retires ``item_ids`` on an operator's word; the turn stays unread."""
     retired = tuple(Retirement(id=i, cites=(said.ref,), quote=said.text) for i in item_ids)
     return Proposal(retire=retired, author="operator", reads_turn=False)
 
 
 class _Timed:
-    """Adds the milliseconds of a block to ``ms[stage]``."""
+    """Stores the milliseconds of a block in ``ms[stage]``."""
 
     def __init__(self, ms: dict[str, float], stage: str, seconds: Callable[[], float]) -> None:
         self._ms, self._stage, self._seconds = ms, stage, seconds

@@ -1,4 +1,4 @@
-"""The state update alone, without a store or a framework: `update_state` and `aupdate_state`."""
+"""The state update without a store or a framework: `update_state` and `aupdate_state`."""
 
 from __future__ import annotations
 
@@ -43,28 +43,29 @@ def update_state(
     input_chars: int = 16_000,
     redact: Redact | Literal["secrets"] | None = "secrets",
 ) -> Commit:
-    """The state update alone: prior state and turn in, new state out; no store, no framework.
+    """Commit the next state from a prior state and a turn, without a store or a framework.
 
     Args:
         state: CCS_t-1, or its canonical JSON; None for an empty one.
-        turn: What happened since.
-        compressor: Proposes; the keyless rules if None.
-        model: In its place, a model to ask (`acc.compress.choosing.as_compressor`).
-        evidence: What the caller recalled and qualified, if anything.
+        turn: The observations since the last commit.
+        compressor: Proposes the next state; None uses the keyless rules.
+        model: A model for a compressor to ask (`acc.compress.choosing.as_compressor`), instead of
+            ``compressor``.
+        evidence: Evidence that the caller recalled and qualified.
         policy: Schema and bounds.
-        fallback: Whom to turn to when the compressor fails: "items", "rules", or a compressor.
-        input_chars: Characters of the turn that the compressor reads; the rest is cut.
-        redact: Takes secrets out of the turn, as `acc.pipeline.session.Settings.redact` does.
+        fallback: Runs when the compressor fails: "items", "rules", or a compressor.
+        input_chars: Maximum characters of the turn that the compressor reads; the rest is cut.
+        redact: Removes secrets from the turn; see `acc.pipeline.session.Settings`.
 
     Returns:
-        The commit. A compressor that fails leaves the items as they are, the turn pending (law 9).
+        The commit. If the compressor fails, the items stay and the turn is pending (law 9).
 
     Raises:
         PinnedOverflow: Rules and goals alone exceed the bounds.
-        ConfigurationError: A compressor, fallback or policy that is none; the model, its key or its
-            address cannot work.
-        InputError: The turn is none.
-        StateError: The state was edited, or is not of the policy's schema.
+        ConfigurationError: The compressor, fallback or policy is invalid; or the model, its key or
+            its address does not work.
+        InputError: ``turn`` is not a turn.
+        StateError: The state was edited, or does not match the policy's schema.
     """
     compressor = chosen(compressor, model)
     asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
@@ -83,7 +84,7 @@ async def aupdate_state(
     input_chars: int = 16_000,
     redact: Redact | Literal["secrets"] | None = "secrets",
 ) -> Commit:
-    """As `update_state`; the compressor is awaited where it offers ``acompress``."""
+    """See `update_state`. A compressor with ``acompress`` is awaited."""
     compressor = chosen(compressor, model)
     asked = _asked(state, turn, compressor, evidence, policy, fallback, input_chars, redact)
     return _committed(asked, await acompressed(asked), redact)
@@ -99,7 +100,6 @@ def _asked(
     input_chars: int,
     redact: Redact | Literal["secrets"] | None,
 ) -> CompressionRequest:
-    """What the compressor is asked to read."""
     check_compressor(compressor)
     check_fallback(fallback)
     turn = redacted_turn(normalize(turn, "update_state"), redactor(redact))
@@ -121,7 +121,7 @@ def _committed(
 
 
 def keyless() -> Compressor:
-    """The keyless compressor; its weights are loaded with the first."""
+    """Return the keyless compressor; the import is lazy because it loads the weights."""
     from acc.keyless.compressor import RuleCompressor
 
     return RuleCompressor()
@@ -133,11 +133,11 @@ def seed(
     *,
     policy: Policy | None = None,
 ) -> CompressedCognitiveState:
-    """CCS_0 as the operator configures it: rules and goals at operator's trust, in the chain.
+    """Return CCS_0 with the operator's rules and goals, at operator trust and part of the hash chain.
 
     Raises:
-        PinnedOverflow: They do not fit the bounds.
-        ConfigurationError: One cannot be held word for word.
+        PinnedOverflow: The rules and goals exceed the bounds.
+        ConfigurationError: A rule or goal cannot be kept word for word.
     """
     policy = policy or Policy()
     said = [("constraints", text) for text in rules] + [

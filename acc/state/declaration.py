@@ -1,7 +1,7 @@
-"""Whether a state class, its slots and its item types are declared as they must be.
+"""Checks on the declaration of a state class, its slots and its item types.
 
-Asked when the class is created, so that what could never work fails there, with the mend,
-and not when an agent runs.
+The checks run when the class is created: a wrong declaration fails there, with a hint, and not when
+an agent runs.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from acc.state.slots import TAKEN_LETTERS, Example, Slot, SlotField
 from acc.turn.observations import Channel, Trust
 
 Problem = tuple[str, str]
-"""What is wrong, and how to fix it."""
+"""The fault, and how to fix it."""
 
 
 def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
-    """What of ``rules`` of the slot ``name`` is of another kind than it has to be."""
+    """Yield a problem for each value in ``rules`` of slot ``name`` that has the wrong type."""
     for number in ("max_items", "eviction_priority"):
         value = getattr(rules, number)
         if not isinstance(value, int) or isinstance(value, bool):
@@ -52,7 +52,7 @@ def _listed(name: str, rules: Slot) -> Iterator[Problem]:
 
 
 def example_problems(slot: SlotField) -> Iterator[Problem]:
-    """Examples of a slot that make no item of it, or do not say what they give."""
+    """Yield a problem for each example that makes no item of the slot or lacks its words."""
     for example in slot.rules.examples:
         of = f"the example {example.text[:60]!r} of slot {slot.name!r}"
         fields = dict(example.fields)
@@ -72,19 +72,19 @@ def example_problems(slot: SlotField) -> Iterator[Problem]:
 
 
 def _is_said(slot: SlotField, name: str, value: Any, text: str) -> bool:
-    """Whether free text stands in the words; of a choice or a number it is a matter of reading."""
+    """Return whether a free-text value occurs in ``text``; choices and numbers need not occur."""
     is_free = isinstance(value, str) and "enum" not in wire_field(slot.item, name)
     return not is_free or str(value).casefold() in text.casefold()
 
 
 LEAST_PINNED_TOKENS = 10
-"""Tokens that one pinned item takes at the least; pinned places beyond the budget are an error."""
+"""Minimum tokens of one pinned item; a class with more pinned places than fit the bound is an error."""
 
 LEAST_TOKENS = 64
-"""The smallest bound that a state may have."""
+"""The smallest token bound of a state."""
 
 RETIRE = "retire"
-"""What a proposal calls the items that end, beside its slots."""
+"""The key for retired items in a proposal; no slot can have this name."""
 
 
 def check_slots(
@@ -93,11 +93,17 @@ def check_slots(
     inherited: Mapping[str, SlotField],
     max_tokens: int,
 ) -> None:
-    """Hold the slots of a state class to the rules of declaration.
+    """Check the slots of a state class.
+
+    Args:
+        state: The class.
+        slots: Its slots.
+        inherited: The slots of its base class.
+        max_tokens: The token bound of the class.
 
     Raises:
-        SchemaError: A loosened or dropped slot, an item type that commit, wire or renderers
-            could not work with, or pinned places that could never fit ``max_tokens``.
+        SchemaError: A slot loosens or drops an inherited rule, an item type does not work with commit,
+            wire schema or renderers, or the pinned places cannot fit ``max_tokens``.
     """
     problems = chain(
         chain.from_iterable(value_problems(slot.name, slot.rules) for slot in slots.values()),
@@ -112,10 +118,10 @@ def check_slots(
 def check_fields(
     state: type[BaseModel], slots: Mapping[str, SlotField], bookkeeping: Iterable[str]
 ) -> None:
-    """Hold the fields of a state class to be slots, or the bookkeeping of every state (law 1).
+    """Check that each field of a state class is a slot or one of the ``bookkeeping`` fields (law 1).
 
     Raises:
-        SchemaError: A field that commit would never write, or a slot in the place of one that it does.
+        SchemaError: Commit would never write a field, or a slot has the name of a bookkeeping field.
     """
     for name in bookkeeping:
         if name in slots:
@@ -249,7 +255,7 @@ def _head_and_key(slot: SlotField) -> Iterator[Problem]:
 
 
 def _taken_names(slot: SlotField) -> Iterator[Problem]:
-    """Names by which renderers and commit know what a field means."""
+    """Yield problems with field names that have a meaning for renderers and commit."""
     item, fields = slot.item, slot.item.own_fields()
     of = f"item type {item.__name__} of slot {slot.name!r} has a field named"
     if "by" in fields:

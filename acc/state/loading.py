@@ -1,7 +1,7 @@
-"""The one way in for a stored state: validated, of the right schema, and unedited, or adopted.
+"""The only loader for stored states: it checks schema and hash, and migrates or adopts the state.
 
-A state stored under an earlier version of its schema is brought up to date, as a child of
-what was stored, so that the chain shows it.
+A state stored under an earlier version of its schema is migrated. The result is a child of the stored
+state, which makes the migration visible in the hash chain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ State = TypeVar("State", bound="CompressedCognitiveState")
 
 
 def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
-    """What `CompressedCognitiveState.load` documents."""
+    """Implement `CompressedCognitiveState.load`."""
     if raw is None:
         return schema.empty()
     if type(raw) is schema and raw.hash == raw.digest() and raw.schema_name == stored_name(schema):
@@ -60,19 +60,19 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
 
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
-    """Whole items by slot, stored under the name ``stored``, as ``schema`` has them today.
+    """Migrate complete items by slot from the schema version ``stored`` to ``schema``.
 
     Raises:
-        StateError: They cannot be migrated; says which, and why.
+        StateError: An item cannot be migrated; the error names the item and the reason.
     """
     return migrated(schema, schema.slots(), stored, items)
 
 
 def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[EvictedItem]:
-    """What a commit set aside by its audit record, as ``schema`` has it today; in the order of the record.
+    """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order.
 
     Raises:
-        StateError: An item is of another shape, and no migration answers for it.
+        StateError: An item has another shape and no migration converts it.
     """
     stored: Stored = {}
     for gone in record["set_aside"]:
@@ -99,7 +99,7 @@ def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
 
 
 def _of_today(schema: type[State], stored: Mapping[str, Any], name: str) -> State:
-    """The stored state under today's version, not yet sealed anew."""
+    """Return the stored state migrated to the current version; its hash is not computed yet."""
     slots = {key: value for key, value in stored.items() if _is_items(schema, key, value)}
     rest = {key: value for key, value in stored.items() if key not in slots}
     today = {**rest, **migrated_items(schema, name, slots)}
@@ -107,13 +107,13 @@ def _of_today(schema: type[State], stored: Mapping[str, Any], name: str) -> Stat
 
 
 def _is_items(schema: type[State], key: str, value: Any) -> bool:
-    """Whether a stored value is a slot's: of today's schema, or of an earlier version's."""
+    """Return whether a stored value holds the items of a slot in the current or an earlier schema."""
     known = key in schema.slots() or key not in schema.model_fields
     return known and isinstance(value, list) and all(isinstance(i, dict) for i in value)
 
 
 def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
-    """What was stored, as plain JSON values."""
+    """Return the stored state as plain JSON values."""
     try:
         if isinstance(raw, BaseModel):
             canonical = getattr(raw, "canonical", None)
@@ -146,7 +146,7 @@ def _no_state(schema: type[State], what: str, place: str) -> StateError:
 
 
 def _digest(stored: Mapping[str, Any]) -> str:
-    """The hash that a stored state should have, whatever schema it is of; empty if it can have none."""
+    """Return the hash that a stored state of any schema should have; empty if it cannot be hashed."""
     try:
         return sha256_of({k: v for k, v in stored.items() if k not in ("hash", "signature")})
     except (TypeError, ValueError):
@@ -154,7 +154,7 @@ def _digest(stored: Mapping[str, Any]) -> str:
 
 
 def _adopted(state: State, trust: Trust) -> State:
-    """``state`` with nothing in it above ``trust``, and no id that could be given out again."""
+    """Cap every trust at ``trust``, and raise the counter to the highest item number in use."""
     lowered = {
         name: tuple(
             i.model_copy(update={"trust": min(i.trust, trust)}) for i in getattr(state, name)

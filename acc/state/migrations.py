@@ -1,13 +1,13 @@
-"""Versions of a schema, and how a state stored under an earlier one becomes one of today.
+"""Versions of a schema, and migration of states stored under an earlier version.
 
     class ClinicState(CompressedCognitiveState):
         schema_version: ClassVar[int] = 2
         migrations: ClassVar[Migrations] = {1: Migration(jobs_are_runs)}
 
-A class counts its own versions; those of the class it inherits from are counted there. A
-stored state names them: ``ClinicState`` is version 1, ``ClinicState@2`` the second, and
-``ClinicState@2/ITOperationsState@3`` the second over the third of its parent. Nothing is
-dropped on the way: a migration that loses an item or a value is an error that names it.
+Each class counts its own versions; a parent counts its own. A stored state names all of them:
+``ClinicState`` is version 1, ``ClinicState@2`` is version 2, and ``ClinicState@2/ITOperationsState@3``
+is version 2 on top of version 3 of its parent. A migration that loses an item or a value raises an
+error that names it.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from acc.state.items import Item
 from acc.state.slots import SlotField
 
 Stored: TypeAlias = dict[str, list[dict[str, Any]]]
-"""Items by slot, each a dict of what it says, and its ``id``."""
+"""Items by slot; each item is a dict of its own fields and its ``id``."""
 
 
 @dataclass(frozen=True)
 class Migration:
-    """From one version of a schema to the next.
+    """The conversion from one version of a schema to the next.
 
     Attributes:
-        change: Given what was stored, returns it as the next version has it. Every item comes
-            back once, under its id, in whatever slot; what then does not fit its slot is
-            evicted by the next commit, into the store. It may raise `StateError`, to say that
-            this version can no longer be read, and what to do.
-        rewrites: ``slot.field`` names whose values it words anew or leaves out on purpose. Every
-            other value must be found again in the item. Never holds for what was quoted.
+        change: Receives the stored items and returns them in the form of the next version. It must
+            return every item exactly once, under its id, in any slot. Items that exceed a slot's
+            places are evicted to the store by the next commit. It may raise `StateError` for a
+            version that is no longer supported.
+        rewrites: Names of the form ``slot.field`` with values that the migration may change or drop.
+            Every other value must be in the migrated item. Quoted items have no exception.
     """
 
     change: Callable[[Stored], Stored]
@@ -45,14 +45,14 @@ class Migration:
 
 
 Migrations: TypeAlias = Mapping[int, Migration]
-"""By the version that they start from."""
+"""Migrations by the version that they start from."""
 
 
 def check_versions(state: type[BaseModel]) -> None:
-    """Hold a state class to a migration for each of its earlier versions.
+    """Check that a state class has one migration for each of its earlier versions.
 
     Raises:
-        SchemaError: One is missing, or there is one for a version that never was.
+        SchemaError: A migration is missing, or starts from a version that does not exist.
     """
     version, migrations = own_version(state), own_migrations(state)
     if not isinstance(version, int) or version < 1:
@@ -76,19 +76,19 @@ def check_versions(state: type[BaseModel]) -> None:
 
 
 def own_version(state: type[BaseModel]) -> int:
-    """The version that the class itself declares, 1 if none; its parents' aside."""
+    """Return the version that the class itself declares, ignoring its parents; 1 if none."""
     version: int = vars(state).get("schema_version", 1)
     return version
 
 
 def own_migrations(state: type[BaseModel]) -> Migrations:
-    """The migrations that the class itself declares."""
+    """Return the migrations that the class itself declares."""
     declared: Migrations = vars(state).get("migrations", {})
     return declared
 
 
 def stored_name(state: type[BaseModel]) -> str:
-    """What a state of this class is stored under: its name, and versions from the second on."""
+    """Return the name in stored states of this class, including versions from 2 on."""
     parents = [base for base in _lineage(state) if base is not state and own_version(base) > 1]
     return "/".join([_versioned(state), *map(_versioned, reversed(parents))])
 
@@ -99,23 +99,23 @@ def _versioned(state: type[BaseModel]) -> str:
 
 
 def class_named(stored: str) -> str:
-    """Name of the class in what a state is stored under."""
+    """Return the class name in the stored name of a state."""
     return stored.partition("/")[0].partition("@")[0]
 
 
 def migrated(
     state: type[BaseModel], slots: Mapping[str, SlotField], stored: str, items: Stored
 ) -> Stored:
-    """``items`` stored under the name ``stored``, as ``state`` has them today.
+    """Migrate ``items`` from the schema version ``stored`` to ``state``.
 
     Args:
         state: The class.
         slots: Its slots.
-        stored: What the state says it was stored under.
-        items: Whole items by slot, with their bookkeeping, which no migration sees or changes.
+        stored: The stored name of the state (`stored_name`).
+        items: Complete items by slot. Migrations neither see nor change their bookkeeping fields.
 
     Raises:
-        StateError: Stored by a later version; or a migration fails, or loses something.
+        StateError: A later version stored the items, or a migration fails or loses something.
     """
     was_in = {item.get("id"): name for name, item in _each(items)}
     for base, since in _steps(state, stored):
@@ -155,7 +155,7 @@ def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel
 
 
 def _lineage(state: type[BaseModel]) -> list[type[BaseModel]]:
-    """The state classes that ``state`` descends from, itself last."""
+    """Return the state classes that ``state`` inherits from, and ``state`` as the last."""
     return [base for base in reversed(state.__mro__) if hasattr(base, "slots")]
 
 
@@ -177,7 +177,7 @@ def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
         after = {name: [dict(item) for item in each] for name, each in changed.items()}
     except AccError:
         raise
-    except Exception as error:  # a migration is the schema's author's
+    except Exception as error:  # a schema author's migration may raise anything
         raise StateError(
             f"the migration fails: {type(error).__name__}: {error}",
             where=where,
@@ -214,7 +214,7 @@ def _lost(before: Stored, after: Stored, rewrites: tuple[str, ...]) -> Iterator[
 
 
 def _missing(was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """Fields whose value is not found again; what stood in two fields has to stand in two."""
+    """Yield fields with values that the new item lacks; a value in two fields must remain in two fields."""
     rest = {name: value for name, value in now.items() if not _same(was.get(name), value)}
     for field, value in was.items():
         if value == "" or _same(now.get(field), value):

@@ -1,8 +1,8 @@
 """The Compressed Cognitive State: nine slots of typed items, frozen, hashed, chained.
 
-The one variable that persists in what the agent reads (law 1). Only `acc.commit.commit` makes the
-next one. It has two faces: `canonical` JSON with provenance, which is stored, checkpointed
-and read back through `load`, and `render`, which the agent reads.
+It is the only persistent variable in the agent's input (law 1). Only `acc.commit.commit` makes the
+next state. `canonical` returns JSON with provenance, which is stored, checkpointed and read by
+`load`. `render` returns the text that the agent reads.
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Pending(Observation):
     """
 
     shown: bool = True
-    # Left empty: the evidence has it, and the form and hash of a stored state must not change.
+    # The stored evidence has this id. A stored state must keep its form and its hash.
     message: SkipJsonSchema[str] = Field(default="", exclude=True)
 
     def plain(self) -> Observation:
-        """The observation, as a turn carries it."""
+        """Return the observation in the form that a turn carries."""
         return Observation(**self.model_dump(exclude={"shown"}))
 
 
 ROOT = "main"
-"""The branch of a thread that was never forked."""
+"""The root branch of a thread."""
 
 
 class CompressedCognitiveState(BaseModel):
@@ -224,41 +224,41 @@ class CompressedCognitiveState(BaseModel):
 
     @classmethod
     def slots(cls) -> dict[str, SlotField]:
-        """The slots by name, in the order in which they are rendered."""
+        """Return the slots by name, in rendering order."""
         return _slots_of(cls)
 
     @classmethod
     def empty(cls) -> Self:
-        """CCS_0 with nothing in it, hashed."""
+        """Return an empty CCS_0 with its hash."""
         return cls(schema_name=stored_name(cls)).sealed()
 
     @classmethod
     def load(cls, raw: Any, *, adopt: Trust | None = None) -> Self:
-        """Read a stored state: the one way in. One of an earlier version is brought up to date.
+        """Load a stored state, and migrate it from an earlier schema version. The only loader.
 
         Args:
-            raw: None (the empty state), a state, its `canonical` dict, or that as JSON text.
-            adopt: Accept a state that was edited after its commit, with every item's trust
-                lowered to this. Without it an edited state is an error.
+            raw: None (the empty state), a state, its `canonical` dict, or that dict as JSON text.
+            adopt: Accept a state that was edited after its commit, and cap every item's trust at this
+                value. If None, an edited state is an error.
 
         Raises:
-            StateError: Not a state, one of another schema or a later version, an edited one, or
-                one of an earlier version that its migrations do not bring up to date.
+            StateError: ``raw`` is not a state, has another schema or a later version, was edited, or its
+                migrations cannot convert it.
         """
         from acc.state.loading import load_state
 
         return load_state(cls, raw, adopt)
 
     def __eq__(self, other: object) -> bool:
-        """Equal fields; where it comes from makes no difference."""
+        """Compare all fields; ignore whether a state is vouched for and how it was stored."""
         return type(other) is type(self) and self.__dict__ == other.__dict__
 
     __hash__ = BaseModel.__hash__
 
     def vouched(self) -> Self:
-        """The same state, which this process's own code made or chose: no record need know it.
+        """Return a copy marked as made or chosen by this process; it needs no commit record or signature.
 
-        It holds for this very object: what is serialised, copied or sealed anew does not have it.
+        The mark belongs to that object: serialized, copied or rehashed states do not have it.
         """
         made = self.model_copy()
         made._vouched = True
@@ -266,37 +266,37 @@ class CompressedCognitiveState(BaseModel):
 
     @property
     def is_vouched(self) -> bool:
-        """Whether it is what `vouched` returned."""
+        """Whether `vouched` returned this object."""
         return self._vouched
 
     @property
     def stored_hash(self) -> str:
-        """The hash under which it was stored, before it was brought up to date."""
+        """The hash under which the state was stored, before any migration."""
         return self._stored_hash or self.hash
 
     def on_branch(self, name: str) -> Self:
-        """The same state as the first of a fork; a sealed child, so that the chain shows it."""
+        """Return the state as the first of a fork: a hashed child that the chain shows."""
         copy = self.model_copy(update={"branch": name, "parent": self.hash}).sealed()
         return copy.vouched() if self._vouched else copy
 
     def unread(self) -> tuple[Observation, ...]:
-        """The pending observations, as the next turn carries them."""
+        """Return the pending observations for the next turn."""
         return tuple(observation.plain() for observation in self.pending)
 
     def canonical(self) -> dict[str, Any]:
-        """The state as plain JSON values with all its provenance."""
+        """Return the state as plain JSON values with all provenance."""
         return self._body(set())
 
     def digest(self) -> str:
-        """SHA-256 over the canonical JSON without `hash`, keys sorted."""
+        """Return the SHA-256 of the canonical JSON without `hash` and `signature`, keys sorted."""
         return sha256_of(self._body({"hash", "signature"}))
 
     def sealed(self) -> Self:
-        """The same state with its hash."""
+        """Return a copy with its hash and without a signature."""
         return self.sealed_and_canonical()[0]
 
     def sealed_and_canonical(self) -> tuple[Self, dict[str, Any]]:
-        """`sealed`, and the `canonical` of that, which its hash is made from anyway."""
+        """Return `sealed` and its `canonical` dict, which the hash requires anyway."""
         body = self._body({"hash", "signature"})
         digest = sha256_of(body)
         sealed = self.model_copy(update={"hash": digest, "signature": ""})
@@ -308,19 +308,19 @@ class CompressedCognitiveState(BaseModel):
         return self.model_dump(mode="json", exclude=without | absent)
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:
-        """What the agent reads."""
+        """Return the text that the agent reads."""
         from acc.state.render import render
 
         return render(self, style)
 
     def items(self) -> Iterator[tuple[SlotField, Item]]:
-        """Every item with its slot, in order."""
+        """Yield every item with its slot, in order."""
         for name, slot in self.slots().items():
             for item in getattr(self, name):
                 yield slot, item
 
     def find(self, item_id: str) -> tuple[SlotField, Item] | None:
-        """The item of that id with its slot."""
+        """Return the slot and the item with this id, or None."""
         return next(((s, i) for s, i in self.items() if i.id == item_id), None)
 
 

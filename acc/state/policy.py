@@ -1,4 +1,4 @@
-"""The policy a state is committed under: schema, bounds, counter, renderer."""
+"""The policy of a commit: schema, bounds, counter, renderer."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 Lifting = Literal["confirm", "accept"]
 
 RENDERER_VERSION = 1
-"""Raised whenever the same state would render differently."""
+"""Increases whenever the same state would render differently."""
 
 
 @dataclass(frozen=True)
 class Policy:
-    """What commit holds a state to. Equal policies have equal fingerprints.
+    """The rules that commit applies to a state. Equal policies have equal fingerprints.
 
     Attributes:
         schema: The state class.
-        max_tokens: Bound on the rendered state; the class's own by default.
-        counter: Counts tokens. What it does not count is estimated (`acc.text.tokens.guarded`).
-        style: Notation that the agent reads, and that is counted.
-        lifting: Whether words that are quoted for the end of a rule or goal have to bear it out
-            ("confirm": a doubtful lifting is shown to the agent, who asks), or are taken at the
-            compressor's word ("accept").
+        max_tokens: Token bound on the rendered state; 0 uses the bound of the class.
+        counter: Counts tokens. If it fails, tokens are estimated (`acc.text.tokens.guarded`).
+        style: The notation that the agent reads and that the bound applies to.
+        lifting: "confirm" requires that the quoted words bear out the end of a rule or goal, and has
+            the agent ask about a doubtful one. "accept" trusts the compressor's judgement.
 
     Raises:
-        ConfigurationError: A bound that nothing could meet, or a value that is none.
+        ConfigurationError: A bound is too small, or a value is invalid.
     """
 
     schema: type[CompressedCognitiveState] = CompressedCognitiveState
@@ -76,20 +75,20 @@ class Policy:
 
     @property
     def pending_tokens(self) -> int:
-        """Tokens of unread turns that a state carries; of these it shows what fits (law 9)."""
+        """Maximum tokens of pending observations in a state; rendering shows as many as fit (law 9)."""
         return 2 * self.max_tokens
 
     def rendered(self, state: CompressedCognitiveState) -> str:
-        """What the agent reads of ``state``."""
+        """Return the text of ``state`` that the agent reads."""
         return render(state, self.style)
 
     def tokens(self, state: CompressedCognitiveState) -> int:
-        """Tokens of what the agent reads."""
+        """Return the number of tokens that the agent reads."""
         return self.counter(self.rendered(state))
 
     @cached_property
     def fingerprint(self) -> str:
-        """16 hexadecimal digits over all that decides what a commit yields."""
+        """16 hexadecimal digits that identify everything that affects the result of a commit."""
         body = {
             "schema": self.schema.__name__,
             "version": self.schema.schema_version,
@@ -110,5 +109,5 @@ def _has_name(counter: TokenCounter) -> bool:
 
 @lru_cache(maxsize=64)
 def _described(schema: type[CompressedCognitiveState]) -> list[dict[str, Any]]:
-    """What a schema declares: the same for every policy of it, and costly to tell."""
+    """Return the schema's declaration; cached because it is the same for all policies and costly."""
     return describe(schema.slots())

@@ -1,8 +1,8 @@
-"""What a compressor proposes, and how a compression ended.
+"""Compressors' proposals, and the outcomes of compressions.
 
-On the wire an item carries what it says and what it cites, nothing else (law 5). Two modes share one
-`Proposal`: ``revise`` names what is added, updated and retired; ``rewrite`` (the paper's) writes the
-whole next state. `acc.commit.commit` decides what becomes of a proposal.
+On the wire an item has only its words and its citations (law 5). Both modes use one `Proposal`:
+``revise`` adds, updates and retires items; ``rewrite`` (the paper's) writes the whole next state.
+`acc.commit.commit` decides which parts of a proposal apply.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _WIDEST = 1 << 63
 
 
 class Outcome(StrEnum):
-    """How a call, or a whole compression, ended. They are stored: a name is never changed."""
+    """How a call, or a whole compression, ended. The names are stored: never change one."""
 
-    # a proposal came out
+    # the compressor returned a proposal
     OK = "ok"
     REPAIRED = "repaired"
     SKIPPED = "skipped"
-    # the model answered, and the answer is of no use
+    # the model answered, and the answer is unusable
     REFUSAL = "refusal"
     CONTENT_FILTER = "content_filter"
     TRUNCATED = "truncated"
@@ -60,7 +60,7 @@ class Outcome(StrEnum):
     CONNECTION_RESET = "connection_reset"
     MALFORMED_REPLY = "malformed_reply"
     DEADLINE = "deadline"
-    # a compressor raised something of its own
+    # a compressor raised another error
     ERROR = "error"
 
 
@@ -70,7 +70,7 @@ WORTH_RETRYING = frozenset(
         Outcome.CONNECTION_REFUSED, Outcome.CONNECTION_RESET, Outcome.MALFORMED_REPLY,
     }
 )  # fmt: skip
-"""What the same request may not meet again a moment later."""
+"""Outcomes that the same request may avoid a moment later."""
 
 
 WORTH_REPAIRING = frozenset(
@@ -79,20 +79,20 @@ WORTH_REPAIRING = frozenset(
         Outcome.UNKNOWN_IDS, Outcome.ITEMS_LOST, Outcome.PROMPT_ECHO, Outcome.RULE_REFUSED,
     }
 )  # fmt: skip
-"""What a model can mend that is told of it."""
+"""Outcomes that a model can fix if it receives the error."""
 
 
 class Account(BaseModel):
-    """What a model was asked, and how it went.
+    """A model's requests during a compression, and their outcomes.
 
     Attributes:
         outcome: How the compression ended.
-        calls: The outcome of each call, in order; those that were repeated too.
-        unmetered: Calls that were answered without saying what they cost.
-        model: The model, as its endpoint names it.
+        calls: The outcome of each call in order, including retries.
+        unmetered: Number of answered calls without token usage.
+        model: The model's name at its endpoint.
         prompt: Version of the prompt.
-        rung: How the endpoint was held to the schema (`acc.compress.openai_calls`).
-        left_out: Characters of each source, by ref, that the model did not get to read.
+        rung: How the endpoint enforced the schema (`acc.compress.openai_calls`).
+        left_out: Characters of each source, by ref, that the model did not receive.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -107,7 +107,7 @@ class Account(BaseModel):
 
 
 def _clean(value: Any) -> Any:
-    """JSON values that can be written and read back: no lone surrogates, no NaN, 64 bits."""
+    """Return a value that JSON can store: no lone surrogates, no NaN, integers of 64 bits."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -122,15 +122,15 @@ def _clean(value: Any) -> Any:
 
 
 class ProposedItem(BaseModel):
-    """An item as a compressor writes it.
+    """An item as a compressor proposes it.
 
     Attributes:
         slot: Name of the slot.
-        fields: What it says, by the item type's wire fields.
-        cites: Refs of observations, of evidence, or ids of prior items.
-        id: Id of the prior item that it carries on or updates; empty for a new one.
-        amends: Id of the rule, ended by the same proposal, whose words this new one carries on with
-            another figure; or empty. No model writes it: it is not on the wire.
+        fields: Its content, by the item type's wire fields.
+        cites: Refs of observations or evidence, or ids of prior items.
+        id: Id of the prior item to carry on or update; empty for a new item.
+        amends: Id of a rule that the same proposal retires and this item repeats with another figure;
+            or empty. Not on the wire: no model writes it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -145,14 +145,14 @@ class ProposedItem(BaseModel):
 
 
 class Retirement(BaseModel):
-    """A prior item that no longer holds. Pinned ones need a cited quote (law 7).
+    """The retirement of a prior item. A pinned item needs a cited quote (law 7).
 
     Attributes:
-        id: The item.
-        cites: Observations that end it.
-        quote: Words of theirs.
-        doubt: Why the compressor that asked for it takes the quote not to be meant for a pinned
-            item, which then stays; or empty. No model writes it: it is not on the wire.
+        id: The item's id.
+        cites: Refs of the observations that end it.
+        quote: Words of these observations.
+        doubt: Why the compressor doubts that the quote means this pinned item, which then stays; or
+            empty. Not on the wire: no model writes it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -166,11 +166,11 @@ class Retirement(BaseModel):
 
 
 class Remark(BaseModel):
-    """What a compressor has to say of an observation that it could make nothing of.
+    """A compressor's remark on an observation that it could not use.
 
     Attributes:
-        code: What it says; commit knows a reason code for each, and a compressor can give no other.
-        ref: The observation.
+        code: The remark. Commit has a reason code for each allowed value.
+        ref: The observation's ref.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -182,18 +182,18 @@ class Remark(BaseModel):
 
 
 class Proposal(BaseModel):
-    """What a compressor proposes.
+    """A compressor's proposal.
 
     Attributes:
-        mode: Whether unmentioned items stay (``revise``) or go (``rewrite``).
+        mode: Whether unmentioned items stay (``revise``) or leave the state (``rewrite``).
         items: New, carried and updated items.
-        retire: Items that end.
+        retire: Retirements.
         author: Name of the compressor.
-        usage: Tokens by kind (input, output, cached), where a model was paid.
-        account: What the model was asked, and how it went, likewise.
-        reads_turn: Whether its author read the turn. An operator who retires something did not: what
-            else was said in the turn, and what was pending, is left for the next commit to read.
-        remarks: What it could make nothing of. No model writes them: they are not on the wire.
+        usage: Tokens by kind (input, output, cached), if a model was paid.
+        account: The model's requests and how they ended, if a model was asked.
+        reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
+            other observations of the turn stay pending for the next commit.
+        remarks: Observations that the compressor could not use. Not on the wire: no model writes them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -216,20 +216,20 @@ class Proposal(BaseModel):
         mode: Mode = "revise",
         author: str = "",
     ) -> Self:
-        """Read what a model wrote under `wire_schema`, leniently: commit judges each item.
+        """Parse a model's answer under `wire_schema`, leniently: commit checks each item.
 
-        A slot may be null, or one object in place of a list of one; a number stands for its
-        digits where a field takes a text. What is under no slot's name and no list of objects
-        either, such as the model's reasons, is left out.
+        A slot may be null, or one object instead of a list. A number in a text field becomes its digits.
+        An entry that is not a slot and not a list of objects, such as the model's reasons, is ignored.
 
         Args:
-            data: Slot names to lists of items; beside them ``retire``.
-            schema: The state class, which knows each slot's wire fields.
-            mode: The mode it was asked for.
+            data: Maps slot names to lists of items, and ``retire`` to a list of retirements.
+            schema: The state class, which defines the slots' wire fields.
+            mode: The requested mode.
             author: Name of the compressor.
 
         Raises:
-            CompressionError: Not an object of lists of objects, or nothing of the schema in it.
+            CompressionError: ``data`` is not an object, a slot is not a list of objects, or ``data``
+                contains nothing of the schema.
         """
         if not isinstance(data, Mapping):
             raise CompressionError(f"the proposal is {type(data).__name__}, not an object")
@@ -255,7 +255,7 @@ class Proposal(BaseModel):
 
 
 def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Proposal | None:
-    """What a compressor proposes, with every text redacted: it may have read a secret elsewhere."""
+    """Return the proposal with every text redacted: a compressor may have read a secret elsewhere."""
     if proposal is None or redact is None:
         return proposal
     made = _deep(proposal.model_dump(include={"items", "retire"}), redact)
@@ -280,7 +280,7 @@ def _proposed(name: str, entry: Mapping[str, Any], slot: SlotField | None) -> Pr
 
 @lru_cache(maxsize=256)
 def _texts(item: type[Item]) -> frozenset[str]:
-    """The wire fields of an item that take any text. A quote is looked for, so it has to be one."""
+    """Return the wire fields that accept any text, except ``quote``: commit searches for it verbatim."""
     fields = {n: wire_field(item, n) for n in item.asked_fields() if n != "quote"}
     return frozenset(n for n, f in fields.items() if f["type"] == "string" and "enum" not in f)
 

@@ -1,4 +1,4 @@
-"""Why commit did what it did: a code for everything refused, evicted, carried, lowered, repaired."""
+"""Reason codes for everything that commit refuses, evicts, carries, lowers or repairs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from acc.state.items import Item
 
 
 class Reason(StrEnum):
-    """Reason codes. They are stored: a code is never renamed, nor given another meaning."""
+    """Reason codes. They are stored: never rename one or change its meaning."""
 
-    # refused: the proposal is in the audit record, the state is as if it had not been made
+    # refused: the proposal is in the audit record, and the state is unchanged by it
     UNKNOWN_SLOT = "unknown_slot"
     UNKNOWN_ITEM = "unknown_item"
     MALFORMED = "malformed"
@@ -41,7 +41,7 @@ class Reason(StrEnum):
     MADE_ROOM = "made_room"
     EVICTED_PLACES = "evicted_places"
     EVICTED_TOKENS = "evicted_tokens"
-    # gone with its turn
+    # lapsed with its turn
     LAPSED = "lapsed"
     # carried on
     CARRIED = "carried"
@@ -56,7 +56,7 @@ class Reason(StrEnum):
     READING_DROPPED = "reading_dropped"
     PIN_RESTORED = "pin_restored"
     SPLIT = "split"
-    # about the turn as a whole
+    # about the whole turn
     ENDORSED = "endorsed"
     HELD = "held"
     FOLDED = "folded"
@@ -78,14 +78,14 @@ EVICTIONS = frozenset({Reason.EVICTED_PLACES, Reason.EVICTED_TOKENS})
 
 
 class Note(BaseModel):
-    """One thing that commit did.
+    """One action of a commit.
 
     Attributes:
-        reason: Why.
-        slot: The slot concerned; empty where the turn as a whole is.
-        item: Id of the item concerned; empty for what never got one.
-        text: What it said.
-        detail: What exactly was the matter.
+        reason: The reason code.
+        slot: The slot; empty if the note concerns the whole turn.
+        item: Id of the item; empty if it never had one.
+        text: The item's text.
+        detail: Details of the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -108,11 +108,11 @@ class Note(BaseModel):
 
 
 class EvictedItem(BaseModel):
-    """An item that left the state: it goes to the store, from where it can be recalled.
+    """An item that left the state. The store keeps it, and recall can find it.
 
     Attributes:
         slot: The slot it left.
-        reason: Why.
+        reason: The reason code.
         item: The item.
     """
 

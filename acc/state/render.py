@@ -1,9 +1,8 @@
-"""What the agent reads: the state without its bookkeeping, low trust marked.
+"""Rendering: the state as the agent reads it, without bookkeeping and with low trust marked.
 
-Two notations. ``toon`` goes through the official ``toon-format`` package. ``predicates`` is
-the notation of the paper's Figure 3: ``functor(argument argument)``, a slot a paragraph.
-In both, a text inside an item stays inside its item: it is quoted wherever it could be read
-as structure.
+There are two notations. ``toon`` uses the official ``toon-format`` package. ``predicates`` is the
+notation of the paper's Figure 3: ``functor(argument argument)``, one paragraph per slot. Both quote
+every text that could be read as structure, to keep it inside its item.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Style = Literal["toon", "predicates"]
 
 
 def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
-    """The state as the agent reads it; an empty state renders as an empty text."""
+    """Return the state as the agent reads it; an empty text for an empty state."""
     shown: list[object] = [type(state), style, *state.lifted, *state.doubted, *state.pending]
     for placed in state.items():
         shown += placed
@@ -37,18 +36,19 @@ def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
 
 
 _LAST: list[tuple[Sequence[object], str]] = [((), "")]
-"""What was rendered last, and its text: commit counts the tokens of what the agent then reads.
+"""The objects rendered last, and their text.
 
-All that is shown is frozen, so that the very same objects give the same text.
+Commit counts the tokens of the same text that the agent then reads. All rendered objects are frozen:
+identical objects give the same text.
 """
 
 
 def render_toon(state: CompressedCognitiveState) -> str:
-    """The state in TOON: a table a slot, a row an item.
+    """Return the state in TOON: one table per slot, one row per item.
 
-    Rows of a slot that holds anything from tools or documents carry ``by``, the trust of
-    each; relations say it by their status. What a rule's pronoun refers to is marked as the
-    compressor's reading. Sections ``lifted`` and ``pending`` follow.
+    If a slot holds items from tools or documents, its rows have a column ``by`` with the trust; slots
+    with a status or channel column do not need it. What a rule's pronoun refers to is marked as the
+    compressor's reading. Retired rules, doubted rules and pending observations follow.
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
@@ -99,11 +99,11 @@ _TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
 
 
 def render_predicates(state: CompressedCognitiveState) -> str:
-    """The state in the predicate notation of the paper's Figure 3.
+    """Return the state in the predicate notation of the paper's Figure 3.
 
-    An item that is one well-formed predicate stands as it is; other texts are quoted.
-    ``@tool`` and ``@document`` mark low trust, ``@hypothesis`` and ``@done`` status; an
-    ``@`` never stands in an unquoted text.
+    An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and
+    ``@document`` mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains
+    ``@``.
     """
     paragraphs = []
     for name, slot in state.slots().items():
@@ -157,7 +157,7 @@ def _marks(item: Item) -> Iterator[str]:
 
 
 def _term(text: str) -> str:
-    """``text`` as one term: as it stands if it is one, else quoted."""
+    """Return ``text`` unchanged if it is one term, otherwise quoted."""
     return text if _is_terms(text, single=True) else _quoted(text)
 
 
@@ -166,7 +166,7 @@ def _terms(text: str) -> str:
 
 
 def _conjunction(text: str) -> str:
-    """The one item of a slot may be several terms joined by ``&``: there is no other to pose as."""
+    """Return a slot's only item, unquoted if it is terms joined by ``&``: it cannot pose as another item."""
     return (
         text if all(_is_terms(part, single=True) for part in text.split(" & ")) else _quoted(text)
     )
@@ -181,7 +181,7 @@ def _quoted(text: str) -> str:
 
 
 def _is_terms(text: str, *, single: bool) -> bool:
-    """Whether ``text`` is atoms and predicates with balanced brackets; one, or one to three."""
+    """Return whether ``text`` is balanced atoms and predicates: exactly one, or one to three."""
     depth = position = top = 0
     previous = ""
     while position < len(text):

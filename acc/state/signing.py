@@ -1,8 +1,8 @@
-"""Signing states: who has the key made the state, wherever it was kept since.
+"""Signatures of states: a signature proves that a holder of the key made the state.
 
-A state's hash tells that it was not damaged, not who made it: whoever can write to a checkpoint can make a
-state and its hash. With `Settings.state_key` each commit is signed by an HMAC over its hash, and a state
-without a signature by one of the keys is not stepped on from.
+A state's hash detects damage but does not identify the author: anybody who can write to a checkpoint
+can make a state and its hash. With `Settings.state_key`, each commit is signed by an HMAC over its
+hash, and a step refuses a prior state without a signature by one of the keys.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ Key = bytes | str
 Keys = tuple[bytes, ...]
 
 SHORTEST_KEY = 16
-"""Bytes of a key at the least."""
+"""Minimum length of a key in bytes."""
 
 
 def keys_of(given: Key | Sequence[Key] | None) -> Keys:
-    """The keys that ``Settings.state_key`` names: the first signs, all are taken.
+    """Return the keys in ``Settings.state_key``: the first one signs, all are accepted.
 
     Raises:
-        ConfigurationError: One is no key, or shorter than `SHORTEST_KEY`.
+        ConfigurationError: A key has the wrong type or fewer bytes than `SHORTEST_KEY`.
     """
     listed = [given] if isinstance(given, bytes | str) else given
     if listed is None:
         return ()
     keys = tuple(map(_key, listed)) if isinstance(listed, Iterable) else (b"",)
     if not keys or any(len(key) < SHORTEST_KEY for key in keys):
-        # The key itself is not told.
+        # The error must not reveal the key.
         raise ConfigurationError(
             "state_key is no key",
             where="Settings",
@@ -52,12 +52,12 @@ def _key(given: Any) -> bytes:
 
 
 def signature_of(state_hash: str, keys: Keys) -> str:
-    """The signature of the state of that hash, by the first key; empty without one."""
+    """Return the signature over a state's hash by the first key; empty without keys."""
     return _by(keys[0], state_hash) if keys else ""
 
 
 def is_signed(state_hash: str, signature: str, keys: Keys) -> bool:
-    """Whether ``signature`` is one of ``keys``'s over the state of that hash."""
+    """Return whether one of ``keys`` made ``signature`` over this state hash."""
     return any(
         hmac.compare_digest(_by(key, state_hash).encode(), signature.encode("utf-8", "replace"))
         for key in keys
@@ -65,16 +65,16 @@ def is_signed(state_hash: str, signature: str, keys: Keys) -> bool:
 
 
 def signed(state: State, keys: Keys) -> State:
-    """``state`` with the signature of today's key; as it is without one."""
+    """Return ``state`` signed by the first key; unsigned if there are no keys."""
     mark = signature_of(state.hash, keys)
     return state.model_copy(update={"signature": mark}) if mark != state.signature else state
 
 
 def refuse_unsigned(state: CompressedCognitiveState, keys: Keys) -> None:
-    """Raise unless ``state`` is signed, empty, or made by this process's own code (`seed`, ``adopt``).
+    """Raise unless ``state`` is signed, empty, or made by this process (`seed`, ``adopt``).
 
     Raises:
-        StateError: It is not; says how to go on.
+        StateError: The state is unsigned, or no key of ``keys`` signed it.
     """
     if not keys or state.is_vouched or state.hash == type(state).empty().hash:
         return

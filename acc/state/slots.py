@@ -1,10 +1,9 @@
-"""A slot's rules, declared once on the state type and read by everything from there.
+"""The rules of slots, declared once on the state class.
 
     constraints: Annotated[tuple[Constraint, ...], Slot(max_items=16, min_trust=Trust.USER, pinned=True)]
 
-The wire schema, commit, eviction, the renderers and the reference page all read the same
-`Slot`. A wrong declaration fails when the class is created (`acc.state.declaration`), not when an
-agent runs.
+The wire schema, commit, eviction, the renderers and the reference page all read the same `Slot`. A
+wrong declaration fails when the class is created (`acc.state.declaration`), not when an agent runs.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ from acc.state.items import Item
 from acc.turn.observations import Trust
 
 TAKEN_LETTERS = "adotux"
-"""First letters of refs: agent, document, operator, tool, user, and what was set aside."""
+"""First letters of refs: agent, document, operator, tool, user, and x for set-aside items."""
 
 
 @dataclass(frozen=True, init=False)
 class Example:
-    """What somebody might say, and the item that it should become; checked with its slot.
+    """A sentence and the item to make of it; checked with its slot.
 
         Example("CHG-4412 runs Wed 02:00", change="CHG-4412", window="Wed 02:00", stage="approved")
 
     Attributes:
         text: The words.
-        fields: The item's own fields, by name. What is free text in them stands in the words.
+        fields: The item's own fields, by name. Free text in a field must occur in ``text``.
     """
 
     text: str
@@ -47,17 +46,17 @@ class Slot:
     """The rules of one slot.
 
     Attributes:
-        max_items: Items the slot holds at most.
-        min_trust: Trust that a cited source needs to propose an item here.
+        max_items: Maximum number of items.
+        min_trust: Minimum trust of a cited source that may propose an item.
         pinned: Whether open items are carried word for word until retired (law 7).
-        quote: Whether an item needs the source's own words beside it (law 6).
-        ephemeral: Whether the next commit drops the slot's items.
+        quote: Whether an item needs the source's own words (law 6).
+        ephemeral: Whether the slot's items lapse when the next user turn begins.
         eviction_priority: Slots with a lower number are evicted first. Pinned items are never evicted.
-        id_prefix: First letter of the items' ids; none of `TAKEN_LETTERS`.
-        join: What stands between items in the predicate notation.
-        guidance: Words for the compressor: what belongs here.
-        cues: Words by which a reader without a model finds what belongs here.
-        examples: What somebody might say, and what of it belongs here.
+        id_prefix: First letter of the items' ids; not in `TAKEN_LETTERS`.
+        join: Separator between items in the predicate notation.
+        guidance: Describes the slot's content to the compressor.
+        cues: Words that identify the slot's content for a compressor without a model.
+        examples: Example sentences with the resulting items.
     """
 
     max_items: int
@@ -75,7 +74,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class SlotField:
-    """A slot as it stands on a state class."""
+    """A slot of a state class: its name, item type and rules."""
 
     name: str
     item: type[Item]
@@ -83,10 +82,10 @@ class SlotField:
 
 
 def read_slots(state: type[BaseModel]) -> dict[str, SlotField]:
-    """The slots of a state class by name, in the order of their declaration.
+    """Return the slots of a state class by name, in declaration order.
 
     Raises:
-        SchemaError: A field with a `Slot` that is not a tuple of one item type.
+        SchemaError: A field with a `Slot` is not a tuple of one item type.
     """
     found = {}
     for name, field in state.model_fields.items():
@@ -116,11 +115,11 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
 
 
 def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
-    """The slots as plain data: what a policy's fingerprint covers.
+    """Return the slots as plain data for a policy's fingerprint.
 
-    Cues and examples are not in it: they decide nothing in a commit. The keys are those of the first
-    audit logs and never change, whatever the fields of `Slot` are called. Asides are not in it either,
-    so that policies from before they came keep their fingerprints (`acc.commit.commit.LAWS` tells those apart).
+    Cues and examples are excluded: they do not affect a commit. Asides are excluded so that older policies
+    keep their fingerprints (`acc.commit.commit.LAWS` tells those apart). The keys are those of the first
+    audit logs and must not change, even if fields of `Slot` are renamed.
     """
     return [
         {

@@ -1,1 +1,1 @@
-"""A thread: its log, its branches, who steps a turn, and what operators did in it."""
+"""A thread: its log, its branches, the claims on its turns, and its operators' acts."""

@@ -1,4 +1,4 @@
-"""One branch of a thread: its artifacts in order, kept in step with the store."""
+"""One branch of a thread: its artifacts in order, synchronized with the store."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 OVERTAKEN = ("replaced", "settled", "retired")
-"""Reasons for which an item was set aside that a later word overtook."""
+"""Eviction reasons of items that a later observation made obsolete."""
 
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 
 
 class Branch:
-    """What a branch holds, and what it sees of its ancestors.
+    """The artifacts of a branch, including those that it inherits from its ancestors.
 
     Attributes:
-        artifacts: In order; the ancestors' first.
+        artifacts: All artifacts in order, the ancestors' first.
         turns: The turn of each artifact.
-        index: Their words.
-        retired: Turn in which a rule or goal that a ref made was retired.
-        erased: Refs of what was erased.
-        messages: Turn of each chat message, by the id that its observations carry.
+        index: Lexical index of the artifacts' words.
+        retired: Maps a ref to the turn that retired the rule or goal with that source.
+        erased: Refs of erased evidence.
+        messages: Maps the id of a chat message to its turn.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -53,7 +53,7 @@ class Branch:
         self._line: list[tuple[str, int]] = []
 
     def inherit(self, ancestor: Branch, turn: int) -> None:
-        """See what ``ancestor`` held up to ``turn``."""
+        """Add the artifacts of ``ancestor`` up to and including ``turn``."""
         above = [(name, min(upto, turn)) for name, upto in ancestor._line]
         self._line = [*above, (ancestor.name, turn)]
         for artifact in ancestor.artifacts:
@@ -61,9 +61,9 @@ class Branch:
                 self._see(artifact)
 
     def refresh(self) -> None:
-        """Read what was added since the last look.
+        """Read the artifacts that were added to the store since the last refresh.
 
-        Once is enough where nobody else may write, unless a call of the store has failed.
+        If no other process writes to the store, one refresh is enough until a write fails.
         """
         if self._in_step and not self.store.shared:
             return
@@ -80,39 +80,39 @@ class Branch:
         self._in_step = True
 
     def home_of(self, turn: int) -> str:
-        """The branch on which ``turn`` stands: this one, or an ancestor."""
+        """Return the name of the branch that holds ``turn``: this one or an ancestor."""
         return next((name for name, upto in self._line if turn <= upto), self.name)
 
     def at_turn(self, turn: int) -> list[Artifact]:
-        """Everything of ``turn`` that the branch sees, its ancestors' included."""
+        """Return all artifacts of ``turn``, including inherited ones."""
         return [self.artifacts[at] for at in self._by_turn.get(turn, ())]
 
     def own(self, turn: int, kind: str) -> list[Artifact]:
-        """What of ``turn`` and ``kind`` was written to this very branch."""
+        """Return the artifacts of ``turn`` and ``kind`` on this branch, without inherited ones."""
         return [a for a in self.at_turn(turn) if a.branch == self.name and a.kind == kind]
 
     def positions(self, ref: str) -> list[int]:
-        """Where in `artifacts` the parts of the text that ``ref`` names stand."""
+        """Return the positions in `artifacts` of the parts of the text with this ref."""
         return self._by_ref.get(ref, [])
 
     def parts(self, ref: str) -> list[Artifact]:
-        """All parts of the text that ``ref`` names, in order."""
+        """Return all parts of the text with this ref, in order."""
         return sorted((self.artifacts[at] for at in self.positions(ref)), key=lambda a: a.part)
 
     def text(self, ref: str) -> str:
-        """The whole text that ``ref`` names."""
+        """Return the full text with this ref; empty if there is none."""
         return "".join(part.text for part in self.parts(ref))
 
     def append(self, artifacts: Sequence[Artifact], *marks: Artifact) -> None:
-        """Write ``artifacts`` at the end, together with what waits from before.
+        """Write ``artifacts`` at the end, after the artifacts that `append_later` queued.
 
         Args:
-            artifacts: Placed at the end, in order.
-            marks: Records with ids of their own, written in the same call.
+            artifacts: Artifacts for the next places, in order.
+            marks: Records with their own ids, written in the same call.
 
         Raises:
             ConflictError: Another process wrote to these places.
-            StoreError: They cannot be written; the store is read again before the next write.
+            StoreError: The write failed; the next `refresh` reads the store again.
         """
         placed = [*self._unsaved, *self._placed(artifacts)]
         if not placed and not marks:
@@ -128,24 +128,24 @@ class Branch:
         self._in_step = True
 
     def append_later(self, artifacts: Sequence[Artifact]) -> None:
-        """Write ``artifacts`` with the next `append`, or on `flush`."""
+        """Queue ``artifacts`` for the next `append` or `flush`."""
         self._unsaved.extend(self._placed(artifacts))
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the queued artifacts."""
         if self._unsaved:
             self.refresh()
             self.append(())
 
     def origin(self, parent: str, turn: int, at: str) -> Artifact:
-        """The record that says where the branch comes from."""
+        """Return the record that names the parent branch and the turn of the fork."""
         return Artifact(
             id=self.id_of(0), thread=self.thread.key, branch=self.name, seq=0, turn=turn,
             kind="branch", text=json.dumps({"parent": parent, "turn": turn}), at=at,
         )  # fmt: skip
 
     def id_of(self, seq: int) -> str:
-        """The id of a place on the branch."""
+        """Return the artifact id of a place on the branch."""
         return artifact_id(self.thread.key, self.name, seq)
 
     def _placed(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
@@ -163,13 +163,13 @@ class Branch:
     def _see(self, artifact: Artifact) -> None:
         position = len(self.artifacts)
         before = self.artifacts[-1] if self.artifacts else None
-        # Speech is understood from the speech before it; a tool's output stands for itself.
+        # Speech needs the preceding speech as context; a tool's output does not.
         together = before is not None and _is_speech(before) and _is_speech(artifact)
         self._by_ref.setdefault(artifact.ref, []).append(position)
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
         self.turns.append(artifact.turn)
-        # What was overtaken is never admitted, so its words only make the index longer.
+        # The gate never admits overtaken items; indexing their words would only enlarge the index.
         text = "" if artifact.reason in OVERTAKEN else artifact.text
         self.index.add(text, before.text if before is not None and together else "")
         if artifact.message:
@@ -187,7 +187,7 @@ def _is_speech(artifact: Artifact) -> bool:
 
 
 def race(thread: Thread, branch: str) -> ConflictError:
-    """The error of whoever comes second."""
+    """Return the error for the writer that lost a race."""
     return ConflictError(
         "another process steps this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
@@ -196,13 +196,13 @@ def race(thread: Thread, branch: str) -> ConflictError:
 
 
 def whole(artifacts: Sequence[Artifact]) -> list[Artifact]:
-    """The first parts of the texts of which every part is stored."""
+    """Return the first part of each text that is stored completely."""
     parts = Counter(a.identity for a in artifacts)
     return [a for a in artifacts if a.part == 0 and parts[a.identity] == a.parts]
 
 
 def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
-    """A turn without a word of the agent is completed by what was recorded of it."""
+    """Add the recorded agent's words and calls to ``turn`` if the turn has none."""
     if any(_is_done(o.channel, o.call_id) for o in turn.observations):
         return turn
     recorded = observed(branch, [a for a in stored if _is_done(a.channel, a.call_id)])
@@ -210,16 +210,16 @@ def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
 
 
 def done_before(stored: Sequence[Artifact]) -> list[Artifact]:
-    """What the agent did before the user spoke, in a turn that is ``stored``."""
+    """Return the agent's ``stored`` artifacts of a turn that precede the user's words."""
     before = takewhile(lambda a: a.channel is not Channel.USER, stored)
     return [a for a in before if _is_done(a.channel, a.call_id)]
 
 
 def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:
-    """``turn`` without what an operator's turn just before it holds already, whole and unread.
+    """Return ``turn`` without observations that are already pending from the preceding operator's turn.
 
-    It was recorded, or begun, before the operator acted, and stands in that turn; a caller that keeps
-    messages of its own tells it again.
+    They were recorded or begun before the operator acted and are part of the operator's turn. A caller
+    that keeps its own messages sends them again. If nothing else is left, ``turn`` stays unchanged.
     """
     if not any(a.channel is Channel.OPERATOR for a in branch.own(state.turn, "observation")):
         return turn
@@ -233,19 +233,19 @@ def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Tu
 
 
 def _told(observation: Observation) -> str:
-    """The same for an observation and for what is pending of it, which stands on one line."""
+    """Return a key that an observation shares with its pending copy, which is on one line."""
     text = one_line(observation.text)
     return "\x00".join((observation.channel, observation.name, observation.call_id, text))
 
 
 def joined(before: Sequence[Observation], now: Sequence[Observation]) -> tuple[Observation, ...]:
-    """What is heard ``now``, and in front of it what of ``before`` is not told again."""
+    """Return the observations of ``now``, preceded by those of ``before`` that ``now`` does not repeat."""
     has = Counter(o.identity for o in now)
     return (*(o for o in before if not _taken(has, o.identity)), *now)
 
 
 def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, ...]:
-    """What was ``stored`` on ``branch``, as it was observed: the user's words were split before."""
+    """Return the ``stored`` artifacts as observations; the users' texts were already split."""
     return tuple(
         Observation(
             channel=a.channel,
@@ -259,12 +259,12 @@ def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, .
 
 
 def _taken(has: Counter[str], identity: str) -> bool:
-    """Take one of ``identity`` out of what there is; whether there was one."""
+    """Consume one count of ``identity``; return whether one was left."""
     has[identity] -= 1
     return has[identity] >= 0
 
 
 def _is_done(channel: Channel, call_id: str) -> bool:
-    """Whether it is the agent's doing: its words, its calls, and what they brought, documents too."""
+    """Return whether it comes from the agent: its words, its calls, or their results."""
     brought = channel is Channel.DOCUMENT and bool(call_id)
     return brought or channel in (Channel.AGENT, Channel.TOOL)

@@ -1,7 +1,7 @@
-"""Chat windows from the store: what a user interface shows of a thread, a page at a time.
+"""Chat windows from the store: a page of a thread for a user interface.
 
-The agent reads none of it. The conversation stays whole in the store, however far the
-messages in a checkpoint were pruned.
+The agent does not read them. The store keeps the full conversation even if the messages in a
+checkpoint were pruned.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Window(NamedTuple):
     """A page of a conversation.
 
     Attributes:
-        messages: OpenAI chat messages, oldest first. Where the user attached text, the content is
-            a list: their words, then a part of the type ``text-plain`` for each text.
-        before: What to ask for to get the page before this one; None at the beginning.
+        messages: OpenAI chat messages, oldest first. If the user attached text, the content is a
+            list: the user's words, then one part of type ``text-plain`` for each attached text.
+        before: The value of `Page.before` that requests the previous page; None on the first page.
     """
 
     messages: list[dict[str, Any]]
@@ -33,7 +33,7 @@ class Window(NamedTuple):
 
 @dataclass(frozen=True)
 class Page:
-    """Which page: the ``last`` turns before turn ``before``, with calls and results or without."""
+    """A page request: the ``last`` turns before turn ``before``, with or without tool calls."""
 
     last: int
     before: int | None = None
@@ -45,10 +45,10 @@ class Page:
 
 
 def read_window(log: ThreadLog, state: CompressedCognitiveState | None, page: Page) -> Window:
-    """What `Memory.history` documents: the past of ``state``, or the whole thread where it is None."""
+    """Implement `Memory.history`: the past of ``state``, or the whole root branch if it is None."""
     branch = log.branch(ROOT if state is None else state.branch)
     upto = None if state is None else state.turn
-    # What was recorded since belongs to the turn that is stepped next.
+    # Observations recorded after ``state`` belong to the next turn, unless a step claimed that turn.
     if upto is not None and log.claims.of(branch, upto + 1) is None:
         upto += 1
     return _page(branch, upto, page)
@@ -69,7 +69,7 @@ def _is_told(artifact: Artifact) -> bool:
 
 
 def _exchanges(told: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
-    """The artifacts by the turn of the user's message that they follow."""
+    """Group the artifacts by the turn of the user's message that they follow."""
     found: list[tuple[int, list[Artifact]]] = []
     before: list[Artifact] = []
     brought = _brought(told)
@@ -86,7 +86,7 @@ def _exchanges(told: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
 
 
 def _brought(told: Sequence[Artifact]) -> set[str]:
-    """Ids of what the user pasted or attached: it stands right before their words."""
+    """Return the ids of texts that the user pasted or attached; they directly precede the user's words."""
     found = set()
     message: tuple[int, str] | None = None
     for artifact in reversed(told):
@@ -133,7 +133,7 @@ def _messages(
 
 
 def _call(artifact: Artifact, text: str) -> dict[str, Any]:
-    # What became of the call may stand in front.
+    # The outcome of the call may precede its name.
     start = text.find(f"{artifact.name}(") + len(artifact.name) + 1
     arguments = text[start:-1]
     function = {"name": artifact.name, "arguments": arguments}

@@ -1,7 +1,7 @@
-"""What a thread holds beside its turns: what operators retired in it, and which words were refused.
+"""Records of a thread outside its turns: claims, operators' retirements, and refused words.
 
-The records stand under ids of their own, ``<thread key>.journal:<seq>``, and none of them holds words
-of a conversation. A store of one process is read once for a thread; a shared one at each `refresh`.
+The journal's records have ids of the form ``<thread key>.journal:<seq>`` and contain no words of a
+conversation. `Journal.refresh` reads a single-process store once per thread, a shared store each time.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 LEASE = timedelta(minutes=2)
-"""In a shared store, a claim without a commit is a writer under way for so long; then a dead one."""
+"""Age up to which an uncommitted claim in a shared store counts as a running writer's."""
 
 
 class Claims:
-    """The claims and successors of a thread's turns. The first of each id wins in any store."""
+    """The claims and successors of a thread's turns. In any store, the first record with an id wins."""
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self.store = store
@@ -34,15 +34,15 @@ class Claims:
         self._open: set[tuple[str, int]] = set()
 
     def of(self, branch: Branch, turn: int) -> Artifact | None:
-        """The claim of ``turn`` on ``branch``: its text is a digest of the turn's observations."""
+        """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
         if not self.store.shared and not branch.own(turn, "observation"):
-            return None  # nobody else writes, and a claim comes with its evidence
+            return None  # the only writer stores a claim together with its evidence
         return self._marked(branch, "t", turn)
 
     def make(self, branch: Branch, turn: int, digest: str) -> Artifact:
-        """Claim ``turn``: the claim that holds, mine or that of whoever was first.
+        """Claim ``turn`` and return the valid claim: this one, or an earlier one of another process.
 
-        In a store of one process it is written by the caller, together with the evidence.
+        In a single-process store, the caller writes the claim together with the evidence.
         """
         mine = self._mark(branch, "claim", turn, digest)
         if self.store.shared:
@@ -53,14 +53,14 @@ class Claims:
         return mine
 
     def successor(self, branch: Branch, turn: int) -> Artifact | None:
-        """The state committed for ``turn``, where several processes write."""
+        """Return the record of the state committed for ``turn``; None in a single-process store."""
         return self._marked(branch, "s", turn) if self.store.shared else None
 
     def commit(self, branch: Branch, state: CompressedCognitiveState) -> None:
-        """Have ``state`` be the successor on a shared store's branch.
+        """Record ``state`` as the successor on a shared store's branch.
 
         Raises:
-            ConflictError: Another process committed this turn while this one was under way.
+            ConflictError: Another process committed this turn first.
         """
         if not self.store.shared:
             return
@@ -71,31 +71,36 @@ class Claims:
             raise race(self.thread, branch.name)
 
     def end(self, branch: Branch, turn: int) -> None:
-        """The step of the claimed ``turn`` is over, and its caller is told of the commit."""
+        """Note that the step of the claimed ``turn`` ended and its caller receives the commit."""
         self._open.discard((branch.name, turn))
 
     def refuse(self, branch: Branch, turn: int) -> None:
-        """Note that the claimed ``turn`` cannot be committed as it is: no other brings its words along."""
+        """Record that the claimed ``turn`` cannot be committed; no later turn recovers its user's words."""
         self.store.add(self.thread.tenant, [self._mark(branch, "claim", turn, "refused", "r")])
 
     def is_refused(self, branch: Branch, turn: int) -> bool:
-        """Whether the claimed ``turn`` could not be committed."""
+        """Return whether the claimed ``turn`` was refused."""
         return self._marked(branch, "r", turn) is not None
 
     def is_open(self, branch: Branch, turn: int) -> bool:
-        """Whether nothing was committed for the claim of ``turn``.
+        """Return whether no commit exists for the claim of ``turn``.
 
-        A store of one process holds no commits: there it is known of this process's claims alone.
+        A single-process store holds no commits; there the answer covers only this process's claims.
         """
         if self.store.shared:
             return self.successor(branch, turn) is None
         return (branch.name, turn) in self._open
 
     def refuse_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
-        """Raise if ``claim`` is that of a writer under way; ``own`` says that this process has none.
+        """Raise if ``claim`` belongs to a running writer.
+
+        Args:
+            branch: The branch of the claim.
+            claim: The claim to check.
+            own: Whether this process knows that it has no other step running in the thread.
 
         Raises:
-            ConflictError: It is young, by whichever clock, and nothing was committed for it.
+            ConflictError: The claim has no commit and is younger than `LEASE`.
         """
         if not self.store.shared or self.successor(branch, claim.turn):
             return
@@ -137,9 +142,9 @@ class Act(NamedTuple):
     """An operator's retirement.
 
     Attributes:
-        branch: Where the operator's turn stands.
-        ref: The operator's words there.
-        items: Marks of what was retired (`mark_of`).
+        branch: The branch of the operator's turn.
+        ref: The ref of the operator's words on that branch.
+        items: Marks of the retired items (`mark_of`).
     """
 
     branch: str
@@ -148,7 +153,7 @@ class Act(NamedTuple):
 
 
 class Journal:
-    """The journal of one thread. Not for several threads of execution at once."""
+    """The journal of one thread. Not thread-safe."""
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self._records = Branch(store, thread, NAME)
@@ -158,7 +163,7 @@ class Journal:
         self._refused: dict[str, tuple[str, int]] = {}
 
     def refresh(self) -> None:
-        """Read what was added since the last look.
+        """Read the records that were added since the last refresh.
 
         Raises:
             StoreError: The store cannot be read.
@@ -169,7 +174,7 @@ class Journal:
         self._read = len(self._records.artifacts)
 
     def records(self) -> Sequence[Artifact]:
-        """All records, in order, as far as they were read."""
+        """Return all records read so far, in order."""
         return tuple(self._records.artifacts)
 
     @property
@@ -178,9 +183,9 @@ class Journal:
         return self._acts
 
     def retired(self, branch: Branch, turn: Turn, items: Sequence[Item]) -> None:
-        """Note that an operator retired ``items`` by the last observation of ``turn`` on ``branch``.
+        """Record that the last observation of ``turn`` on ``branch`` retired ``items``.
 
-        An act that is done again, from an older state, is noted once.
+        A repetition of a known act, from an older state, is not recorded again.
         """
         marks = [mark_of(item, branch) for item in items]
         if any(act.items.issuperset(marks) for act in self._acts):
@@ -194,24 +199,24 @@ class Journal:
         )  # fmt: skip
 
     def refuse(self, turn: Turn, branch: Branch, number: int) -> None:
-        """Note that the user's words of ``turn`` found no room, as turn ``number`` of ``branch``."""
+        """Record that the user's words of ``turn`` did not fit, as turn ``number`` of ``branch``."""
         if words := digest_of(turn):
             self._note(words, _REFUSED, branch, number)
 
     def hear(self, turn: Turn, branch: Branch, number: int) -> None:
-        """Note that words that were refused before are said anew: as another turn, or in vain no more."""
+        """Clear the refusal of the user's words if they are repeated in another turn or branch."""
         words = digest_of(turn)
         if words in self._refused and self._refused[words] != (branch.name, number):
             self._note(words, _HEARD, branch, number)
 
     def accept(self, turn: Turn, branch: Branch, number: int) -> None:
-        """Note that the user's words of ``turn`` are committed, where they were refused before."""
+        """Clear the refusal of the user's words of ``turn``: they are committed."""
         words = digest_of(turn)
         if words in self._refused:
             self._note(words, _HEARD, branch, number)
 
     def was_refused(self, turn: Turn) -> bool:
-        """Whether the user's words of ``turn`` were refused when they were said last."""
+        """Return whether the last step with the user's words of ``turn`` refused them."""
         return digest_of(turn) in self._refused
 
     def _note(self, words: str, reason: str, branch: Branch, number: int) -> None:
@@ -225,7 +230,7 @@ class Journal:
         )  # fmt: skip
 
     def _append(self, record: Artifact) -> None:
-        """Write ``record`` at the end; several processes may do so at the same time."""
+        """Write ``record`` at the end; retry if another process took the place."""
         for attempt in range(_ATTEMPTS):
             self.refresh()
             try:
@@ -249,11 +254,10 @@ class Journal:
 
 
 def mark_of(item: Item, branch: Branch) -> str:
-    """What tells an item from every other of the thread, on whichever branch.
+    """Return a mark that identifies an item within the thread, across branches.
 
-    An id is given out once along a branch; forks may give it out again. So the mark names the turn in
-    which the item was made, and the branch on which that turn stands. A seed is made in no turn: there
-    its words tell.
+    An id is unique along a branch, but forks may reuse it. The mark therefore adds the item's turn and the
+    branch of that turn. A seeded item has no turn; its mark adds a digest of its words.
     """
     if item.turn:
         return f"{item.id}.{item.turn}.{branch.home_of(item.turn)}"
@@ -263,14 +267,14 @@ def mark_of(item: Item, branch: Branch) -> str:
 def standing(
     state: CompressedCognitiveState, branch: Branch, marks: frozenset[str]
 ) -> Iterator[Item]:
-    """The items of ``state``, which is on ``branch``, that have one of ``marks``."""
+    """Yield the items of ``state``, a state of ``branch``, that have one of ``marks``."""
     for _, item in state.items():
         if mark_of(item, branch) in marks:
             yield item
 
 
 def digest_of(turn: Turn) -> str:
-    """A digest of what the user says in ``turn``; empty where they say nothing."""
+    """Return a digest of the user's words in ``turn``; empty if there are none."""
     said = [o.text for o in turn.observations if o.channel is Channel.USER]
     return (
         hashlib.sha256("\x00".join(said).encode("utf-8", "surrogatepass")).hexdigest()

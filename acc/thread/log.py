@@ -1,10 +1,10 @@
 """The log of a thread, branch by branch, over any store.
 
-Within one turn a branch holds one future: the first to step from a state claims the turn for
-its observations. Whoever comes from the same state with others gets a branch of their own (a
-fork), and sees of the old one only what happened up to that state; and what was said in a turn
-that was claimed and given up, which no commit has taken in. In a store that several
-processes share, a claim that nobody has committed yet is a writer under way, and a conflict.
+On a branch, each turn has one version: the first step from a state claims the turn for its
+observations. A step from the same state with other observations gets its own branch (a fork).
+The fork inherits the old branch up to that state. It also recovers the observations of a turn that
+was claimed and abandoned without a commit. In a store that several processes share, a recent claim
+without a commit belongs to a running writer and causes a conflict.
 """
 
 from __future__ import annotations
@@ -30,13 +30,18 @@ from acc.turn.turn import Turn, refs_of
 def refuse_foreign(
     state: CompressedCognitiveState, thread: Thread, root: Callable[[], Branch]
 ) -> None:
-    """Raise where ``state`` was committed in another thread than ``thread``; ``root`` reads its root.
+    """Raise if ``state`` was committed in another thread.
 
-    A state of the same tenant, user and agent may seed a thread that holds nothing up to its
-    turn: a copied conversation, or one that carries on where another ended.
+    A state of the same tenant, user and agent may seed a thread that has no artifacts up to its turn,
+    for example a copied or continued conversation.
+
+    Args:
+        state: The state to step from.
+        thread: The thread of the step.
+        root: Reads the thread's root branch.
 
     Raises:
-        StateError: It belongs to another tenant, user or agent, or to another of their threads.
+        StateError: The state belongs to another tenant, user or agent, or to another of the user's threads.
     """
     if state.bound_to in ("", thread.owner_key):
         return
@@ -53,11 +58,11 @@ def refuse_foreign(
 
 
 MOST_STEPS = 16
-"""Turns before, of one loop of tool calls, whose words an agent's speech is held against."""
+"""Maximum number of earlier turns, within one tool loop, to compare an agent's words with."""
 
 
 def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> list[Artifact]:
-    """What was heard in the turns before, back to the one in which the user spoke last."""
+    """Return the artifacts of earlier turns, back to the turn in which the user last spoke."""
     heard: list[Artifact] = []
     turn, latest = number, list(made)
     while turn > max(1, number - MOST_STEPS) and not any(a.channel is Channel.USER for a in latest):
@@ -68,9 +73,9 @@ def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> lis
 
 
 def weighed(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
-    """The record of what the agent said takes the trust of whose words it repeats.
+    """Lower the trust of an agent's words to that of the lowest tool or document that they repeat.
 
-    Not where the user said the same: a tool that echoes them makes nothing of it its own.
+    Words that the user also said do not count: a tool that echoes the user does not own those words.
     """
     if artifact.channel is not Channel.AGENT or artifact.call_id or artifact.name:
         return artifact
@@ -84,13 +89,13 @@ def weighed(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
 
 
 class Begun(NamedTuple):
-    """A turn that is stored and claimed.
+    """A stored and claimed turn.
 
     Attributes:
-        branch: Where it stands.
-        turn: It, numbered, with the refs under which it is stored.
-        repeats: Whether another step committed this very turn before.
-        recovered: Refs of what was said in a turn that was begun from the same state and given up.
+        branch: The branch of the turn.
+        turn: The turn, numbered, with the refs of its stored observations.
+        repeats: Whether another step already committed this turn.
+        recovered: Refs of observations from an abandoned turn that began from the same state.
     """
 
     branch: Branch
@@ -100,7 +105,7 @@ class Begun(NamedTuple):
 
 
 class ThreadLog:
-    """The branches of one thread. Not for several threads of execution at once."""
+    """The branches of one thread. Not thread-safe."""
 
     def __init__(
         self,
@@ -118,10 +123,10 @@ class ThreadLog:
         self._branches: dict[str, Branch] = {}
 
     def branch(self, name: str) -> Branch:
-        """The branch of that name, in step with the store.
+        """Return the branch with this name, refreshed from the store.
 
         Raises:
-            StoreError: No such branch, or the store cannot be read.
+            StoreError: The branch does not exist, or the store cannot be read.
         """
         branch = self._found(name)
         if branch is None:
@@ -139,20 +144,20 @@ class ThreadLog:
         *,
         is_given_up: Callable[[Branch, int], bool] | None = None,
     ) -> Begun:
-        """Claim the turn that follows ``state`` and write it: evidence first.
+        """Claim the turn that follows ``state`` and write its evidence.
 
-        What was recorded of the turn already is part of it. So is what was said in a turn that was
-        claimed with other words and given up, as by a kill: it was heard, and no commit has it.
+        The turn includes observations that `record` stored for it. It also includes observations of a turn
+        that was claimed with other words and abandoned, for example by a kill: no commit has them.
 
         Args:
             state: CCS_t-1.
-            turn: What follows it.
-            is_given_up: Tells of a branch and a turn that is claimed there whether nobody committed
-                it, or will. Without it every claim is another future.
+            turn: The turn that follows it.
+            is_given_up: Returns whether a claimed turn of a branch has no commit and will get none. If
+                None, every other claim forces a fork.
 
         Raises:
             ConflictError: Another process is stepping from the same state.
-            StateError: The state belongs to another thread, or still says what was erased.
+            StateError: The state belongs to another thread, or still contains erased evidence.
             StoreError: The store cannot be read or written.
         """
         number = state.turn + 1
@@ -178,14 +183,15 @@ class ThreadLog:
                 self.claims.refuse_race(branch, claim, own=is_given_up is not None)
                 if is_given_up is not None and is_given_up(branch, number):
                     if self.claims.is_refused(branch, number):
-                        stored = done_before(stored)  # only the user's words are refused
+                        # A refusal covers the user's words, not the agent's earlier ones.
+                        stored = done_before(stored)
                     before = joined(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
-        """Store what happened since ``state`` as the beginning of its next turn; repeatable.
+        """Store ``observations`` as the beginning of the turn that follows ``state``. Safe to repeat.
 
-        Where that turn was stepped already, this is another future, on a branch of its own.
+        If a step already claimed that turn, the observations go to another branch.
         """
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
@@ -198,7 +204,7 @@ class ThreadLog:
     def keep(
         self, branch: Branch, turn: int, set_aside: Sequence[EvictedItem], *, later: bool
     ) -> None:
-        """Store items that left the state; ``later`` writes them with the next turn's evidence."""
+        """Store items that left the state; ``later`` queues them for the next turn's write."""
         known = [*branch.own(turn, "set_aside"), *branch.own(turn, "tombstone")]
         ids = {a.identity for a in known}
         first = len({a.ref for a in known if a.ref[:1] == "x"})
@@ -209,7 +215,7 @@ class ThreadLog:
             branch.flush()
 
     def flush(self) -> None:
-        """Write what waits on any branch."""
+        """Write the queued artifacts of all branches."""
         for branch in self._branches.values():
             branch.flush()
 
@@ -228,7 +234,7 @@ class ThreadLog:
         return branch
 
     def _candidates(self, state: CompressedCognitiveState) -> Iterator[Branch]:
-        """The state's branch, then the forks from this state, each made when it is asked for."""
+        """Yield the state's branch, then forks from this state, each created on demand."""
         yield self.branch(state.branch)
         for attempt in count():
             seed = f"{state.branch}\x00{state.hash}\x00{attempt}"
@@ -263,7 +269,7 @@ class ThreadLog:
         new = [weighed(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
-        # In a shared store the claim was written first; else it goes with the evidence, once.
+        # A shared store already has the claim; otherwise write it once, with the evidence.
         fresh = [] if self.store.shared or not new else marks
         branch.append(new, *fresh)
         named = tuple(
@@ -301,16 +307,16 @@ def _gone_id(turn: int, gone: EvictedItem) -> str:
 
 
 def is_reply(artifact: Artifact) -> bool:
-    """Whether it is the beginning of what the agent said to the user."""
+    """Return whether ``artifact`` is the first part of the agent's words to the user."""
     spoken = artifact.channel is Channel.AGENT and artifact.kind == "observation"
     return spoken and not artifact.call_id and artifact.part == 0
 
 
 def _refuse_erased(branch: Branch, state: CompressedCognitiveState) -> None:
-    """Raise where ``state`` still says what was erased since it was committed.
+    """Raise if ``state`` still contains evidence that was erased after its commit.
 
     Raises:
-        StateError: An item rests on erased evidence alone, or such evidence is pending.
+        StateError: An item has only erased sources, or erased evidence is pending.
     """
     if not branch.erased:
         return

@@ -1,4 +1,4 @@
-"""The threads of a store that are open in this process: one log each, one step at a time."""
+"""The open threads of a store in this process: one log per thread, one step at a time."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.log import ThreadLog
 
 MOST_LOGS = 64
-"""Threads kept in memory at once; the least recently used goes, and is read again when needed."""
+"""Maximum number of logs in memory; the least recently used is evicted and read again on demand."""
 
 
 class ThreadRegistry:
-    """The open threads of one store, for all memories that use it.
+    """The open threads of one store, shared by all memories that use it.
 
-    When the last of these memories is dropped without `close`, what waits is written.
+    When the last of these memories is dropped without `close`, queued records are written.
 
     Attributes:
         lock: Held while a log is read or written.
@@ -43,10 +43,10 @@ class ThreadRegistry:
 
     @contextmanager
     def stepping(self, thread: Thread) -> Iterator[None]:
-        """A step of ``thread``; no other may be under way.
+        """Mark a step of ``thread`` as running; only one may run at a time.
 
         Raises:
-            ConflictError: One is.
+            ConflictError: Another step of the thread is running.
         """
         with self._guard:
             if thread.key in self._under_way:
@@ -65,7 +65,7 @@ class ThreadRegistry:
     def log(
         self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
     ) -> ThreadLog:
-        """The thread's log; one that is not open yet is read, and ``recover`` completes it."""
+        """Return the thread's log; read it from the store and call ``recover`` if it is not open."""
         with self.lock:
             log = self._logs.get(thread.key)
             if log is None:
@@ -77,10 +77,10 @@ class ThreadRegistry:
             return log
 
     def forget(self) -> None:
-        """Read every log anew at its next use: records were replaced or deleted.
+        """Drop every log; the next use reads it again. Call it after records were replaced or deleted.
 
         Raises:
-            StoreError: What waits cannot be written.
+            StoreError: Queued records cannot be written.
         """
         with self.lock:
             for key, log in list(self._logs.items()):
@@ -88,7 +88,7 @@ class ThreadRegistry:
                 del self._logs[key]
 
     def close(self) -> None:
-        """Write what waits; every log is tried, and the first error raised."""
+        """Flush every log, even if one fails; then raise the first error."""
         with self.lock:
             _flushed(self._logs)
         with _GUARD:
@@ -120,7 +120,7 @@ _GUARD = threading.Lock()
 
 
 def registry_of(store: ArtifactStore) -> ThreadRegistry:
-    """The open threads of ``store``: the same for every memory on it, until one closes it."""
+    """Return the registry of ``store``; all memories on the store share it until one closes it."""
     with _GUARD:
         found = _OPEN.get(id(store))
         if found is None:
