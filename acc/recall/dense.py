@@ -166,7 +166,7 @@ class Dense:
         try:
             (asked,) = self.vectors([query])
             return asked
-        except Exception as error:  # whatever somebody else's embedder raises
+        except Exception as error:  # an embedder is foreign code and may raise anything
             self.on_failure(error)
             return None
 
@@ -222,7 +222,7 @@ class DenseRows:
         try:
             self._read(f"{self._dense.title}:{len(asked)}", len(asked))
             return True
-        except Exception as error:  # whatever somebody else's embedder raises
+        except Exception as error:  # an embedder is foreign code and may raise anything
             self._dense.on_failure(error)
             return False
 

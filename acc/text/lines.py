@@ -64,8 +64,8 @@ OptionalName = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_l
 
 
 _CONTROLS = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but for tab and line feed, DEL, C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of reading
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and line feed, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reading direction
     "\u2028\u2029"  # line and paragraph separators
     "\ufff9-\ufffb"  # interlinear annotations
 )
