@@ -1,19 +1,18 @@
-"""Committing behind the agent: ``after``, the order of the paper's section 3.3.
+"""Commits after the agent's answer: mode ``after``, the order of section 3.3 of the paper.
 
     with BackgroundMemory(memory) as background:
         entry = background.begin(state, Turn.said(words), thread="inc-4211")
         answer = agent(entry.reads, words)
         state = background.finish(entry, [Observation(channel=Channel.AGENT, text=answer)])
 
-The agent answers from CCS_t-1 and the turn at once; the finished turn is committed behind it.
+The agent answers from CCS_t-1 and the turn at once. The finished turn is committed in the
+background.
 
-sync.py, tasks.py   the two loops: on threads, and as tasks
-entrance.py         what both do between two waits; entries.py, what an entry is
-finished.py         a finished turn
-backlog.py          finished turns in order, one in flight a thread
-unread.py           what the agent carries and reads of a turn that no commit has taken in
-waiting.py          where the evidence of a turn stands that waits for the one before
-taking_up.py        what another process finished, and what became of it
+memories.py   the two loops: on threads, and as asyncio tasks
+core.py       the steps that both loops share
+entries.py    an entry, a finished turn, and the state with pending turns
+backlog.py    queues of finished turns, one commit in progress per thread
+waiting.py    storage of turns that wait for an earlier commit; turns left by another process
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Finished turns in their order, and which of them is being committed. No I/O; for any number of threads."""
+"""Queues of finished turns, one per thread, and their commit status. No I/O; thread-safe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from acc.errors import PinnedOverflow
 from acc.pipeline.turn_pipeline import Step
 
 MOST_KNOWN = 512
-"""Carried states whose turns are committed that are still known; of older ones the audit log knows."""
+"""Maximum number of remembered states after their turns are committed. The audit log has the
+older ones.
+"""
 
 
 class _Lane:
-    """The finished turns of one thread that no commit has taken in."""
+    """The finished but uncommitted turns of one thread."""
 
     def __init__(self) -> None:
         self.jobs: deque[CommitJob] = deque()
@@ -25,11 +27,11 @@ class _Lane:
 
 
 class Backlog:
-    """The lanes of all threads, and the states that are carried while their turns wait.
+    """The lanes of all threads, and the states returned to callers while their turns wait.
 
     Args:
-        a_thread: Finished turns of one thread at the most.
-        in_all: Finished turns of all threads that are being worked on, at the most.
+        a_thread: Maximum number of finished turns of one thread.
+        in_all: Maximum number of finished turns in all lanes with a worker.
     """
 
     def __init__(self, a_thread: int, in_all: int) -> None:
@@ -43,24 +45,27 @@ class Backlog:
         self._refused: dict[str, deque[PinnedOverflow]] = {}
 
     def of(self, key: str, state: State) -> CommitJob | None:
-        """The finished turn that ``state`` of a thread carries as the last, if it is known.
+        """Return the last finished turn that is pending in ``state``, if known.
 
-        Two threads that begin with the same words carry equal states, and no common turns.
+        The key includes the thread, because two threads that begin with the same words have
+        equal states.
         """
         with self._lock:
             return self._known.get((key, state.hash))
 
     def know(self, state: State, job: CommitJob) -> None:
-        """From now on ``state`` carries ``job`` as its last turn."""
+        """Record that ``job`` is the last turn pending in ``state``."""
         with self._lock:
             self._known[job.thread.key, state.hash] = job
             self._forget()
 
     def offer(self, job: CommitJob) -> Future[None] | None:
-        """Take ``job`` in, once; or, where there is no room, what to wait for before trying again.
+        """Queue ``job`` once. Return None, or a future to wait for before trying again if there
+        is no room.
 
         Raises:
-            BaseException: There is no room, and what stopped the thread's commits is this.
+            BaseException: There is no room because a commit of the thread failed; this is its
+                error.
         """
         with self._lock:
             if job.is_over:
@@ -81,7 +86,9 @@ class Backlog:
             return None
 
     def take_up(self, jobs: Sequence[CommitJob]) -> CommitJob | None:
-        """Queue what another process finished, unless it is queued already; the last of it."""
+        """Queue turns that another process finished, unless they are queued already; return the
+        last one.
+        """
         last = None
         for job in jobs:
             with self._lock:
@@ -97,13 +104,17 @@ class Backlog:
         return last
 
     def last(self, key: str) -> CommitJob | None:
-        """The latest finished turn of a thread that no commit has taken in."""
+        """Return the latest finished but uncommitted turn of a thread."""
         with self._lock:
             lane = self._lanes.get(key)
             return lane.jobs[-1] if lane is not None and lane.jobs else None
 
     def start(self, key: str) -> bool:
-        """Whether the caller has to begin working on a lane: it has turns, and nobody works on it."""
+        """Claim a thread's lane for work; a failed commit at its head is retried.
+
+        Returns:
+            Whether the caller must work on the lane: it has turns and no worker.
+        """
         with self._lock:
             lane = self._lanes.get(key)
             if lane is None or lane.is_running or not lane.jobs:
@@ -117,7 +128,7 @@ class Backlog:
             return True
 
     def next(self, key: str) -> CommitJob | None:
-        """The turn to commit now; None when all are, and the lane is nobody's again."""
+        """Return the turn to commit now. Return None and release the lane if there is none."""
         with self._lock:
             lane = self._lanes[key]
             if lane.jobs:
@@ -127,7 +138,7 @@ class Backlog:
             return None
 
     def done(self, job: CommitJob, step: Step) -> None:
-        """``job`` is committed."""
+        """Record that ``job`` is committed."""
         with self._lock:
             self._lanes[job.thread.key].jobs.popleft()
             job.step, job.before = step, None
@@ -139,7 +150,9 @@ class Backlog:
         job.ended.set_result(None)
 
     def refused(self, job: CommitJob, error: PinnedOverflow) -> None:
-        """The words of ``job`` found no room: what is behind it goes on from the state before it."""
+        """Record that the rules of ``job`` did not fit; the next turn continues from the state
+        before it.
+        """
         with self._lock:
             self._lanes[job.thread.key].jobs.popleft()
             job.parent, job.before, job.is_refused = job.prior, None, True
@@ -147,7 +160,7 @@ class Backlog:
         job.ended.set_result(None)
 
     def refusal(self, key: str) -> PinnedOverflow | None:
-        """What found no room in a thread, and nobody was told of yet; now somebody is."""
+        """Return and remove the oldest unreported refusal of a thread."""
         with self._lock:
             waiting = self._refused.get(key)
             found = waiting.popleft() if waiting else None
@@ -156,34 +169,38 @@ class Backlog:
             return found
 
     def failed(self, job: CommitJob, error: BaseException, *, told: bool) -> None:
-        """The commit of ``job`` raised ``error``: it and what is behind it wait for the next `start`."""
+        """Record that the commit of ``job`` raised ``error``; the lane waits for the next
+        `start`.
+        """
         with self._lock:
             job.error, job.is_told = error, told
             self._stop(self._lanes[job.thread.key])
         job.ended.set_result(None)
 
     def interrupted(self, key: str) -> None:
-        """Whoever worked on a lane is gone."""
+        """Release a lane after its worker disappeared."""
         with self._lock:
             lane = self._lanes.get(key)
             if lane is not None and lane.is_running:
                 self._stop(lane)
 
     def stopped(self, key: str) -> CommitJob | None:
-        """The turn whose commit failed, and at which the lane stands."""
+        """Return the turn whose failed commit stopped the lane, if any."""
         with self._lock:
             lane = self._lanes.get(key)
             head = lane.jobs[0] if lane is not None and lane.jobs else None
             return head if head is not None and head.error is not None else None
 
     def waiting(self, key: str) -> int:
-        """Finished turns of a thread that no commit has taken in."""
+        """Return the number of finished but uncommitted turns of a thread."""
         with self._lock:
             lane = self._lanes.get(key)
             return len(lane.jobs) if lane is not None else 0
 
     def working(self, key: str = "") -> list[Future[None]]:
-        """Done when a lane that is worked on stands still: that of one thread, or each."""
+        """Return a future for each lane in progress, of one thread or of all; it is done when
+        the lane stops.
+        """
         with self._lock:
             return [
                 lane.idle
@@ -192,7 +209,9 @@ class Backlog:
             ]
 
     def ready(self, key: str = "") -> list[str]:
-        """Threads with turns that nobody works on and nothing stops; only ``key``, if given."""
+        """Return the threads (or only ``key``) with turns, without a worker and without a failed
+        commit.
+        """
         with self._lock:
             return [
                 name
@@ -203,12 +222,12 @@ class Backlog:
             ]
 
     def unfinished(self, key: str = "") -> bool:
-        """Whether there are turns, of one thread or of any, that no commit has taken in."""
+        """Whether there are uncommitted turns, of one thread or of any."""
         with self._lock:
             return any(lane.jobs for name, lane in self._lanes.items() if key in ("", name))
 
     def untold(self) -> list[BaseException]:
-        """The errors that nobody was told of; now somebody is."""
+        """Return all unreported errors and mark them as reported."""
         with self._lock:
             heads = [lane.jobs[0] for lane in self._lanes.values() if lane.jobs]
             errors = [error for mended in self._mended.values() for error in mended]
@@ -222,7 +241,9 @@ class Backlog:
             return errors
 
     def news(self, key: str) -> tuple[tuple[Step, ...], tuple[BaseException, ...]]:
-        """What was committed, and what went wrong and was mended, since this was last asked."""
+        """Return the commits of a thread and its errors that a retry corrected, since the last
+        call.
+        """
         with self._lock:
             return tuple(self._steps.pop(key, ())), tuple(self._mended.pop(key, ()))
 
@@ -231,7 +252,7 @@ class Backlog:
         lane.idle.set_result(None)
 
     def _forget(self) -> None:
-        """Forget the oldest carried states whose turns are committed."""
+        """Remove the oldest states whose turns are committed."""
         excess = len(self._known) - MOST_KNOWN
         old = [key for key, job in self._known.items() if job.is_over] if excess > 0 else []
         for key in old[:excess]:

@@ -1,4 +1,4 @@
-"""What an entry and a finish do between two waits: the same for threads and for tasks."""
+"""The steps that the thread-based and the task-based background memory share."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ State = CompressedCognitiveState
 
 
 class Looked(NamedTuple):
-    """What an entry found.
+    """The findings of an entry.
 
     Attributes:
-        thread: Whose it is.
-        state: The state it came with, or the committed one that this leads to.
-        job: The last finished turn that the state carries.
-        turn: What begins.
+        thread: The conversation.
+        state: The caller's state, or the committed state that it leads to.
+        job: The last finished turn pending in the state.
+        turn: The turn that begins.
     """
 
     thread: Thread
@@ -41,7 +41,7 @@ class Looked(NamedTuple):
 
 
 class BackgroundCore:
-    """The part of a background memory that waits for nothing but the store."""
+    """The part of a background memory that waits only for the store."""
 
     def __init__(
         self, memory: Memory, *, a_thread: int, in_all: int, on_error: OnError | None
@@ -59,7 +59,7 @@ class BackgroundCore:
         _OPEN.add(self)
 
     def look(self, state: Stored, turn: Turn, thread: str | Thread) -> Looked:
-        """Find what became of the turns that ``state`` carries."""
+        """Find out what became of the turns pending in ``state``."""
         self.check_open()
         who = whose(thread)
         turn = self._memory.normalize(turn, who)
@@ -71,7 +71,7 @@ class BackgroundCore:
         return Looked(who, prior, job, turn)
 
     def resumed(self, thread: str | Thread, first: Stored) -> State | None:
-        """What `BackgroundMemory.last_state` documents."""
+        """Return the latest state of a thread; `BackgroundMemory.last_state` is the contract."""
         self.check_open()
         who = whose(thread)
         job = self.backlog.last(who.key)
@@ -83,15 +83,15 @@ class BackgroundCore:
         return start if job is None else self.carrying(job)
 
     def must_wait(self, key: str) -> bool:
-        """Whether an entry has to see a failed commit through first (`BackgroundMemory.begin`)."""
+        """Whether an entry must first retry a failed commit (`BackgroundMemory.begin`)."""
         return self._on_error is None and self.backlog.stopped(key) is not None
 
     def enter(self, looked: Looked, *, strict: bool) -> Entry:
-        """The entry. Evidence first: the words it begins with are stored.
+        """Store the user's words and return the entry.
 
         Raises:
-            PinnedOverflow: The words of a turn before found no room; told once.
-            BaseException: What stops the thread's commits, where ``strict``.
+            PinnedOverflow: The rules of an earlier turn did not fit; raised once.
+            BaseException: The error that stopped the thread's commits, if ``strict``.
         """
         who, key = looked.thread, looked.thread.key
         if (refusal := self.backlog.refusal(key)) is not None:
@@ -113,9 +113,10 @@ class BackgroundCore:
         )  # fmt: skip
 
     def store(self, entry: Entry, decision: Sequence[Observation]) -> CommitJob:
-        """Store the finished turn and claim it: from here on a crash loses nothing of it.
+        """Store the finished turn and claim it. From then on a crash does not lose it.
 
-        A turn that was finished before, as by a graph's node that is run again, is that one.
+        If the same turn was finished before, for example by a graph node that runs again, the
+        existing job is returned.
         """
         self.check_open()
         before = self.backlog.of(entry.thread.key, entry.state)
@@ -128,7 +129,7 @@ class BackgroundCore:
         if before is None:
             with self._memory.lock:
                 self._memory.session(entry.thread).refuse_unknown(parent)
-        # What carries a turn of this process is no commit yet, and no forgery.
+        # A state with a pending turn of this process is uncommitted but trusted.
         parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
         with self._memory.lock:
@@ -140,10 +141,10 @@ class BackgroundCore:
         return known or job
 
     def failed(self, job: CommitJob, error: BaseException) -> bool:
-        """A commit raised: whoever wants to be told of it is told, or the next entry.
+        """Report a failed commit to ``on_error``, or else to the next entry.
 
         Returns:
-            Whether the turns behind it can be committed: where its words found no room.
+            Whether the following turns can be committed: only after a `PinnedOverflow`.
         """
         told = False
         if self._on_error is not None:
@@ -159,7 +160,7 @@ class BackgroundCore:
         return False
 
     def check_open(self) -> None:
-        """Hold callers to an open memory.
+        """Check that the memory is open.
 
         Raises:
             StoreError: It is closed.
@@ -172,11 +173,11 @@ class BackgroundCore:
             )
 
     def shut(self) -> None:
-        """Take nothing more in."""
+        """Refuse further turns."""
         self._is_open = False
 
     def tell(self) -> None:
-        """Raise what nobody was told of, the first with the others noted on it."""
+        """Raise the first unreported error, with the others as notes."""
         errors = self.backlog.untold()
         for other in errors[1:]:
             errors[0].add_note(f"and in another thread {type(other).__name__}: {other}")
@@ -184,17 +185,19 @@ class BackgroundCore:
             raise errors[0]
 
     def released(self) -> None:
-        """Closed, and everything told."""
+        """Drop the check at exit, because the memory is closed and its errors are reported."""
         _OPEN.discard(self)
 
     def carrying(self, job: CommitJob) -> State:
-        """The state that carries ``job`` as its last turn, as things stand."""
+        """Return the current state with ``job`` as its last turn."""
         state = signed(job.standing(self._memory.settings.policy), self._memory.keys)
         self.backlog.know(state, job)
         return state
 
     def _place(self, state: State, before: CommitJob | None, turn: Turn, who: Thread) -> State:
-        """Where the evidence of the turn after ``state`` belongs, as long as ``before`` is not committed."""
+        """The state under which the evidence of ``turn`` is stored; on a waiting branch while
+        ``before`` is uncommitted.
+        """
         if before is None or before.is_over:
             return state
         with self._memory.lock:
@@ -206,6 +209,6 @@ _OPEN: set[BackgroundCore] = set()
 
 @atexit.register
 def _tell_at_exit() -> None:
-    """What a process ends with untold is told on its stderr."""
+    """Raise unreported errors at the end of the process, so they appear on stderr."""
     for entrance in list(_OPEN):
         entrance.tell()

@@ -1,4 +1,4 @@
-"""A finished turn, until its commit is made and after."""
+"""A finished turn, before and after its commit, and the entry that begins one."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from acc.turn.turn import Turn
 def with_unread(
     state: CompressedCognitiveState, turn: Turn, policy: Policy
 ) -> CompressedCognitiveState:
-    """``state`` after ``turn``, which is listed in it as pending.
+    """Return ``state`` after ``turn``, with the turn listed as pending.
 
-    The same that a failed compression leaves (law 9): a state in its own right. Whoever steps
-    from it has the turn folded in; nobody has to know of the commit that is under way.
+    A failed compression leaves the same state (law 9). Any later step from this state includes
+    the turn, without knowledge of the commit in progress.
     """
     waiting = turn.model_copy(update={"pending": state.unread()})
     return commit(state, None, waiting, (), policy).state
 
 
 def shown(state: CompressedCognitiveState, policy: Policy) -> str:
-    """What the agent reads of ``state``: what is pending has room of its own.
+    """Return the rendering of ``state`` for the agent; pending turns have their own room.
 
-    At most ``policy.max_tokens`` tokens, and ``policy.pending_tokens`` more where turns are pending.
+    The limit is ``policy.max_tokens`` tokens, plus ``policy.pending_tokens`` if turns are
+    pending.
     """
     if not state.pending:
         return policy.rendered(state)
@@ -44,20 +45,20 @@ State = CompressedCognitiveState
 
 @dataclass(eq=False)
 class CommitJob:
-    """A finished turn: stored and claimed, and to be committed.
+    """A finished turn, stored and claimed, that waits for its commit.
 
     Attributes:
-        thread: Whose it is.
+        thread: The conversation.
         turn: The turn, numbered.
-        branch: Where its evidence stands.
-        parent: The state it goes on from; where ``before`` is given, that one's result is.
-        before: The finished turn before it, if that was not committed either.
-        step: What its commit did.
-        error: What its commit raised.
-        is_told: Whether anybody was told of the error.
-        is_refused: Whether its words found no room (`PinnedOverflow`): no commit will take it in, and
-            the state before it stands.
-        ended: Done when a commit of it has ended, in whichever way.
+        branch: The branch that holds its evidence.
+        parent: The state it follows; ``before`` replaces it once committed.
+        before: The previous finished turn, if it is uncommitted too.
+        step: The result of the commit.
+        error: The error of the last commit attempt.
+        is_told: Whether the error was reported.
+        is_refused: Whether its rules did not fit (`PinnedOverflow`). Then it is never committed,
+            and the state before it stays.
+        ended: Done when a commit attempt has ended, with any result.
     """
 
     thread: Thread
@@ -73,7 +74,7 @@ class CommitJob:
 
     @property
     def prior(self) -> State:
-        """CCS_t-1, once the turn before is committed."""
+        """CCS_t-1, once the previous turn is committed."""
         before = self.before
         if before is None:
             return self.parent
@@ -82,7 +83,7 @@ class CommitJob:
         return before.step.state if before.step is not None else self.parent
 
     def standing(self, policy: Policy) -> State:
-        """CCS_t; until it is committed the newest state before it, with what is pending."""
+        """Return CCS_t; before the commit, the newest earlier state with the turn pending."""
         if self.step is not None:
             return self.step.state
         origin = self.parent if self.before is None else self.before.standing(policy)
@@ -90,31 +91,31 @@ class CommitJob:
             return origin
         if origin.branch != self.branch:
             origin = origin.on_branch(self.branch)
-        is_next = self.turn.number == origin.turn + 1  # unless a turn before it was refused
+        is_next = self.turn.number == origin.turn + 1  # False after a refused turn
         turn = self.turn if is_next else self.turn.numbered(origin.turn + 1)
         return with_unread(origin, turn, policy)
 
     @property
     def is_over(self) -> bool:
-        """Whether it needs no commit any more."""
+        """Whether it needs no commit: it is committed or refused."""
         return self.step is not None or self.is_refused
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A turn that has begun. `BackgroundMemory.finish` wants the first three fields alone.
+    """A turn that has begun. `BackgroundMemory.finish` uses only the first three fields.
 
-    So where two nodes of a graph begin and finish, the second makes its own out of what is
-    checkpointed: ``Entry(thread, memory.load(ccs), turn)``.
+    If two nodes of a graph begin and finish a turn, the second can rebuild the entry from the
+    checkpoint: ``Entry(thread, memory.load(ccs), turn)``.
 
     Attributes:
-        thread: Whose it is.
-        state: The newest state there is; turns that no commit has taken in are pending in it.
-        turn: What began: the user's words.
-        reads: What the agent reads beside its role and the turn.
-        waiting: Finished turns that no commit has taken in.
-        steps: What was committed behind, in this process, since the thread's entry before.
-        errors: What commits behind raised and a later attempt mended, likewise.
+        thread: The conversation.
+        state: The newest state; uncommitted turns are pending in it.
+        turn: The turn that began: the user's words.
+        reads: The rendered memory that the agent reads, in addition to its role and the turn.
+        waiting: Number of finished but uncommitted turns.
+        steps: Background commits in this process since the thread's previous entry.
+        errors: Errors of background commits that a retry corrected, since the same entry.
     """
 
     thread: Thread

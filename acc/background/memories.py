@@ -1,4 +1,4 @@
-"""A background memory on threads."""
+"""Background memories: on threads, and as asyncio tasks."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from acc.turn.turn import Turn
 
 
 class BackgroundMemory:
-    """A memory whose commits are made behind the agent, on threads of their own.
+    """A memory that commits after the agent's answer, on its own threads.
 
-    Per thread in order and one at a time, across threads at the same time. What `finish` returns
-    is what the caller keeps, and checkpoints: a state like any other, in which the finished turn is
-    pending. Whoever goes on from it, in whatever process, has the turn: `begin` finds the commit
-    that was made of it meanwhile, or makes it now; `MemoryController.step` folds it in.
+    Commits of one conversation run in order, one at a time; different conversations run in
+    parallel. The caller keeps and checkpoints the state from `finish`. It is a normal state in
+    which the finished turn is pending. Any process that continues from it includes the turn:
+    `begin` finds the commit made meanwhile or starts it, and `MemoryController.step` includes
+    the pending turn.
     """
 
     def __init__(
@@ -39,19 +40,19 @@ class BackgroundMemory:
         in_all: int = 64,
         on_error: OnError | None = None,
     ) -> None:
-        """Take a memory. It stays the caller's, to be closed after this one.
+        """Wrap a memory. The caller remains its owner and closes it after this object.
 
         Args:
-            memory: What commits.
-            threads: Commits that are made at the same time.
-            a_thread: Finished turns of one conversation that may wait for their commit; `finish`
-                waits for a place.
-            in_all: Those of all conversations.
+            memory: The controller that commits.
+            threads: Maximum number of parallel commits.
+            a_thread: Maximum number of finished turns of one conversation that wait for their
+                commit; `finish` blocks until there is room.
+            in_all: The same limit for all conversations.
             on_error: Called with the conversation and the error when a commit raises, in the
-                thread that made it. Without it the next entry tells.
+                committing thread. Without it, the next entry raises the error.
 
         Raises:
-            ConfigurationError: No place for a single turn, or no thread.
+            ConfigurationError: A limit or the number of threads is below 1.
         """
         if threads < 1:
             raise ConfigurationError(
@@ -64,26 +65,28 @@ class BackgroundMemory:
     def begin(
         self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
     ) -> Entry:
-        """Begin a turn: join what was committed, store the user's words, tell what to read.
+        """Begin a turn: find background commits, store the user's words, and return what the
+        agent reads.
 
-        A finished turn whose commit is not there yet is pending in `Entry.state`, and among what
-        the agent reads. A commit of a state that ``state`` does not come from, as after a
-        rewind, is not joined.
+        A finished turn without a commit is pending in `Entry.state` and visible to the agent. A
+        commit of a state that ``state`` does not come from, for example after a rewind, is
+        ignored.
 
         Args:
-            state: What `finish` returned, or a committed state, or the canonical JSON of either;
-                None for the first turn of a thread.
-            turn: The user's words; the agent's are given to `finish`.
+            state: The state from `finish`, or a committed state, or the canonical JSON of
+                either; None for the first turn of a thread.
+            turn: The user's words; pass the agent's words to `finish`.
             thread: The conversation.
-            wait: Seconds to wait for commits under way; None until they are made.
+            wait: Seconds to wait for commits in progress; None waits without limit.
 
         Raises:
-            PinnedOverflow: The rules of a turn before found no room (law 7). It is raised once: that
-                turn is refused, and the next `begin` goes on from the last good state, without it.
-            AccError: A commit behind raised this; the turns are stored, and wait. Each entry tries
-                it once more and waits for it, until it is mended. With an ``on_error`` it is not
-                raised here, and the agent goes on behind it.
-            StateError: The state was edited, or is not of this schema.
+            PinnedOverflow: The rules of an earlier turn did not fit (law 7). It is raised once:
+                that turn is refused, and the next `begin` continues from the last good state
+                without it.
+            AccError: A background commit raised this error. The turns are stored and wait; each
+                entry retries the commit once and waits for it. With ``on_error``, the error is
+                not raised here and the agent continues.
+            StateError: The state was edited or has another schema.
             StoreError: The words cannot be stored, or this memory is closed.
         """
         looked = self.entrance.look(state, turn, thread)
@@ -95,19 +98,21 @@ class BackgroundMemory:
     def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
     ) -> CompressedCognitiveState:
-        """Store the finished turn, have it committed behind, and return at once.
+        """Store the finished turn, schedule its commit, and return without waiting for it.
+
+        Blocks only while the backlog is full.
 
         Args:
-            entry: What `begin` returned.
-            decision: What tools told and the agent did and said, in its order.
+            entry: The entry from `begin`.
+            decision: Tool results and the agent's calls and words, in order.
 
         Returns:
-            The state to keep: the turn is pending in it.
+            The state to keep; the turn is pending in it.
 
         Raises:
-            StoreError: The turn cannot be stored; nothing of it will be committed.
-            ConflictError: Another process is stepping from the same state.
-            AccError: There is no place left behind a commit that raised this. The turn is stored;
+            StoreError: The turn cannot be stored and will not be committed.
+            ConflictError: Another process steps from the same state.
+            AccError: The backlog is full because a commit raised this error. The turn is stored;
                 `last_state` finds it.
         """
         job = self.entrance.store(entry, decision)
@@ -121,26 +126,31 @@ class BackgroundMemory:
     def last_state(
         self, thread: str | Thread, *, first: Stored = None
     ) -> CompressedCognitiveState | None:
-        """Where a thread stands, for callers that keep no state: also after a kill.
+        """Return the latest state of a thread, for callers that keep no state; also after a
+        crash.
 
         Args:
             thread: The conversation.
-            first: The state that it began with, such as a seed: used where nothing was ever committed.
+            first: The thread's first state, such as a seed; used if nothing was ever committed.
 
         Returns:
-            The newest committed state by the audit log, with the finished turns that no commit
-            has taken in pending in it; ``first`` where there is neither.
+            The newest committed state of the audit log, with finished but uncommitted turns
+            pending in it; ``first`` if there is neither.
         """
         return self.entrance.resumed(thread, first)
 
     def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
-        """Wait until nothing is committed any more, of one thread or of all.
+        """Wait for the commits in progress, of one thread or of all.
+
+        Args:
+            thread: The conversation; empty for all.
+            seconds: Maximum wait; None waits without limit.
 
         Returns:
             Whether every finished turn is committed.
 
         Raises:
-            AccError: A commit raised this, and nobody was told yet.
+            AccError: A commit raised this error, and it was not reported yet.
         """
         key = whose(thread).key if thread else ""
         for name in self.entrance.backlog.ready(key):
@@ -150,16 +160,17 @@ class BackgroundMemory:
         return not self.entrance.backlog.unfinished(key)
 
     def close(self, *, seconds: float | None = None) -> bool:
-        """Commit what waits, then stop. A process that ends without it does so too.
+        """Commit the waiting turns, then stop. A process that ends without `close` commits them
+        too.
 
-        What is not committed within ``seconds`` stays stored, and is committed after a later
-        `begin` or `last_state`. Safe to repeat.
+        Turns that are not committed within ``seconds`` stay stored. A later `last_state` finds
+        them, and a later `begin` commits them. Repeated calls are safe.
 
         Returns:
             Whether every finished turn is committed.
 
         Raises:
-            AccError: A commit raised this, and nobody was told yet.
+            AccError: A commit raised this error, and it was not reported yet.
         """
         self.entrance.shut()
         try:
@@ -170,7 +181,7 @@ class BackgroundMemory:
 
     @property
     def memory(self) -> MemoryController:
-        """What commits."""
+        """The controller that commits."""
         return self._memory
 
     def _work(self, key: str) -> None:
@@ -178,11 +189,11 @@ class BackgroundMemory:
             self._pool.submit(self._commit_all, key)
 
     def _commit_all(self, key: str) -> None:
-        """Commit the finished turns of a thread, until there are none, or one raises."""
+        """Commit the finished turns of a thread until none is left or a commit raises."""
         while (job := self.entrance.backlog.next(key)) is not None:
             try:
                 step = self._memory.step(job.prior, job.turn, thread=job.thread)
-            except BaseException as error:  # nobody waits for this thread: it is kept, and told
+            except BaseException as error:  # no caller waits for this thread: keep and report it
                 if not self.entrance.failed(job, error):
                     return
             else:
@@ -206,7 +217,9 @@ class BackgroundMemory:
 
 
 class AsyncBackgroundMemory:
-    """`BackgroundMemory` for asynchronous agents: a task for each thread that has turns to commit."""
+    """`BackgroundMemory` for asynchronous agents: one task per conversation with turns to
+    commit.
+    """
 
     def __init__(
         self,
@@ -216,7 +229,7 @@ class AsyncBackgroundMemory:
         in_all: int = 64,
         on_error: OnError | None = None,
     ) -> None:
-        """As `BackgroundMemory`; ``on_error`` is called in the event loop."""
+        """Like `BackgroundMemory`; ``on_error`` runs in the event loop."""
         self._memory = memory
         self.entrance = BackgroundCore(memory, a_thread=a_thread, in_all=in_all, on_error=on_error)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -224,7 +237,7 @@ class AsyncBackgroundMemory:
     async def begin(
         self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
     ) -> Entry:
-        """As `BackgroundMemory.begin`."""
+        """Asynchronous `BackgroundMemory.begin`."""
         looked = await asyncio.to_thread(self.entrance.look, state, turn, thread)
         strict = self.entrance.must_wait(looked.thread.key)
         self._work(looked.thread.key)
@@ -235,7 +248,7 @@ class AsyncBackgroundMemory:
     async def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
     ) -> CompressedCognitiveState:
-        """As `BackgroundMemory.finish`."""
+        """Asynchronous `BackgroundMemory.finish`."""
         job = await asyncio.to_thread(self.entrance.store, entry, decision)
         self._work(job.thread.key)
         while (full := self.entrance.backlog.offer(job)) is not None:
@@ -247,11 +260,11 @@ class AsyncBackgroundMemory:
     async def last_state(
         self, thread: str | Thread, *, first: Stored = None
     ) -> CompressedCognitiveState | None:
-        """As `BackgroundMemory.last_state`."""
+        """Asynchronous `BackgroundMemory.last_state`."""
         return await asyncio.to_thread(self.entrance.resumed, thread, first)
 
     async def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
-        """As `BackgroundMemory.drain`."""
+        """Asynchronous `BackgroundMemory.drain`."""
         key = whose(thread).key if thread else ""
         for name in self.entrance.backlog.ready(key):
             self._work(name)
@@ -260,7 +273,9 @@ class AsyncBackgroundMemory:
         return not self.entrance.backlog.unfinished(key)
 
     async def close(self, *, seconds: float | None = None) -> bool:
-        """As `BackgroundMemory.close`; a loop that ends without it commits what waits too."""
+        """Asynchronous `BackgroundMemory.close`; a loop that ends without it commits the waiting
+        turns too.
+        """
         self.entrance.shut()
         try:
             return await self.drain(seconds=seconds)
@@ -269,7 +284,7 @@ class AsyncBackgroundMemory:
 
     @property
     def memory(self) -> AsyncMemoryController:
-        """What commits."""
+        """The controller that commits."""
         return self._memory
 
     def _work(self, key: str) -> None:
@@ -277,16 +292,17 @@ class AsyncBackgroundMemory:
         if task is not None and task.get_loop().is_closed():
             del self._tasks[key]
             if (left := task.get_coro()) is not None:
-                left.close()  # nobody will ever go on with it: it lets the thread go
+                left.close()  # its loop is closed: closing the coroutine releases the conversation
             self.entrance.backlog.interrupted(key)
         if self.entrance.backlog.start(key):
-            # Not in the caller's context: what a compressor says is no part of the agent's run.
+            # Use a new context, because the compressor's output is not part of the agent's run.
             self._tasks[key] = asyncio.create_task(self._commit_all(key), context=Context())
 
     async def _commit_all(self, key: str) -> None:
-        """Commit the finished turns of a thread, until there are none, or one raises.
+        """Commit the finished turns of a thread until none is left or a commit raises.
 
-        Cancelled once, as when the loop ends, it commits the rest and ends then.
+        After one cancellation, for example at the end of the loop, it commits the rest and then
+        stops.
         """
         cancelled: asyncio.CancelledError | None = None
         while (job := self.entrance.backlog.next(key)) is not None:

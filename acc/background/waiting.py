@@ -1,7 +1,7 @@
-"""Finished turns that this process does not know of: another was killed, or ended, before their commit.
+"""Finished turns unknown to this process, because another process ended before their commit.
 
-All that is needed stands in the store and in the audit log: a turn's evidence is stored and
-claimed when it is finished, and its result waits in the audit log, on its branch, after its parent.
+The store and the audit log hold everything needed: a finished turn's evidence is stored and
+claimed on a branch. If an earlier turn is uncommitted, that is a waiting branch of its own.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from acc.turn.observations import identities
 from acc.turn.turn import Turn
 
 _MARK = "w"
-"""First letter of waiting branches; those of forks begin with b."""
+"""First letter of waiting branches; names of forks begin with b."""
 
 
 def waiting_place(
     log: ThreadLog, state: CompressedCognitiveState, turn: Turn, now: str
 ) -> CompressedCognitiveState:
-    """``state`` on the waiting branch for ``turn``: the first that nobody needs for another turn."""
+    """Return ``state`` on the first waiting branch that is free for ``turn`` or already holds
+    it.
+    """
     number, keys = state.turn + 1, identities(turn.observations)
     for name in _names(home(log, state.branch), number):
         if origin(log, name) is None:
@@ -43,14 +45,14 @@ def waiting_place(
 
 
 def home(log: ThreadLog, name: str) -> str:
-    """The branch on which the turns that wait on branch ``name`` will be committed."""
+    """Return the branch on which turns that wait on branch ``name`` will be committed."""
     while name.startswith(_MARK) and (found := origin(log, name)) is not None:
         name = found[0]
     return name
 
 
 def waiting_branches(log: ThreadLog, name: str) -> dict[int, str]:
-    """The waiting branches on the way to ``name``, by the number of the turn that waits there."""
+    """Return the waiting branches on the path to ``name``, by the number of the waiting turn."""
     found = {}
     while name.startswith(_MARK) and (goes_out := origin(log, name)) is not None:
         found[goes_out[1] + 1] = name
@@ -59,7 +61,9 @@ def waiting_branches(log: ThreadLog, name: str) -> dict[int, str]:
 
 
 def origin(log: ThreadLog, name: str) -> tuple[str, int] | None:
-    """The branch that ``name`` goes out from, and the turn behind which; None if there is no such."""
+    """Return the parent branch of ``name`` and the turn after which it forks; None if it does
+    not exist.
+    """
     found = log.store.get(log.thread.tenant, [artifact_id(log.thread.key, name, 0)])
     if not found:
         return None
@@ -68,7 +72,9 @@ def origin(log: ThreadLog, name: str) -> tuple[str, int] | None:
 
 
 def waiting_turn(log: ThreadLog, branch: str, number: int) -> tuple[str, Turn] | None:
-    """The newest that waits to be turn ``number`` of ``branch``, and where it stands."""
+    """Return the newest turn that waits to be turn ``number`` of ``branch``, and its waiting
+    branch.
+    """
     newest = None
     for name in _names(branch, number):
         if origin(log, name) is None:
@@ -79,7 +85,9 @@ def waiting_turn(log: ThreadLog, branch: str, number: int) -> tuple[str, Turn] |
 
 
 def stored_turn(log: ThreadLog, name: str, number: int) -> Turn | None:
-    """Turn ``number`` of a branch as it was claimed; None if it was not, or is not whole any more."""
+    """Return the claimed turn ``number`` of a branch; None if it was not claimed or is
+    incomplete.
+    """
     branch = log.branch(name)
     claim = log.claims.of(branch, number)
     firsts = [a for a in branch.own(number, "observation") if a.part == 0]
@@ -99,7 +107,7 @@ def _names(branch: str, number: int) -> Iterator[str]:
 
 
 def _digest(keys: list[str]) -> str:
-    """As a claim has it."""
+    """The digest that a claim contains."""
     return hashlib.sha256("\x00".join(keys).encode()).hexdigest()
 
 
@@ -107,7 +115,13 @@ State = CompressedCognitiveState
 
 
 def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJob]:
-    """All finished turns after ``base``, a committed state or the thread's first, in order."""
+    """Return all finished turns after ``base`` in order.
+
+    Args:
+        memory: The memory.
+        thread: The conversation.
+        base: A committed state or the thread's first state.
+    """
     found: list[CommitJob] = []
     with memory.lock:
         log = memory.log_of(thread)
@@ -124,12 +138,12 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJo
 
 
 def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[CommitJob]]:
-    """What became of the turns that ``state`` carries as pending, since it was handed out.
+    """Find out what became of the turns pending in ``state``.
 
     Returns:
-        The newest committed state that it leads to, and the turns after that. Or ``state`` itself
-        and none, where it is a committed state, or it is not known what it goes on from: then the
-        next commit folds in what is pending (law 9).
+        The newest committed state that ``state`` leads to, and the finished turns after it. Or
+        ``state`` and an empty list if ``state`` is committed or its origin is unknown; then the
+        next commit includes the pending turns (law 9).
     """
     audit = memory.audit_of(thread)
     if audit is None or not state.pending:
@@ -151,7 +165,7 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[C
             turns.append(CommitJob(thread, turn, name, base, turns[-1] if turns else None))
     policy = memory.settings.policy
     if not base.version and turns[-1].standing(policy).hash != state.hash:
-        return state, []  # begun from a first state that stands nowhere
+        return state, []  # the first state was never stored
     with memory.lock:
         for job in turns:
             job.is_refused = log.claims.is_refused(log.branch(branch), job.turn.number)
@@ -161,7 +175,9 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[C
 def _base(
     memory: Memory, log: ThreadLog, records: list[dict[str, Any]], state: State
 ) -> State | None:
-    """The newest committed state on the way to ``state``; None where that is ``state`` itself."""
+    """The newest committed state on the path to ``state``; None if ``state`` itself is
+    committed.
+    """
     states = [record["state"] for record in records]
     if any(made["hash"] == state.hash for made in states):
         return None
@@ -180,7 +196,9 @@ def _base(
 
 
 def _took_in(log: ThreadLog, branch: str, waiting: Mapping[int, str], upto: int) -> bool:
-    """Whether the turns of ``branch`` up to ``upto`` are those that waited, and no other future's."""
+    """Whether the turns of ``branch`` up to ``upto`` are the waiting ones, not those of another
+    future.
+    """
     for number, name in waiting.items():
         mine = log.claims.of(log.branch(name), number)
         held = log.claims.of(log.branch(branch), number)

@@ -1,1 +1,3 @@
-"""Compress: a compressor reads the turn, the state and the qualified evidence, and proposes the next state."""
+"""Compression: a compressor reads turn, state and qualified evidence and proposes the next
+state.
+"""

@@ -1,9 +1,9 @@
-"""A model's answer as a sequence of passages: JSON objects, the markers around them, and prose.
+"""Parses a model's answer into passages: JSON objects, the markers around them, and prose.
 
-Models wrap what they write in markers, and each family has its own: ``<think>...</think>``,
-``[THINK]...[/THINK]``, ``<|channel|>analysis<|message|>...<|end|>``. So markers are known by
-their form. One pass splits a text, in time linear in its length; markers within a JSON string
-belong to the string.
+Model families wrap their output in different markers: ``<think>...</think>``,
+``[THINK]...[/THINK]``, ``<|channel|>analysis<|message|>...<|end|>``. The parser therefore
+recognizes markers by form. One pass splits a text in linear time. A marker inside a JSON string
+belongs to the string.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from json.decoder import JSONDecodeError
 from typing import Any, Literal, NamedTuple
 
 MOST_TRIED = 16
-"""Objects of the right shape, from the last, of which it is asked whether they are the answer."""
+"""Maximum number of fitting objects, counted from the last, that are considered as the answer."""
 
 DEEPEST = 5
-"""How deep an answer may stand in what wraps it, such as the form of a tool call."""
+"""Maximum nesting depth of an answer inside a wrapper, such as a tool call."""
 
 _GOES_ON = ",:;([-–—"
-"""What no sentence ends with."""
+"""Characters that never end a sentence."""
 
 
 class NoJson(ValueError):
-    """No answer in a text; says what is there instead."""
+    """The text has no answer. The message says what it has instead."""
 
 
 def json_in(text: str, names: Collection[str]) -> Any:
-    """The JSON value that ``text`` is, or the answer in it: an object within prose and fences.
+    """Return the JSON value of ``text``, or the answer inside prose and fences.
 
-    The answer is the last complete object that has one of ``names`` and does not stand in the
-    model's thoughts. An object that has none counts where there is no other and it comes first;
-    an object that wraps the answer alone counts as the answer.
+    The answer is the last complete object that has one of ``names`` and is outside the model's
+    thoughts. If no object has one of ``names``, the first object counts, unless a broken object
+    precedes it or the text has markers of thoughts. An object that wraps a single answer is
+    unwrapped.
 
     Args:
-        text: What the model wrote.
-        names: Names of the fields of an answer.
+        text: The model's output.
+        names: Field names of an answer.
 
     Raises:
-        NoJson: There is no answer. Of a text that was cut off, in the answer or in the thoughts
-            before it, no part is taken for the whole; nor is one of several objects that each
-            hold a part of the answer.
+        NoJson: There is no answer. That includes an output cut off in the answer or in the
+            thoughts before it, and several objects that each hold a part of the answer.
     """
     try:
         return _unwrapped(_parsed(text.strip().removeprefix("\ufeff")), names)
@@ -75,13 +75,15 @@ def _named(value: Any, names: Collection[str]) -> bool:
 
 
 def _unwrapped(value: Any, names: Collection[str]) -> Any:
-    """The one object within ``value`` that has ``names``, where it holds no other: ``[{...}]``."""
+    """Return the single object inside ``value`` that has ``names``, as in ``[{...}]``, or
+    ``value``.
+    """
     found = list(islice(_fitting(value, names, depth=0), 2))
     return found[0] if len(found) == 1 else value
 
 
 def _fitting(value: Any, names: Collection[str], depth: int) -> Iterator[Mapping[str, Any]]:
-    """The outermost objects in ``value`` that have ``names``, down to `DEEPEST`."""
+    """Yield the outermost objects in ``value`` that have ``names``, down to `DEEPEST`."""
     if _named(value, names):
         yield value
     elif depth < DEEPEST and isinstance(value, Mapping | list):
@@ -90,7 +92,7 @@ def _fitting(value: Any, names: Collection[str], depth: int) -> Iterator[Mapping
 
 
 class _Choice:
-    """The choice of the answer among the objects of a text that have the right shape."""
+    """Selects the answer among the objects of a text that have the right shape."""
 
     def __init__(
         self, parts: Sequence[Passage], names: Collection[str], values: Mapping[int, Any]
@@ -101,10 +103,10 @@ class _Choice:
         self._spans = spans(parts)
 
     def answer(self) -> int:
-        """The index of the answer.
+        """Return the index of the answer.
 
         Raises:
-            NoJson: None is.
+            NoJson: No object is the answer.
         """
         tried = list(self._values)[-MOST_TRIED:]
         said = [i for i in tried if self._is_said(i)]
@@ -120,10 +122,10 @@ class _Choice:
         return last
 
     def _is_said(self, i: int) -> bool:
-        """Whether object ``i`` stands outside of thoughts.
+        """Whether object ``i`` is outside of thoughts.
 
-        Where markers are unknown, it does if nothing else stands between them; in any case if
-        it stands alone behind the last marker.
+        Between unknown markers, it is if nothing else is between them. An object alone after the
+        last marker always is, unless that marker opens thoughts.
         """
         parts = self._parts
         before, after = i - 1, i + 1
@@ -143,10 +145,10 @@ class _Choice:
         )
 
     def _is_cut_off(self, last: int) -> bool:
-        """Whether the text behind the last object ends before the model was done.
+        """Whether the text after the last object ends before the model finished.
 
-        A model that thinks in plain words, without markers, is known by prose on both sides of
-        an object, of which the second breaks off within a sentence.
+        A model that thinks in prose without markers writes prose on both sides of an object. If
+        the second part breaks off within a sentence, the output is cut off.
         """
         parts, end = self._parts, len(self._parts)
         if any(s.begin > last and s.end == end and s.is_of_thoughts for s in self._spans):
@@ -158,9 +160,10 @@ class _Choice:
         return bool(ending.isalnum() or ending in _GOES_ON)
 
     def _is_a_part(self, last: int, said: Sequence[int]) -> bool:
-        """Whether the last object says nothing of what those right before it say.
+        """Whether the last object lacks fields of the objects directly before it.
 
-        One that says nothing at all is also held against those that prose parts from it.
+        An object without any fields is compared with the earlier objects separated by prose,
+        too.
         """
         held = self._held(last)
         beside = set(said) if not held else set[int]()
@@ -174,10 +177,10 @@ class _Choice:
 
 
 MOST_BROKEN = 256
-"""Objects that cannot be parsed, after which the rest of a text counts as one more of them."""
+"""Maximum number of unparsable objects; the rest of the text counts as one more."""
 
 MOST_PASSAGES = 20_000
-"""Passages after which it does so too: no answer has as many."""
+"""Maximum number of passages; the rest counts as a broken object. No answer has as many."""
 
 _SPECIAL = r"<[|｜][^<>|｜]{1,40}[|｜]>"
 _TOKEN = re.compile(
@@ -201,9 +204,9 @@ class Passage(NamedTuple):
 
     Attributes:
         kind: ``broken`` is an object that cannot be parsed. White space and fences are left out.
-        name: A marker's.
-        value: An object's; of prose, the text.
-        is_nested: Whether an object begins within a broken one.
+        name: The name of a marker.
+        value: The parsed object, or the text of prose.
+        is_nested: Whether the object begins inside a broken one.
     """
 
     kind: Literal["prose", "object", "broken", "open", "close"]
@@ -213,27 +216,27 @@ class Passage(NamedTuple):
 
     @property
     def is_marker(self) -> bool:
-        """Whether it opens or closes something, and says nothing itself."""
+        """Whether it is an opening or closing marker."""
         return self.kind in ("open", "close")
 
     @property
     def is_of_thoughts(self) -> bool:
-        """Whether it is a marker of what a model thinks before it answers."""
+        """Whether it is a marker of the model's thoughts."""
         return self.is_marker and _THOUGHT.search(self.name) is not None
 
     @property
     def _key(self) -> str:
-        """What an opening and a closing marker have in common."""
+        """The key that matches an opening with a closing marker."""
         if self.name.startswith(("<|", "<｜")):
             return _RUN
         return _KEY_OF_THOUGHTS if self.is_of_thoughts else self.name
 
 
 class Span(NamedTuple):
-    """What stands between two markers: the indexes of both, and the name.
+    """The part between two markers, with their indexes and name.
 
-    ``begin`` is -1 where nothing opens it: some chat templates put the opening marker into the
-    prompt. ``end`` is the number of passages where nothing closes it.
+    ``begin`` is -1 without an opening marker, because some chat templates put it into the
+    prompt. ``end`` is the number of passages without a closing marker.
     """
 
     begin: int
@@ -242,17 +245,17 @@ class Span(NamedTuple):
 
     @property
     def is_of_thoughts(self) -> bool:
-        """Whether it holds what a model thinks."""
+        """Whether it holds the model's thoughts."""
         return _THOUGHT.search(self.name) is not None
 
     @property
     def is_of_an_answer(self) -> bool:
-        """Whether it is named as an answer is."""
+        """Whether its name denotes an answer."""
         return not self.is_of_thoughts and _ANSWER.search(self.name) is not None
 
 
 def joined(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; the lists under a key that stands in it twice are joined, none is lost."""
+    """Build a JSON object; lists under a repeated key are concatenated, so none is lost."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         before = found.get(name)
@@ -262,13 +265,13 @@ def joined(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def passages(text: str) -> list[Passage]:
-    """The passages of ``text``."""
+    """Return the passages of ``text``."""
     found = list(islice(_Splitting(text).passages(), MOST_PASSAGES))
     return found if len(found) < MOST_PASSAGES else [*found, Passage("broken")]
 
 
 class _Splitting:
-    """A text on its way into passages."""
+    """The state of splitting a text into passages."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -289,7 +292,9 @@ class _Splitting:
         yield from _prose(text[self._at :])
 
     def _object(self, found: re.Match[str]) -> Passage:
-        """The object that begins here. In a broken one, the search goes on behind its first key."""
+        """The object that begins here. After a broken one, the search continues after its first
+        key.
+        """
         start = found.start()
         try:
             value, self._at = self._decoder.raw_decode(self._text, start)
@@ -312,7 +317,9 @@ def _prose(text: str) -> Iterator[Passage]:
 
 
 def _markers(found: re.Match[str]) -> Iterator[Passage]:
-    """The markers in a match. A run of special tokens closes one message and opens the next."""
+    """Yield the markers of a match. A run of special tokens closes one message and opens the
+    next.
+    """
     if found.lastgroup == "special":
         ended = list(_ENDS.finditer(found.group()))
         if ended:
@@ -330,7 +337,7 @@ def _markers(found: re.Match[str]) -> Iterator[Passage]:
 
 
 def spans(parts: Sequence[Passage]) -> list[Span]:
-    """What stands between markers, in the order in which it ends."""
+    """Return the spans between markers, in the order of their ends."""
     found: list[Span] = []
     opened: list[tuple[int, Passage]] = []
     count: Counter[str] = Counter()
@@ -349,7 +356,7 @@ def spans(parts: Sequence[Passage]) -> list[Span]:
             continue
         key = part._key
         if part.kind == "close" and not count[key]:
-            if part.is_of_thoughts or i < last:  # not the token with which many a model ends
+            if part.is_of_thoughts or i < last:  # ignore the end token that many models write last
                 found.append(Span(-1, i, part.name))
         elif part.kind == "close" or key == _RUN:
             close(key, i)

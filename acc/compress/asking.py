@@ -1,7 +1,7 @@
-"""Asking a model for something other than a state: an answer, a summary, a judgement.
+"""Asks a model for something other than a state: an answer, a summary, a judgement.
 
-The endpoints are the compressors'. An endpoint holds a model to a JSON Schema, so that every
-answer is an object; a text is the one field of one.
+The endpoints are the compressors'. An endpoint constrains the model to a JSON Schema, so every
+answer is an object; a text is its single field.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ TEXT_SCHEMA: Mapping[str, Any] = {
 
 @dataclass(frozen=True)
 class Patience:
-    """How long a model is waited for.
+    """How long to wait for a model.
 
     Attributes:
-        deadline: Seconds for an answer, with all that is repeated.
+        deadline: Seconds for an answer, including retries.
         timeout: Seconds that one call may wait for the next byte.
-        retries: How often a failed call is repeated; holds the clock.
+        retries: Retry policy; also holds the clock.
     """
 
     deadline: float = 300.0
@@ -41,11 +41,11 @@ class Patience:
 
 
 def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Reply:
-    """What the model behind ``endpoint`` replies; its outcome may be a refusal.
+    """Return the reply of the model behind ``endpoint``; its outcome may be a refusal.
 
     Raises:
-        EvaluationError: It does not.
-        ConfigurationError: It never will as things are set up.
+        EvaluationError: The model does not answer.
+        ConfigurationError: The model cannot answer with this configuration.
     """
     patience = patience or Patience()
     until = patience.retries.clock.seconds() + patience.deadline
@@ -82,7 +82,7 @@ def _sent(endpoint: Endpoint, call: Call, patience: Patience, until: float) -> R
 
 
 def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    """The JSON object of a reply.
+    """Return the JSON object of a reply.
 
     Raises:
         EvaluationError: There is none.
@@ -103,9 +103,10 @@ def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[st
 
 
 def text_in(reply: Reply) -> str:
-    """The text of a reply that was asked for under `TEXT_SCHEMA`.
+    """Return the text of a reply that was requested with `TEXT_SCHEMA`.
 
-    Of one that was cut off, as far as it goes; of one that is no JSON, all of it.
+    From a truncated reply it returns the available part; from a reply without JSON the whole
+    reply.
     """
     try:
         found = json_in(reply.text, ("text",))
@@ -119,36 +120,36 @@ _BEGUN = re.compile(r'\s*\{\s*"text"\s*:\s*"((?:[^"\\]|\\(?:[^u]|u[0-9a-fA-F]{4}
 
 
 def _cut_off(text: str) -> str:
-    """The beginning of the field in an object that ends too early; empty if it is none."""
+    """The available part of the text field in a truncated object; empty if there is none."""
     begun = _BEGUN.match(text)
     return str(json.loads(f'"{begun[1]}"', strict=False)).strip() if begun else ""
 
 
 def asked_text(endpoint: Endpoint, instruction: str, text: str, *, limit: int) -> str:
-    """The model's answer, in words.
+    """Return the model's answer as text.
 
     Args:
         endpoint: The model.
-        instruction: The stable part.
-        text: What it is about.
-        limit: Tokens at the most, of the JSON around it too.
+        instruction: The stable part of the prompt.
+        text: The subject of the question.
+        limit: Maximum tokens of the answer, including its JSON.
 
     Raises:
-        EvaluationError: It does not answer.
+        EvaluationError: The model does not answer.
     """
     messages = (Message("system", instruction), Message("user", text))
     return text_in(asked(endpoint, Ask(messages, TEXT_SCHEMA, limit)))
 
 
 def endpoint_named(model: str) -> Endpoint:
-    """The endpoint of a model.
+    """Return the endpoint of a model.
 
     Args:
-        model: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY, or
-            ``NAME@http://HOST/v1`` for an address of its own; ``PROVIDER:NAME`` through LangChain.
+        model: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY;
+            ``NAME@http://HOST/v1`` for another address; ``PROVIDER:NAME`` through LangChain.
 
     Raises:
-        ConfigurationError: It cannot be reached as things are set up.
+        ConfigurationError: The model cannot be reached with this configuration.
     """
     from acc.compress.choosing import as_compressor
 
@@ -156,7 +157,7 @@ def endpoint_named(model: str) -> Endpoint:
     if at and url.startswith(("http://", "https://")):
         import openai
 
-        # Local servers take any key; the SDK insists on one.
+        # Local servers accept any key; the SDK requires one.
         key = os.environ.get("OPENAI_API_KEY") or "none"
         client = openai.OpenAI(base_url=url, api_key=key, max_retries=0)
         compressor: Any = as_compressor((client, name.removeprefix("openai:")))

@@ -1,4 +1,4 @@
-"""The compressor that a model's name, a chat model or a pair of client and name stands for."""
+"""Selects the compressor for a model's name, a chat model, or a client with a name."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from acc.errors import ConfigurationError
 
 
 def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
-    """The compressor, or the one that asks ``model``; None for the keyless rules.
+    """Return the compressor, or one that asks ``model``; None for the keyless rules.
 
     Raises:
-        ConfigurationError: Both are given, or the model cannot be asked.
+        ConfigurationError: Both are set, or the model cannot be asked.
     """
     if model is None:
         return compressor
@@ -27,16 +27,16 @@ def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
 
 
 def as_compressor(model: Any, **settings: Any) -> Compressor:
-    """A compressor that asks ``model``.
+    """Return a compressor that asks ``model``.
 
     Args:
-        model: A name: ``openai:NAME``, or NAME alone, at OPENAI_BASE_URL with OPENAI_API_KEY;
-            ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model; or OpenAI clients and a
-            name, as ``(client, "name")`` or ``(client, async_client, "name")``.
-        settings: What `ModelCompressor` takes.
+        model: A name: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY;
+            ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model. Or OpenAI clients and
+            a name, as ``(client, "name")`` or ``(client, async_client, "name")``.
+        settings: Settings of `ModelCompressor`.
 
     Raises:
-        ConfigurationError: None of these, or a key or package is missing.
+        ConfigurationError: ``model`` is none of these, or a key or package is missing.
     """
     from acc.compress.model import ModelCompressor
 
@@ -74,7 +74,7 @@ def _named(name: str, settings: dict[str, Any]) -> Compressor:
 
 
 def _is_chat_model(model: Any) -> bool:
-    """Whether it is a chat model of LangChain, or one with settings or fallbacks around it."""
+    """Whether it is a LangChain chat model, possibly wrapped with settings or fallbacks."""
     models = sys.modules.get("langchain_core.language_models")
     inner, around = model, 0
     while models is not None and inner is not None and around < _MOST_AROUND:
@@ -88,4 +88,4 @@ def _is_chat_model(model: Any) -> bool:
 
 
 _MOST_AROUND = 8
-"""Layers that are looked through: with_config, with_retry, with_fallbacks, bind."""
+"""Maximum number of wrapper layers: with_config, with_retry, with_fallbacks, bind."""

@@ -1,4 +1,4 @@
-"""One compression by a model, without any I/O: what is asked, and what is made of the answers."""
+"""One compression by a model, without I/O: builds the requests and evaluates the replies."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from acc.turn.turn import Turn
 
 
 def size(reading: Reading) -> int:
-    """Characters of all sources of a reading."""
+    """Return the total characters of a reading's sources."""
     return sum(len(source.text) for source in _sources(reading.turn, reading.evidence))
 
 
 def within_budget(reading: Reading, limit: int) -> Reading:
-    """``reading`` with sources of at most ``limit`` characters in all.
+    """Cut the sources of ``reading`` to at most ``limit`` characters in total.
 
-    Three fifths go to the turn, in which speech comes first, one to the evidence, one to what is
-    unread. What is short stays whole.
+    Three fifths go to the turn, where speech has priority, one fifth to the evidence and one
+    fifth to unread sources. Short sources stay whole.
     """
     if size(reading) <= limit:
         return reading
     turn = reading.turn
     about = [*(item.words for _, item in reading.state.items()), turn.user_words]
-    # Beside what is said, a turn keeps half as much of what tools told and of the reply before.
+    # In addition to speech, a turn keeps half as much of tool output and of the previous reply.
     cut = cut_turn(turn, about, 2 * limit // 5)
     pending = cut_texts(turn.pending, about, limit // 5)
     evidence = cut_texts(reading.evidence, about, limit // 5)
@@ -49,7 +49,7 @@ def within_budget(reading: Reading, limit: int) -> Reading:
 
 
 def left_out(whole: Reading, cut: Reading) -> dict[str, int]:
-    """Characters of each source, by ref, that ``cut`` lacks of ``whole``."""
+    """Return the characters of each source, by ref, that ``cut`` lacks compared to ``whole``."""
     pairs = zip(_sources(whole.turn, whole.evidence), _sources(cut.turn, cut.evidence), strict=True)
     return {
         was.ref: now.left_out - was.left_out for was, now in pairs if now.left_out > was.left_out
@@ -81,7 +81,7 @@ _COURTESIES = {
 
 
 def is_idle(turn: Turn) -> bool:
-    """Whether ``turn`` holds courtesies of user and agent alone, and nothing is unread."""
+    """Whether ``turn`` has only courtesies of user and agent, and nothing is pending."""
     has_user = any(o.channel is Channel.USER for o in turn.observations)
     return has_user and not turn.pending and all(map(_is_courtesy, turn.observations))
 
@@ -99,21 +99,22 @@ _LONGEST_SHOWN = 4_000
 
 
 class Judged(NamedTuple):
-    """A reply that was read: the proposal in it, and what is wrong with it."""
+    """A reply that was read: its proposal and its fault."""
 
     proposal: Proposal | None
     fault: Fault | None
 
 
 class Compression:
-    """One compression under way: the first call, one repair, and a smaller input where it is too much.
+    """One compression in progress: the first call, one repair, and one smaller input on
+    overflow.
 
     Args:
         endpoint: The model.
-        reading: What there is to read, whole.
-        prompt: Puts a reading into messages.
-        limit: Tokens of an answer at the most.
-        budget: Characters of the sources that are read.
+        reading: The whole reading.
+        prompt: Converts a reading into messages.
+        limit: Maximum tokens of an answer.
+        budget: Maximum characters of the sources.
     """
 
     def __init__(
@@ -129,11 +130,11 @@ class Compression:
         self._messages = self._prompted(budget)
 
     def steps(self) -> Generator[Call, Reply, Proposal]:
-        """Yields calls, is sent replies or thrown `CallFailed`, and returns the proposal.
+        """Yield calls, receive each `Reply` or `CallFailed`, and return the proposal.
 
         Raises:
-            CompressionError: Nothing usable came out.
-            ConfigurationError: Nothing ever will.
+            CompressionError: No usable proposal came out.
+            ConfigurationError: No call can succeed with this configuration.
         """
         best: Judged | None = None
         while True:
@@ -175,7 +176,7 @@ class Compression:
         return messages
 
     def _made_smaller(self) -> bool:
-        """Halve what is read, once."""
+        """Halve the input, at most once."""
         if self._is_smaller:
             return False
         self._is_smaller = True
@@ -201,7 +202,7 @@ class Compression:
         return Judged(proposal if usable else None, fault)
 
     def _ask_again(self, reply: Reply, fault: Fault) -> None:
-        """The one repair: the reply, and what is wrong with it."""
+        """Append the reply and its fault to the messages: the single repair."""
         if fault.outcome is Outcome.TRUNCATED:
             self._limit *= 2
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
@@ -218,7 +219,7 @@ class Compression:
     def _settled(
         self, best: Judged | None, fault: Fault, cause: CallFailed | None = None
     ) -> Proposal:
-        """What stands at the end: a proposal that only a rule was refused of, or a failure."""
+        """Return a proposal whose only fault is a refused rule, or raise."""
         if best is not None and best.proposal is not None and best.fault is not None:
             return self._proposal(best, best.fault.outcome)
         account = self.account(fault.outcome)
@@ -234,20 +235,20 @@ class Compression:
         return judged.proposal.model_copy(update=told)
 
     def account(self, outcome: Outcome) -> Account:
-        """The account, as it stands."""
+        """Return the current account."""
         version = getattr(self._prompt, "version", type(self._prompt).__name__)
         return self.ledger.account(outcome, model=self._endpoint.model, prompt=str(version))
 
 
 def _reported(failure: CallFailed) -> Reply:
-    """The reply that an endpoint reports as an error; what the model wrote may be sound."""
+    """Turn an endpoint's error into a reply, because the model's output in it may be valid."""
     is_read = failure.outcome is Outcome.INVALID_JSON and failure.said.strip()
     outcome = Outcome.OK if is_read else failure.outcome
     return Reply(failure.said, None, outcome, failure.detail)
 
 
 def _messages(given: object) -> tuple[Message, ...]:
-    """The messages that a prompt is made of; none where it is anything else."""
+    """Return a prompt's messages; empty if the prompt returned anything else."""
     if isinstance(given, str | Message) or not isinstance(given, Iterable):
         return ()
     found = tuple(given)
@@ -260,7 +261,7 @@ def _sent_schema(schema: type[CompressedCognitiveState], mode: Mode) -> dict[str
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:
-    """``schema`` without the words that the prompt has already."""
+    """Remove titles and descriptions, which the prompt already contains."""
     kept: dict[str, Any] = {}
     for key, value in schema.items():
         if key == "properties":

@@ -1,4 +1,4 @@
-"""The one retry layer around a model: the SDK's own is switched off, so that they do not multiply."""
+"""The retry layer around a model. The SDK's own retries are off, so the two do not multiply."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Message(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """What a model is asked.
+    """A request to a model.
 
     Attributes:
-        messages: The prompt; the first is the stable part.
+        messages: The prompt; the first message is the stable part.
         schema: JSON Schema of the answer.
-        limit: Tokens of the answer at the most.
+        limit: Maximum tokens of the answer.
     """
 
     messages: tuple[Message, ...]
@@ -44,9 +44,9 @@ class Call(NamedTuple):
     """One request to an endpoint.
 
     Attributes:
-        ask: What the model is asked.
-        rung: How it is held to the schema (`acc.compress.openai_calls.Rung`).
-        room: Name of the parameter that bounds the answer; endpoints have two.
+        ask: The request to the model.
+        rung: How the endpoint enforces the schema (`acc.compress.openai_calls.OutputMode`).
+        room: Name of the parameter for the answer's limit; endpoints use two different names.
     """
 
     ask: Ask
@@ -55,13 +55,13 @@ class Call(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What a model answered.
+    """A model's answer.
 
     Attributes:
-        text: Its words: JSON, if all is well.
-        usage: Tokens by kind (input, output, cached); None where the endpoint does not say.
-        outcome: OK, or REFUSAL, CONTENT_FILTER, TRUNCATED as the endpoint says.
-        detail: What it says about that.
+        text: Its words, normally JSON.
+        usage: Tokens by kind (input, output, cached); None if the endpoint reports none.
+        outcome: OK, or REFUSAL, CONTENT_FILTER or TRUNCATED as reported by the endpoint.
+        detail: The endpoint's explanation.
     """
 
     text: str
@@ -71,15 +71,15 @@ class Reply(NamedTuple):
 
 
 class CallFailed(Exception):
-    """A call that brought no answer. Never leaves the compressors.
+    """A call without an answer. Never leaves the compressors.
 
     Attributes:
-        outcome: Its name.
-        detail: What the endpoint or the SDK says.
+        outcome: The kind of failure.
+        detail: The message of the endpoint or the SDK.
         status: The HTTP status, or 0.
-        headers: The response's headers, in lower case.
-        retry: Whether the same request may fare better a moment later.
-        said: What the model wrote, where the endpoint reports that its answer is of no use.
+        headers: The response's headers, names in lower case.
+        retry: Whether the same request may succeed a moment later.
+        said: The model's output, if the endpoint reports that its answer is unusable.
     """
 
     def __init__(
@@ -111,37 +111,41 @@ class Endpoint(Protocol):
 
     @property
     def retries_itself(self) -> bool:
-        """Whether what stands behind it repeats failed calls already: then nobody else does."""
+        """Whether the underlying client retries failed calls. If so, nothing else retries."""
         ...
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """The calls that lead to a reply: sent each call's `Reply`, or thrown its `CallFailed`."""
+        """Yield the calls that lead to a reply; receives each call's `Reply` or `CallFailed`."""
         ...
 
     def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call; ``seconds`` is how long it may wait for the next byte.
+        """Make a call.
+
+        Args:
+            call: The call.
+            seconds: How long it may wait for the next byte.
 
         Raises:
-            CallFailed: No answer.
-            ConfigurationError: There never will be one as things are set up.
+            CallFailed: There is no answer.
+            ConfigurationError: No call can succeed with this configuration.
         """
         ...
 
     async def asend(self, call: Call, seconds: float) -> Reply:
-        """As `send`."""
+        """Asynchronous `send`."""
         ...
 
 
 @dataclass
 class Ledger:
-    """What is spent on one compression while it is under way.
+    """The cost of one compression in progress.
 
     Attributes:
         calls: The outcome of each call.
         usage: Tokens by kind.
-        unmetered: Answers without usage.
-        rung: That of the last call.
-        left_out: Characters of each source that the model does not read.
+        unmetered: Number of answers without usage.
+        rung: The rung of the last call.
+        left_out: Characters of each source that the model does not read, by ref.
     """
 
     calls: list[Outcome] = field(default_factory=list)
@@ -158,16 +162,18 @@ class Ledger:
         return reply
 
     def failed(self, failure: CallFailed) -> None:
-        """Count a call without a reply; one that the model answered is paid, and nobody says what."""
+        """Count a call without a reply. If the model answered, the call is paid but its usage is
+        unknown.
+        """
         self.calls.append(failure.outcome)
         self.unmetered += failure.outcome in WORTH_REPAIRING
 
     def judged(self, outcome: Outcome) -> None:
-        """The last reply turned out to be of no use."""
+        """Replace the outcome of the last reply, which turned out to be unusable."""
         self.calls[-1] = outcome
 
     def account(self, outcome: Outcome, *, model: str, prompt: str) -> Account:
-        """The account of the whole."""
+        """Return the account of the compression."""
         return Account(
             outcome=outcome, calls=tuple(self.calls), unmetered=self.unmetered, model=model,
             prompt=prompt, rung=self.rung, left_out=self.left_out,
@@ -175,22 +181,23 @@ class Ledger:
 
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
-"""Seconds before the second attempt, doubling up to the longest, where the server names no time."""
+"""Seconds before the second attempt; doubles up to the longest. A wait requested by the server wins."""
 
 
 @dataclass(frozen=True)
 class Retries:
-    """How often a failed call is repeated, and after how long.
+    """How often and after how long a failed call is retried.
 
-    A time that the server asks for (``Retry-After``, in seconds or as a date, or
-    ``retry-after-ms``) is honoured. One that ends beyond the deadline ends the attempts at once.
+    A wait requested by the server (``Retry-After`` in seconds or as a date, or
+    ``retry-after-ms``) is honored. If it ends after the deadline, the attempts end at once.
 
     Attributes:
-        attempts: Calls at the most, the first included.
-        clock: Measures, and tells the time of day for dates.
+        attempts: Maximum number of calls, including the first.
+        clock: Measures durations and provides the current time.
         sleep: Waits, in seconds.
-        asleep: The same, awaited.
-        jitter: A number from 0 to 1; a quarter of it is added to waits that nobody asked for.
+        asleep: Waits asynchronously.
+        jitter: Returns a number from 0 to 1. Waits not requested by the server grow by a quarter
+            of it.
     """
 
     attempts: int = 3
@@ -204,11 +211,11 @@ class Retries:
 
         Args:
             send: Makes the call.
-            until: Seconds of the clock after which nothing is begun.
-            attempts: In place of the retries' own.
+            until: Clock time in seconds after which no attempt begins.
+            attempts: Overrides ``self.attempts`` if not 0.
 
         Raises:
-            CallFailed: The last attempt's.
+            CallFailed: The last attempt failed.
         """
         from tenacity import Retrying
 
@@ -217,7 +224,7 @@ class Retries:
     async def acall(
         self, send: Callable[[], Awaitable[Reply]], until: float, attempts: int = 0
     ) -> Reply:
-        """As `call`."""
+        """Asynchronous `call`."""
         from tenacity import AsyncRetrying
 
         return await AsyncRetrying(sleep=self.asleep, **self._rules(until, attempts))(send)
@@ -249,7 +256,7 @@ def _may_retry(state: Any) -> bool:
 
 
 def asked_wait(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds that a server asks to wait, by its headers (names in lower case); None if it does not."""
+    """Return the wait in seconds that a server's headers request (names in lower case), or None."""
     for name, unit in (("retry-after-ms", 1_000.0), ("retry-after", 1.0)):
         try:
             seconds = float(headers[name]) / unit
@@ -263,7 +270,7 @@ def asked_wait(headers: Mapping[str, str], now: datetime) -> float | None:
 def _until_date(value: str, now: datetime) -> float | None:
     try:
         at = parsedate_to_datetime(value)
-    except (ValueError, TypeError, OverflowError):  # as the field has it, anything
+    except (ValueError, TypeError, OverflowError):  # the header may contain anything
         return None
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
@@ -273,17 +280,18 @@ def _until_date(value: str, now: datetime) -> float | None:
 T = TypeVar("T")
 
 LATER = 1.0
-"""Seconds by which a socket's own time-out lies behind the deadline: where both would end a call
-at once, it is the deadline that ends it, every time."""
+"""Seconds between the deadline and a socket's own time-out, so the deadline always ends the call
+first.
+"""
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:
-    """The result of ``call``, made on a thread of its own with the caller's context.
+    """Run ``call`` on its own thread, with the caller's context, and return its result.
 
-    A call that is given up ends with its socket's time-out, and nobody waits for it.
+    An abandoned call ends with its socket's time-out; nobody waits for it.
 
     Raises:
-        CallFailed: Time is up (`Outcome.DEADLINE`).
+        CallFailed: The time is up (`Outcome.DEADLINE`).
     """
     result: Future[T] = Future()
 
@@ -297,13 +305,13 @@ def within(seconds: float, call: Callable[[], T]) -> T:
     try:
         return result.result(max(0.0, seconds))
     except TimeoutError:
-        if result.done():  # at the last moment, or a TimeoutError of the call's own
+        if result.done():  # the call ended just now, or raised a TimeoutError itself
             return result.result()
         raise up() from None
 
 
 async def awithin(seconds: float, call: Callable[[], Awaitable[T]]) -> T:
-    """As `within`: a call that is given up is cancelled."""
+    """Asynchronous `within`; it cancels an abandoned call."""
     try:
         async with asyncio.timeout(max(0.0, seconds)) as scope:
             return await call()
@@ -314,5 +322,5 @@ async def awithin(seconds: float, call: Callable[[], Awaitable[T]]) -> T:
 
 
 def up() -> CallFailed:
-    """The failure of a compression whose time is up."""
+    """Return the failure of a compression past its deadline."""
     return CallFailed(Outcome.DEADLINE, "the time for the compression is up")

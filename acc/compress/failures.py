@@ -1,4 +1,4 @@
-"""What an HTTP status and an error body mean, whichever SDK reports them."""
+"""Translates HTTP statuses, error bodies and SDK errors into failures."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMAT = re.compile(
     r"\btools?\b|tool_choice|function|\bstrict\b|text\.format|requested parameters",
     re.IGNORECASE,
 )
-"""What a refusal of the way in which an answer was asked for speaks of."""
+"""Matches a refusal of the output format."""
 
 _UNREADABLE = re.compile(
     r"(?:json_validate|tool_use|output_parse)_failed|failed_generation|malformed_function_call|"
@@ -37,13 +37,16 @@ _UNREADABLE = re.compile(
     r"harmonyerror|unexpected tokens? (?:remaining in|\d+ while expecting)",
     re.IGNORECASE,
 )
-"""What an endpoint says of one answer that it could not read, and not of the request: the codes and
-messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and vLLM."""
+"""Matches an endpoint's report that it could not parse the model's answer, as opposed to the
+request: codes and messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and vLLM.
+"""
 
 _CUT_OFF = re.compile(
     r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
 )
-"""What one says of an answer that its bound cut off, such as OpenAI of ``max_tokens``."""
+"""Matches a report that the token limit cut off the answer, such as OpenAI's about
+``max_tokens``.
+"""
 
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
@@ -61,15 +64,15 @@ _BY_STATUS = {
 
 
 class Refused(NamedTuple):
-    """An HTTP error as an SDK reports it.
+    """An HTTP error as reported by an SDK.
 
     Attributes:
         status: The status.
         code: The body's error code; may be empty.
-        message: What the body says.
+        message: The body's message.
         headers: The response's headers.
-        endpoint: Model and address, for the error that is raised.
-        generation: What the model wrote, where the body has it.
+        endpoint: Model and address, for error messages.
+        generation: The model's output, if the body contains it.
     """
 
     status: int
@@ -81,7 +84,9 @@ class Refused(NamedTuple):
 
 
 def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
-    """The failure that it is; a configuration error where no retry could ever help."""
+    """Return the failure that an HTTP error stands for; a `ConfigurationError` if no retry can
+    succeed.
+    """
     if refused.status in (401, 403):
         return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
     answered = _answered(refused)
@@ -90,7 +95,7 @@ def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
     outcome = answered or _outcome(refused)
     retry = _retry(refused)
     if retry is None and answered is Outcome.INVALID_JSON and not refused.generation:
-        retry = True  # there is nothing to show to the model that it could mend
+        retry = True  # there is no output that the model could correct
     detail = f"{refused.status} {refused.code} {_brief(refused.message)}"
     return CallFailed(
         outcome, " ".join(detail.split()), status=refused.status, headers=refused.headers,
@@ -99,7 +104,7 @@ def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
 
 
 def key_refused(endpoint: str, message: str) -> AuthenticationError:
-    """The endpoint does not take the key."""
+    """Return the error for an endpoint that refuses the key."""
     return AuthenticationError(
         f"the endpoint refuses the key: {_brief(message)}",
         where=endpoint,
@@ -108,7 +113,7 @@ def key_refused(endpoint: str, message: str) -> AuthenticationError:
 
 
 def no_such_model(endpoint: str, message: str) -> ConfigurationError:
-    """The endpoint does not know the model, or nothing is at the address."""
+    """Return the error for an unknown model or address."""
     return ConfigurationError(
         f"the endpoint finds no such model or path: {_brief(message)}",
         where=endpoint,
@@ -118,10 +123,10 @@ def no_such_model(endpoint: str, message: str) -> ConfigurationError:
 
 
 def _answered(refused: Refused) -> Outcome | None:
-    """What is wrong with the model's answer, where an endpoint reports that as an error.
+    """The fault of the model's answer, if the endpoint reports one as an error.
 
-    It is looked for before anything else: the message may repeat the answer, and that may say
-    whatever a refusal says.
+    This check comes first, because the message may repeat the answer, and the answer may contain
+    any other error's words.
     """
     if refused.status not in (400, 422, 424, 500):
         return None
@@ -133,7 +138,7 @@ def _answered(refused: Refused) -> Outcome | None:
 
 
 def _outcome(refused: Refused) -> Outcome:
-    is_request = refused.status in (400, 413, 422, 500)  # 500: some servers' word for any refusal
+    is_request = refused.status in (400, 413, 422, 500)  # 500: some servers use it for any refusal
     if is_request and (refused.code in _OVERFLOW_CODES or _OVERFLOW.search(refused.message)):
         return Outcome.CONTEXT_OVERFLOW
     if is_request and refused.code in _FILTER_CODES:
@@ -146,7 +151,7 @@ def _outcome(refused: Refused) -> Outcome:
 
 
 def _retry(refused: Refused) -> bool | None:
-    """What the server says of it; None where the outcome decides."""
+    """Whether the server allows a retry; None if the outcome decides."""
     headers = {k.lower(): v for k, v in refused.headers.items()}
     if refused.code in _OUT_OF_MONEY or headers.get("x-should-retry") == "false":
         return False
@@ -163,7 +168,7 @@ _SECRET = re.compile(r"(?i:\bbearer\s+)[^\s'\"]+|\bsk-[\w*-]{6,}")
 
 
 def without_keys(message: str) -> str:
-    """``message`` without the key that some servers and clients repeat in their complaints."""
+    """Remove API keys, which some servers and clients repeat in error messages."""
     return _SECRET.sub("[key]", message)
 
 
@@ -194,11 +199,16 @@ _OUTCOMES: Mapping[str, Outcome] = {
     "ModelInvalidRequestError": Outcome.BAD_REQUEST,
     "TimeoutError": Outcome.TIMEOUT,
 }
-"""By the name of a kind, the most telling first: of all kinds in an error's chain the first counts."""
+"""Outcome by class name, most specific first. The first name found in the error's chain counts."""
 
 
 def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
-    """What ``error`` means, by its kinds and by those of what caused it."""
+    """Return the failure that ``error`` stands for, judged by the classes in its cause chain.
+
+    Args:
+        error: Any exception of an SDK or HTTP client.
+        endpoint: Model and address, for error messages.
+    """
     if isinstance(error, CallFailed | AccError):
         return error
     chain = list(_chain(error))
@@ -226,7 +236,7 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
 
 
 def no_client(error: Exception, model: str) -> ConfigurationError:
-    """A client cannot be made of what the environment holds."""
+    """Return the error for a client that cannot be created from the environment."""
     return ConfigurationError(
         f"no client for the model: {' '.join(str(error).split())[:300]}",
         where=model,
@@ -235,10 +245,10 @@ def no_client(error: Exception, model: str) -> ConfigurationError:
 
 
 def status_of(error: Any) -> int:
-    """The HTTP status that an error tells of, wherever its SDK keeps it; 0 if it tells of none.
+    """Return the HTTP status of an error, or 0.
 
-    OpenAI's and Anthropic's have ``status_code``, Google's ``code``, Mistral's ``http_status``,
-    those of HTTP clients a response, AWS's a mapping as response.
+    OpenAI and Anthropic have ``status_code``, Google ``code``, Mistral ``http_status``, HTTP
+    clients a response object, AWS a mapping as response.
     """
     response = getattr(error, "response", None)
     told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]

@@ -1,4 +1,4 @@
-"""Law 9: asking a compressor, and what happens when it fails."""
+"""Law 9: asks a compressor and handles its failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from acc.turn.observations import Evidence, storable
 from acc.turn.turn import Turn
 
 Fallback = Compressor | Literal["items", "rules"] | None
-"""Whom to turn to: the last good ``items``, the keyless ``rules``, or another compressor."""
+"""What to use after a failure: the last good ``items``, the keyless ``rules``, or another
+compressor.
+"""
 
 
 def _no_rules() -> Compressor:
@@ -27,16 +29,18 @@ def _no_rules() -> Compressor:
 
 
 class CompressionRequest(NamedTuple):
-    """A compressor, what it is asked to read, and whom to turn to if it fails.
+    """A compressor, its input, and the fallback if it fails.
 
     Attributes:
-        compressor: None for the keyless rules.
+        compressor: The compressor; None for the keyless rules.
         turn: x_t.
         state: CCS_t-1.
         evidence: A_t+.
-        policy: Schema and bounds.
-        fallback: CompressionRequest where the first fails; None holds the last good items, as "items" does.
-        keyless: Makes the compressor that is asked where ``compressor`` is None, and for "rules".
+        policy: Schema and limits.
+        fallback: Used if the first compressor fails; None keeps the last good items, like
+            "items".
+        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is
+            full.
     """
 
     compressor: Compressor | None
@@ -49,15 +53,15 @@ class CompressionRequest(NamedTuple):
 
 
 class CompressionResult(NamedTuple):
-    """What came of asking.
+    """The result of a compression request.
 
     Attributes:
-        proposal: None where nothing usable came out, and the last good items stand.
-        failure: Why the proposal is not the first compressor's own, if it is not.
-        outcome: The name of how the first ended (`acc.state.proposal.Outcome`).
-        usage: Tokens by kind that were paid, for failed calls and the fallback's too.
-        money: Their price, where a compressor has one.
-        account: What the first compressor's model was asked, if it has one.
+        proposal: The proposal; None if nothing usable came out, so the last good items stay.
+        failure: Why the proposal is not the first compressor's; empty if it is.
+        outcome: The first compressor's outcome (`acc.state.proposal.Outcome`).
+        usage: Tokens by kind, including failed calls and the fallback.
+        money: Their price, if a compressor has one.
+        account: The account of the first compressor's model, if it has one.
     """
 
     proposal: Proposal | None
@@ -69,10 +73,10 @@ class CompressionResult(NamedTuple):
 
 
 def compressed(asked: CompressionRequest) -> CompressionResult:
-    """Ask for a proposal; a failing compressor stops nothing (law 9).
+    """Ask for a proposal. A failing compressor does not stop the step (law 9).
 
     Raises:
-        ConfigurationError: The compressor can never work as it is set up.
+        ConfigurationError: The compressor cannot work with this configuration.
     """
     asking = _asking(asked)
     answer: Proposal | Exception | None = None
@@ -88,7 +92,7 @@ def compressed(asked: CompressionRequest) -> CompressionResult:
 
 
 async def acompressed(asked: CompressionRequest) -> CompressionResult:
-    """As `compressed`, awaiting what is to be awaited."""
+    """Asynchronous `compressed`; awaits ``acompress`` if the compressor has it."""
     asking = _asking(asked)
     answer: Proposal | Exception | None = None
     while True:
@@ -106,10 +110,10 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
 
 
 def check_compressor(compressor: Any) -> None:
-    """Hold a compressor to what may be one; None is the keyless rules.
+    """Check that ``compressor`` is callable or None (the keyless rules).
 
     Raises:
-        ConfigurationError: Not callable.
+        ConfigurationError: It is neither.
     """
     if compressor is not None and not callable(compressor):
         raise ConfigurationError(
@@ -120,10 +124,10 @@ def check_compressor(compressor: Any) -> None:
 
 
 def check_fallback(fallback: Any) -> None:
-    """Hold a fallback to what may be one.
+    """Check that ``fallback`` is None, "items", "rules" or a compressor.
 
     Raises:
-        ConfigurationError: Neither a compressor nor one of the words.
+        ConfigurationError: It is none of these.
     """
     if not (fallback in (None, "items", "rules") or callable(fallback)):
         raise ConfigurationError(
@@ -134,7 +138,7 @@ def check_fallback(fallback: Any) -> None:
 
 
 def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, CompressionResult]:
-    """Yields whom to ask, and is sent the proposal or the error."""
+    """Yield the compressor to ask; receive its proposal or its error."""
     check_fallback(asked.fallback)
     first = asked.compressor or asked.keyless()
     answer = _checked((yield first))
@@ -174,21 +178,21 @@ def _second(asked: CompressionRequest) -> Compressor | None:
 
 
 def _bound(compressor: Compressor, policy: Policy) -> Compressor:
-    """The compressor told of the policy, if it wants to know it."""
+    """Pass the policy to a compressor that has ``under``."""
     under = getattr(compressor, "under", None)
     bound: Compressor = under(policy) if callable(under) else compressor
     return bound
 
 
 class _Bill:
-    """Tokens and money of all that was asked."""
+    """Tokens and money of all compressors asked."""
 
     def __init__(self) -> None:
         self._usage: Counter[str] = Counter()
         self.money: float | None = None
 
     def add(self, compressor: Compressor, answer: Proposal | Exception) -> None:
-        """What ``compressor`` was paid for ``answer``."""
+        """Add the cost of ``compressor`` for ``answer``."""
         usage = answer.usage if isinstance(answer, Proposal | CompressionError) else {}
         price = getattr(compressor, "price", None)
         if isinstance(price, Price):
@@ -204,15 +208,16 @@ class _Bill:
 def _told(error: Exception) -> str:
     try:
         return storable(f"{type(error).__name__}: {error}"[:2_000])
-    except Exception:  # an error that cannot even say what it is
+    except Exception:  # the error's own __str__ fails
         return type(error).__name__
 
 
 def _checked(answer: Any) -> Proposal | Exception:
-    """A proposal that holds what its type says, even if it was made past its checks; or the error.
+    """Validate a proposal again, because it may have been built without validation; pass an
+    error through.
 
     Raises:
-        ConfigurationError: It is one.
+        ConfigurationError: ``answer`` is one.
     """
     if isinstance(answer, ConfigurationError):
         raise answer

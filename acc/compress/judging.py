@@ -1,7 +1,7 @@
-"""Whether what a model proposes can be meant: beyond shape, before commit.
+"""Judges a model's proposal as a whole, after its shape and before commit.
 
-Commit refuses item by item. What is found here is wrong with a proposal as a whole, or costs
-a rule, and is worth asking again for.
+Commit refuses single items. This module finds faults of the whole proposal, and faults that cost
+a rule. Both justify one more request.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from acc.state.slots import SlotField
 from acc.text.wording import stems
 
 LEAST_LOST = 4
-"""Unpinned items that a state has to hold before losing half of them in a rewrite is a fault."""
+"""Minimum number of unpinned items for which a rewrite that loses half of them is a fault."""
 
 ECHO = 2 / 3
-"""Share of an item's content words that stand in the instruction alone and make it an echo."""
+"""Share of an item's content words found only in the instruction that makes the item an echo."""
 
 _MENDABLE = (
     Reason.QUOTE_MISSING, Reason.QUOTE_NOT_FOUND, Reason.QUOTE_UNRELATED, Reason.TOO_LONG,
@@ -33,11 +33,11 @@ _UNUSABLE = (Reason.UNKNOWN_SLOT, Reason.MALFORMED, Reason.TOO_LONG)
 
 
 class Fault(NamedTuple):
-    """What is wrong with a reply.
+    """A reply's fault.
 
     Attributes:
-        outcome: Its name.
-        detail: What the model is told of it.
+        outcome: The kind of fault.
+        detail: The explanation that the model reads.
     """
 
     outcome: Outcome
@@ -45,12 +45,13 @@ class Fault(NamedTuple):
 
 
 def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
-    """What is wrong with ``proposal``, if it is wrong as a whole or costs a rule.
+    """Return the fault of ``proposal`` as a whole or the fault that costs a rule; None if there
+    is none.
 
     Args:
-        proposal: What the model wrote.
-        reading: What it was to read, uncut: quotes are looked for in the whole.
-        instruction: The stable part of its prompt.
+        proposal: The model's proposal.
+        reading: The uncut input, because quotes are searched in the whole.
+        instruction: The stable part of the prompt.
     """
     if proposal.mode == "rewrite" and not proposal.items:
         return Fault(Outcome.EMPTY, "the next state is empty")
@@ -63,9 +64,9 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
 
 
 def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
-    """At least half of the entries rest on nothing that exists: no ref of theirs, and no id.
+    """At least half of the entries name no existing ref or id.
 
-    A retirement without a quote only makes room: where its item is gone already, no harm is done.
+    A retirement without a quote only makes room, so a missing item does no harm.
     """
     ids = {item.id for _, item in reading.state.items()}
     refs = ids | {source.ref for source in (*reading.turn.readable, *reading.evidence)}
@@ -80,7 +81,7 @@ def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
 
 
 def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
-    """A rewrite that neither carries on nor retires half of what it may drop."""
+    """A rewrite drops at least half of the items that it may drop, without retiring them."""
     if proposal.mode != "rewrite":
         return None
     loose = [
@@ -98,7 +99,7 @@ def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
 
 
 def _is_written(proposal: Proposal, slot: SlotField, item: Item) -> bool:
-    """Whether ``proposal`` has an item about the same, whatever it cites."""
+    """Whether ``proposal`` has an item with the same key, whatever it cites."""
     return any(
         written.slot == slot.name
         and tuple(str(written.fields.get(name)).casefold() for name in item.key)
@@ -108,7 +109,7 @@ def _is_written(proposal: Proposal, slot: SlotField, item: Item) -> bool:
 
 
 def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
-    """At least half of the new items say what the instruction says, and no source does."""
+    """At least half of the new items repeat the instruction and no source."""
     new = [list(_words(item, reading)) for item in proposal.items if not item.id]
     texts = [source.text for source in (*reading.turn.readable, *reading.evidence)]
     texts += [item.words for _, item in reading.state.items()]
@@ -138,13 +139,15 @@ def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
 
 
 def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
-    """Commit would refuse for what the model can mend: a rule, a goal, its end; or every item."""
+    """Commit would refuse a rule, a goal or its retirement for a reason that the model can
+    correct, or every item.
+    """
     policy = reading.policy
     slots = policy.schema.slots()
     quoted = {name for name, slot in slots.items() if slot.rules.quote}
     try:
         done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
-    except AccError:  # commit will say so itself
+    except AccError:  # commit reports this error itself
         return None
     refused = [n for n in done.notes if n.slot in quoted and n.reason in _MENDABLE]
     misplaced = {i.slot for i in proposal.items if i.slot not in slots and i.fields.get("quote")}

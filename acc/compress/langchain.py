@@ -1,4 +1,4 @@
-"""Compressing with any chat model of LangChain, whichever provider stands behind it.
+"""Compresses with any LangChain chat model of any provider.
 
 compressor = LangChainCompressor("anthropic:claude-x")
 compressor = LangChainCompressor(my_chat_model)
@@ -33,28 +33,28 @@ _OPENAI_RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.STRUCTURED, OutputMode.TEXT)
 _RUNGS = (OutputMode.STRUCTURED, OutputMode.TEXT)
 
 _CONFIG: dict[str, Any] = {"tags": ["nostream"], "run_name": "acc_compressor"}
-"""Keeps what the compressor says out of the messages that LangGraph streams to the user."""
+"""Keeps the compressor's output out of the messages that LangGraph streams to the user."""
 
 
 class LangChainCompressor(ModelCompressor):
-    """Proposes by asking a chat model of LangChain."""
+    """Proposes by asking a LangChain chat model."""
 
     def __init__(self, model: str | BaseChatModel, **settings: Any) -> None:
-        """Name a model, or hand one in.
+        """Create the compressor for a model.
 
         Args:
-            model: ``provider:model`` for LangChain's `init_chat_model`, or a chat model. One that
-                repeats failed calls itself keeps doing so, and is asked once.
-            settings: What `ModelCompressor` takes: mode, guidance, price, deadline and so on.
+            model: ``provider:model`` for LangChain's `init_chat_model`, or a chat model. A chat
+                model that retries failed calls itself keeps doing so and is called once.
+            settings: Settings of `ModelCompressor`: mode, guidance, price, deadline and so on.
 
         Raises:
-            ConfigurationError: An unknown provider, a missing package or key.
+            ConfigurationError: The provider is unknown, or a package or key is missing.
         """
         super().__init__(LangChainEndpoint(model), **settings)
 
 
 class LangChainEndpoint:
-    """A chat model of LangChain, as an `Endpoint`."""
+    """A LangChain chat model as an `Endpoint`."""
 
     def __init__(self, model: str | BaseChatModel) -> None:
         named = isinstance(model, str)
@@ -67,11 +67,11 @@ class LangChainEndpoint:
 
     @property
     def known(self) -> Known:
-        """What is known of the model."""
+        """What this object knows about the model."""
         return self._known
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """The call on the rung that is known, and down while the model refuses it.
+        """Yield the call on the known rung, then on lower ones while the model refuses the rung.
 
         Raises:
             CallFailed: The model refuses for another reason, or on every rung.
@@ -79,11 +79,11 @@ class LangChainEndpoint:
         return (yield from descend(Call(ask, self._known.rung), self._known, self._rungs))
 
     def send(self, call: Call, seconds: float) -> Reply:
-        """Make a call. How long it waits for a byte is the model's own setting.
+        """Make a call. The model's own setting limits the wait, not ``seconds``.
 
         Raises:
-            CallFailed: No answer.
-            ConfigurationError: There never will be one as things are set up.
+            CallFailed: There is no answer.
+            ConfigurationError: No call can succeed with this configuration.
         """
         try:
             return _reply(self._asked(call).invoke(_messages(call), _CONFIG))
@@ -91,18 +91,18 @@ class LangChainEndpoint:
             return _told(error, self.model)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
-        """As `send`."""
+        """Asynchronous `send`."""
         try:
             return _reply(await self._asked(call).ainvoke(_messages(call), _CONFIG))
         except Exception as error:
             return _told(error, self.model)
 
     def _asked(self, call: Call) -> Any:
-        """The model, held to the schema by ``call.rung``."""
+        """The model with the output format of ``call.rung``."""
         if call.rung == OutputMode.STRUCTURED:
             return self._structured(call)
         bound: dict[str, Any] = {}
-        if getattr(self._chat, "max_tokens", 0) is None:  # it has a bound, and the user set none
+        if getattr(self._chat, "max_tokens", 0) is None:  # a limit that the user did not set
             bound["max_tokens"] = call.ask.limit
         if call.rung == OutputMode.JSON_SCHEMA:
             schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
@@ -114,7 +114,7 @@ class LangChainEndpoint:
         way = {"method": "function_calling"} if _is_openai(self._chat) else {}
         try:
             return self._chat.with_structured_output(schema, include_raw=True, **way)
-        except Exception as error:  # the model has no such thing; nothing was sent
+        except Exception as error:  # the model has no structured output; nothing was sent
             what = f"no structured output: {type(error).__name__}: {error}"
             raise CallFailed(Outcome.BAD_REQUEST, what) from error
 
@@ -130,7 +130,7 @@ def _made(name: str) -> Any:
         ) from error
     try:
         return init_chat_model(name, max_retries=0)
-    except Exception as error:  # an unknown provider, a missing package, a missing key
+    except Exception as error:  # an unknown provider, a missing package or a missing key
         said = " ".join(str(error).split())[:300]
         raise ConfigurationError(
             f"no chat model {name!r}: {type(error).__name__}: {said}",
@@ -141,7 +141,7 @@ def _made(name: str) -> Any:
 
 
 def _whole(model: Any) -> Any:
-    """The model answering whole: a streamed answer mostly comes without its usage."""
+    """Turn streaming off, because streamed answers usually come without usage."""
     if getattr(model, "streaming", False) is True and hasattr(model, "model_copy"):
         return model.model_copy(update={"streaming": False})
     return model
@@ -161,10 +161,10 @@ def _messages(call: Call) -> list[tuple[str, str]]:
 
 
 def _reply(answer: Any) -> Reply:
-    """The reply in a message, or in what ``include_raw`` gives.
+    """Return the reply in a message or in an ``include_raw`` result.
 
-    The message counts before what LangChain parsed: its parser completes an object that was cut
-    off, and takes the first of several.
+    The message has priority over LangChain's parsed object, because its parser completes
+    truncated objects and uses the first of several.
     """
     parsed = answer.get("parsed") if isinstance(answer, Mapping) else None
     message = answer.get("raw") if isinstance(answer, Mapping) else answer
@@ -180,7 +180,7 @@ def _reply(answer: Any) -> Reply:
 
 
 def _text(message: Any) -> str:
-    """The arguments of the tool calls in a message, readable or not; what it says if it has none."""
+    """The arguments of a message's tool calls, valid or not; its text if it has none."""
     calls = [json.dumps(call.get("args")) for call in getattr(message, "tool_calls", None) or ()]
     invalid = getattr(message, "invalid_tool_calls", None) or ()
     calls += [str(call.get("args") or "") for call in invalid]
@@ -196,15 +196,16 @@ def _usage(message: Any) -> dict[str, int] | None:
 
 
 def _told(error: Exception, model: str) -> Reply:
-    """The reply that an error carries: models that read their answers raise what they make of them.
+    """Return the reply that an error carries. Some models raise an error with the parsed
+    completion.
 
     Raises:
-        CallFailed: It carries none.
-        ConfigurationError: There never will be one.
+        CallFailed: The error carries none.
+        ConfigurationError: No call can succeed with this configuration.
     """
     completion = getattr(error, "completion", None)
     if completion is not None and callable(getattr(completion, "to_dict", None)):
         return reply_of(completion.to_dict(warnings=False), "chat")
-    if isinstance(error, NotImplementedError):  # structured output; the rung below has none
+    if isinstance(error, NotImplementedError):  # no structured output; try the next rung
         raise CallFailed(Outcome.BAD_REQUEST, f"no structured output: {error}") from error
     raise translated(error, model) from error

@@ -1,9 +1,9 @@
-"""Compressing with a language model, whoever serves it.
+"""Compresses with a language model behind any `Endpoint`.
 
-`ModelCompressor` asks an `Endpoint`, judges what comes back, asks once more with what is wrong,
-and gives up within a deadline with a named outcome: then the controller's fallback takes over.
-What is asked and what is made of the answers is in `acc.compress.compression`; the loops that
-make the calls, one sync and one async, are here.
+`ModelCompressor` asks an `Endpoint`, judges the reply, asks once more with the fault, and gives
+up at a deadline with a named outcome. Then the controller's fallback takes over.
+`acc.compress.compression` builds the requests and evaluates the replies. This module has the
+loops that make the calls, one sync and one async.
 """
 
 from __future__ import annotations
@@ -38,31 +38,35 @@ from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
 LEAST_OUTPUT = 1_024
-"""Tokens of an answer that a schema full of empty lists, and some reasoning, may take."""
+"""Tokens of an answer for a schema full of empty lists, plus some reasoning."""
 
 OUTPUT_OF = {"revise": 2, "rewrite": 4}
-"""Tokens of an answer for each token of the bound: ids, cites, quotes and field names are not rendered."""
+"""Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not
+rendered.
+"""
 
 
 @dataclass(frozen=True)
 class ModelSettings:
-    """How a model is asked to compress.
+    """How to ask a model for a compression.
 
     Attributes:
-        mode: ``revise`` (what changes) or ``rewrite`` (the whole next state).
-        guidance: What else the model is to heed; the deployer's words, in the stable part.
-        prompt: In place of the whole prompt; a callable of a `Reading`.
-        price: What tokens cost; None counts no money.
-        skip_idle: Whether turns of courtesies alone are not sent to the model (`acc.compress.compression`).
+        mode: ``revise`` (only changes) or ``rewrite`` (the whole next state).
+        guidance: The deployer's additional instructions, in the stable part of the prompt.
+        prompt: A callable of a `Reading` that replaces the whole prompt.
+        price: Token prices; None counts no money.
+        skip_idle: Whether turns with only courtesies skip the model
+            (`acc.compress.compression`).
         deadline: Seconds for the whole compression: calls, waits, retries and the repair.
         timeout: Seconds that one call may wait for the next byte.
-        max_output_tokens: Bound on an answer; by default derived from the state's bound
-            (`output_bound`). A model that reasons at length needs more.
-        input_chars: Characters of turn, evidence and unread sources that the model reads.
-        retries: How often failed calls are repeated; it also holds the clock.
+        max_output_tokens: Limit of an answer; the default derives from the state's limit
+            (`output_bound`). A model with long reasoning needs more.
+        input_chars: Maximum characters of turn, evidence and unread sources that the model
+            reads.
+        retries: Retry policy; also holds the clock.
 
     Raises:
-        ConfigurationError: A value that makes no sense.
+        ConfigurationError: A value is invalid.
     """
 
     mode: Mode = "revise"
@@ -101,16 +105,16 @@ class ModelSettings:
 
     @classmethod
     def of(cls, changed: Mapping[str, Any]) -> Self:
-        """Settings by name; the defaults for the rest.
+        """Return settings with ``changed`` values, by name, and defaults for the rest.
 
         Raises:
-            ConfigurationError: An unknown one, or a value that makes no sense.
+            ConfigurationError: A setting is unknown or its value is invalid.
         """
         return settings_of(cls, changed, "what else an endpoint takes goes into its own arguments")
 
 
 LONGEST_WAIT = 86_400.0
-"""Seconds that a deadline or time-out may be at the most: a day."""
+"""Maximum deadline or time-out in seconds: one day."""
 
 
 def _is_time(value: object) -> bool:
@@ -122,7 +126,7 @@ def _is_count(value: object) -> bool:
 
 
 def output_bound(policy: Policy, mode: Mode) -> int:
-    """Tokens that an answer under ``policy`` takes at the most."""
+    """Return the maximum tokens of an answer under ``policy``."""
     return OUTPUT_OF[mode] * policy.max_tokens + LEAST_OUTPUT
 
 
@@ -130,17 +134,18 @@ class ModelCompressor:
     """Proposes by asking a model; a `Compressor`, sync and async.
 
     Attributes:
+        endpoint: The model.
         settings: How it asks.
-        price: What its tokens cost.
+        price: Token prices.
     """
 
     def __init__(
         self, endpoint: Endpoint, settings: ModelSettings | None = None, **changed: Any
     ) -> None:
-        """Take an endpoint, and settings as a whole or by name.
+        """Create a compressor with settings as a whole or by name.
 
         Raises:
-            ConfigurationError: An unknown setting, or one that makes no sense.
+            ConfigurationError: A setting is unknown or its value is invalid.
         """
         self.endpoint = endpoint
         self.settings = settings or ModelSettings.of(changed)
@@ -154,7 +159,7 @@ class ModelCompressor:
         return self.endpoint.model
 
     def under(self, policy: Policy) -> Self:
-        """The same compressor, told of the bounds that commit will hold its proposals to."""
+        """Return a copy that knows the limits that commit applies to its proposals."""
         told = copy(self)
         told._policy = policy
         return told
@@ -165,7 +170,7 @@ class ModelCompressor:
         """Ask for a proposal.
 
         Raises:
-            CompressionError: Nothing usable came out; carries the outcome and the usage.
+            CompressionError: No usable proposal came out; carries the outcome and the usage.
             ConfigurationError: The key, the model or the address cannot work.
         """
         run = self._begin(turn, state, evidence)
@@ -184,7 +189,7 @@ class ModelCompressor:
     async def acompress(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """As calling it."""
+        """Asynchronous `__call__`."""
         run = self._begin(turn, state, evidence)
         call = run.advance(None)
         while call is not None:
@@ -216,7 +221,7 @@ Steps = Generator[Call, Reply, Proposal]
 
 
 class _Run:
-    """A compression under way: its steps, what it spends, and when its time is up."""
+    """A compression in progress: its steps, its cost and its deadline."""
 
     def __init__(self, compressor: ModelCompressor, steps: Steps, ledger: Ledger) -> None:
         settings = compressor.settings
@@ -230,7 +235,7 @@ class _Run:
         self.proposal: Proposal
 
     def advance(self, answer: Reply | CallFailed | None) -> Call | None:
-        """The next call to make; None at the end, when there is a `proposal`."""
+        """Return the next call; None at the end, when `proposal` is set."""
         try:
             if answer is None:
                 return next(self._steps)
@@ -242,20 +247,20 @@ class _Run:
             return None
 
     def attempt(self, call: Call) -> Reply:
-        """Make a call, within what is left of the time."""
+        """Make a call within the remaining time."""
         with self._counted(call) as left:
             made = partial(self._endpoint.send, call, self._wait(left))
             return self._ledger.answered(within(left, made))
 
     async def aattempt(self, call: Call) -> Reply:
-        """As `attempt`."""
+        """Asynchronous `attempt`."""
         with self._counted(call) as left:
             made = partial(self._endpoint.asend, call, self._wait(left))
             return self._ledger.answered(await awithin(left, made))
 
     @contextmanager
     def _counted(self, call: Call) -> Iterator[float]:
-        """Seconds that are left; a call that fails is counted."""
+        """Yield the remaining seconds; count a call that fails."""
         self._ledger.rung = call.rung
         try:
             left = self.until - self._clock.seconds()

@@ -1,4 +1,4 @@
-"""Compressing with a model behind OpenAI's API: OpenAI's own, vLLM, Ollama, llama.cpp, gateways.
+"""Compresses with a model behind OpenAI's API: OpenAI, vLLM, Ollama, llama.cpp, gateways.
 
 compressor = OpenAICompressor("gpt-x")                     # OPENAI_BASE_URL, OPENAI_API_KEY
 compressor = OpenAICompressor("gpt-x", client=my_client)   # a client of your own
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 
 
 def impatient_client() -> Any:
-    """The SDK's default HTTP client, whose responses have to be read within the read time-out in all."""
+    """Return the SDK's default HTTP client with the read time-out applied to each whole response
+    body.
+    """
     import openai
 
     return openai.DefaultHttpx2Client(event_hooks={"response": [_bound]})
@@ -62,16 +64,17 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class Clients:
-    """A synchronous and an asynchronous client of one endpoint, made when first used.
+    """A synchronous and an asynchronous client of one endpoint, created on first use.
 
     Args:
-        model: For errors.
-        client: The caller's, of either kind.
-        async_client: The caller's asynchronous one beside it.
-        base_url: Address, for clients that are made here; else OPENAI_BASE_URL.
+        model: The model's name, for errors.
+        client: The caller's client, of either kind.
+        async_client: The caller's asynchronous client, in addition to ``client``.
+        base_url: Address for clients created here; the default is OPENAI_BASE_URL.
 
     Raises:
-        ConfigurationError: No client, or an address beside one, which has its own.
+        ConfigurationError: An argument is not a client, or ``base_url`` is combined with a
+            client.
     """
 
     def __init__(
@@ -101,22 +104,22 @@ class Clients:
 
     @property
     def base_url(self) -> str:
-        """The endpoint's address, without what stands before an @ in it."""
+        """The endpoint's address, without credentials."""
         given = getattr(self._given, "base_url", None)
         url = str(given or self._base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_BASE_URL)
         return re.sub(r"//[^/@]*@", "//", url).rstrip("/")
 
     @property
     def is_sync_alone(self) -> bool:
-        """Whether the caller gave a synchronous client and no other."""
+        """Whether the caller passed a synchronous client and no asynchronous one."""
         return self._given is not None and self._async is None
 
     def sync(self) -> Any:
-        """The synchronous client.
+        """Return the synchronous client.
 
         Raises:
-            ConfigurationError: The caller gave an asynchronous one alone, or the environment
-                does not hold what it takes.
+            ConfigurationError: The caller passed only an asynchronous client, or the environment
+                lacks a setting.
         """
         if self._sync is None and self._given is not None:
             raise ConfigurationError(
@@ -129,10 +132,10 @@ class Clients:
         return self._sync
 
     def asynchronous(self) -> Any:
-        """The asynchronous client of the running loop.
+        """Return the asynchronous client of the running loop.
 
         Raises:
-            ConfigurationError: The environment does not hold what it takes.
+            ConfigurationError: The environment lacks a setting.
         """
         if self._async is not None:
             return self._async
@@ -148,7 +151,7 @@ class Clients:
         try:
             client = getattr(openai, kind)
             return client(max_retries=0, base_url=self._base_url or None, **options)
-        except Exception as error:  # the SDK's, or the HTTP client's about the address
+        except Exception as error:  # from the SDK, or from the HTTP client about the address
             raise no_client(error, self._model) from error
 
 
@@ -171,21 +174,22 @@ class OpenAICompressor(ModelCompressor):
         request: Mapping[str, Any] | None = None,
         **settings: Any,
     ) -> None:
-        """Name a model.
+        """Create the compressor for a model.
 
         Args:
             model: Its name at the endpoint.
-            client: A client of the caller's, whose own retries are switched off for these
-                calls; by default one made of OPENAI_BASE_URL and OPENAI_API_KEY.
-            async_client: Likewise for asynchronous calls; where only ``client`` is given, that
-                one is asked on a thread.
-            base_url: Address of the endpoint, where no client is given; else OPENAI_BASE_URL.
-            api: Chat completions, or responses.
+            client: The caller's client, with its own retries off for these calls; by default a
+                client from OPENAI_BASE_URL and OPENAI_API_KEY.
+            async_client: The same for asynchronous calls. If only a synchronous ``client`` is
+                passed, asynchronous calls run it in a thread.
+            base_url: Address of the endpoint if no client is passed; the default is
+                OPENAI_BASE_URL.
+            api: Chat completions or responses.
             request: Further arguments of each request, such as ``{"temperature": 0}``.
-            settings: What `ModelCompressor` takes: mode, guidance, price, deadline and so on.
+            settings: Settings of `ModelCompressor`: mode, guidance, price, deadline and so on.
 
         Raises:
-            ConfigurationError: No model, an unknown API, or a setting that makes no sense.
+            ConfigurationError: There is no model, the API is unknown, or a setting is invalid.
         """
         self.endpoint: OpenAIEndpoint
         endpoint = OpenAIEndpoint(
@@ -196,7 +200,7 @@ class OpenAICompressor(ModelCompressor):
 
 
 class OpenAIEndpoint:
-    """A model behind OpenAI's API, as an `Endpoint`. The arguments are `OpenAICompressor`'s."""
+    """A model behind OpenAI's API as an `Endpoint`. `OpenAICompressor` documents the arguments."""
 
     retries_itself = False
 
@@ -228,23 +232,25 @@ class OpenAIEndpoint:
 
     @property
     def known(self) -> Known:
-        """What this process knows of the endpoint."""
+        """What this process knows about the endpoint."""
         return known(self._clients.base_url, self.model, self._api)
 
     def ready(self) -> None:
-        """Make a client now, so that a missing key is told of at once.
+        """Create a client now, so a missing key raises at once.
 
         Raises:
-            ConfigurationError: The environment does not hold what it takes.
+            ConfigurationError: The environment lacks a setting.
         """
         self._clients.sync()
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """The call on the rung that is known, and down the ladder while the endpoint refuses it.
+        """Yield the call on the known rung, then on lower ones while the endpoint refuses the
+        rung.
 
         Raises:
             CallFailed: The endpoint refuses for another reason, or on every rung.
-            ConfigurationError: Nothing was ever found at this address.
+            ConfigurationError: The model or path is not found and the endpoint has never
+                answered.
         """
         found = self.known
         room = found.room if self._api == "chat" else ""
@@ -259,8 +265,8 @@ class OpenAIEndpoint:
         """Make a call.
 
         Raises:
-            CallFailed: No answer.
-            ConfigurationError: There never will be one as things are set up.
+            CallFailed: There is no answer.
+            ConfigurationError: No call can succeed with this configuration.
         """
         create = self._create(self._clients.sync())
         try:
@@ -270,7 +276,7 @@ class OpenAIEndpoint:
         return reply_of(_plain(answer), self._api)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
-        """As `send`; where the caller gave a synchronous client alone, on a thread."""
+        """Asynchronous `send`. With only a synchronous client it runs in a thread."""
         if self._clients.is_sync_alone:
             return await asyncio.to_thread(self.send, call, seconds)
         create = self._create(self._clients.asynchronous())
@@ -281,7 +287,9 @@ class OpenAIEndpoint:
         return reply_of(_plain(answer), self._api)
 
     def _told(self, error: Exception) -> Exception:
-        """What ``error`` means; an argument that the SDK does not know will never be known."""
+        """The error to raise for ``error``. An argument that the SDK does not know is a
+        configuration error.
+        """
         if isinstance(error, TypeError) and self._request and "argument" in str(error):
             return ConfigurationError(
                 f"the request cannot be made: {error}",
@@ -299,6 +307,6 @@ class OpenAIEndpoint:
 
 
 def _plain(answer: Any) -> Any:
-    """The SDK's object as plain values; what is no object of its own stays as it is."""
+    """Convert the SDK's object to plain values; return any other value unchanged."""
     to_dict = getattr(answer, "to_dict", None)
     return to_dict(warnings=False) if callable(to_dict) else answer

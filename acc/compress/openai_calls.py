@@ -1,6 +1,6 @@
-"""The two APIs of OpenAI: what a call looks like in each, and how to read what comes back.
+"""OpenAI's two APIs: builds the arguments of a call and reads the response.
 
-Bodies are read leniently, as plain values: servers that speak these APIs leave things out.
+Response bodies are read leniently, as plain values, because servers omit fields.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from acc.state.proposal import Outcome
 
 
 class OutputMode(StrEnum):
-    """A way to hold a model to the schema."""
+    """A way to enforce the schema."""
 
     JSON_SCHEMA = "json_schema"
     STRUCTURED = "structured"
@@ -28,7 +28,9 @@ class OutputMode(StrEnum):
 
 
 RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, OutputMode.TEXT)
-"""Those of OpenAI's API. ``structured`` is LangChain's: whatever the provider has."""
+"""The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own
+way.
+"""
 
 IN_WORDS = {
     OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
@@ -39,16 +41,18 @@ IN_WORDS = {
 }
 
 ROOMS = ("max_completion_tokens", "max_tokens")
-"""What chat endpoints call the bound on the answer: OpenAI's newer models, and most others."""
+"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then
+most others.
+"""
 
 
 @dataclass
 class Known:
-    """What is known of an endpoint.
+    """Knowledge about an endpoint.
 
     Attributes:
         rung: The strictest rung that it may accept.
-        room: What it calls the bound on the answer.
+        room: Its parameter for the answer's limit.
         proven: Whether it has answered on that rung.
     """
 
@@ -61,29 +65,35 @@ _KNOWN: dict[tuple[str, str, str], Known] = {}
 
 
 def known(base_url: str, model: str, api: str) -> Known:
-    """What this process knows of an endpoint so far."""
+    """Return what this process knows about an endpoint so far."""
     newest = "api.openai.com" in base_url or ".azure.com" in base_url
     fresh = Known(room=ROOMS[0] if newest else ROOMS[1])
     return _KNOWN.setdefault((base_url, model, api), fresh)
 
 
 def forget() -> None:
-    """Forget what is known of every endpoint: the next call begins at the top."""
+    """Delete the knowledge about all endpoints; the next call starts at the strictest rung."""
     _KNOWN.clear()
 
 
 REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
-"""What may be meant for the way in which an answer was asked for."""
+"""Outcomes that may concern the output format."""
 
 
 def descend(
     call: Call, found: Known, rungs: Sequence[OutputMode] = RUNGS
 ) -> Generator[Call, Reply, Reply]:
-    """Make ``call``, and while the endpoint refuses it the next one down; note what it accepts.
+    """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it
+    accepts.
+
+    Args:
+        call: The first call.
+        found: Knowledge about the endpoint; updated on success.
+        rungs: The rungs, strictest first.
 
     Raises:
-        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails
-            for a reason that has nothing to do with the rung.
+        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails for
+            a reason unrelated to the rung.
     """
     following: Call | None = call
     first: CallFailed | None = None
@@ -108,10 +118,10 @@ def descend(
 def next_call(
     call: Call, failure: CallFailed, rungs: Sequence[OutputMode] = RUNGS, *, proven: bool
 ) -> Call | None:
-    """The call to make after ``failure``: the other name for the bound, or the next rung down.
+    """Return the call after ``failure``: the other name of the limit, or the next rung down.
 
-    None where the request was refused for something else. An endpoint that has answered on
-    this rung before has to name the format in its refusal; of a new one any refusal counts.
+    Returns None if the request was refused for another reason. An endpoint that has answered on
+    this rung must name the format in its refusal. For a new endpoint any bad request counts.
     """
     if failure.outcome not in REFUSED:
         return None
@@ -133,10 +143,10 @@ def _names_room(failure: CallFailed, room: str) -> bool:
 Api = Literal["chat", "responses"]
 
 NAME = "propose_state"
-"""What the schema, or the tool, is called."""
+"""Name of the schema or of the tool."""
 
 _TEXTS = ("text", "output_text")
-"""The types of a message's parts that are its answer."""
+"""Types of the parts of a message that belong to the answer."""
 
 _FINISHES = {
     "length": Outcome.TRUNCATED,
@@ -149,12 +159,12 @@ _FINISHES = {
 
 
 def finish(reason: Any) -> Outcome:
-    """The outcome that a provider's reason for ending stands for."""
+    """Return the outcome for a provider's finish reason."""
     return _FINISHES.get(str(reason).lower(), Outcome.OK)
 
 
 def body_of(call: Call, api: Api) -> dict[str, Any]:
-    """The arguments of the SDK's ``create``, without the model."""
+    """Return the arguments of the SDK's ``create``, except the model."""
     messages = with_schema(call)
     said = [{"role": message.role, "content": message.text} for message in messages]
     if api == "chat":
@@ -166,7 +176,9 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
 
 
 def with_schema(call: Call) -> Sequence[Message]:
-    """The messages; where the endpoint does not get the schema, it stands in the first."""
+    """Return the messages. If the endpoint does not get the schema, the first message includes
+    it.
+    """
     first, *rest = call.ask.messages
     if call.rung not in (OutputMode.JSON_OBJECT, OutputMode.TEXT):
         return call.ask.messages
@@ -205,10 +217,10 @@ def _responses_format(call: Call) -> dict[str, Any]:
 
 
 def reply_of(body: Any, api: Api) -> Reply:
-    """The reply in a response's body.
+    """Return the reply in a response body.
 
     Raises:
-        CallFailed: It is none, or tells of an error.
+        CallFailed: The body is not a JSON object or reports an error.
     """
     if not isinstance(body, Mapping):
         detail = " ".join(str(body).split())[:200]
@@ -249,18 +261,18 @@ def _responses_reply(body: Mapping[str, Any]) -> Reply:
 
 
 def calls_or_text(arguments: Iterable[str], text: str) -> str:
-    """The arguments of the calls that a model made, all of them; or what it said if it made none."""
+    """Return the arguments of all tool calls, or ``text`` if there are none."""
     return "\n".join(filter(None, arguments)) or text
 
 
 def _arguments(called: Mapping[str, Any]) -> str:
-    """A call's arguments: a text by the API, an object with some servers."""
+    """A call's arguments: text by the API, an object from some servers."""
     given = called.get("arguments") or ""
     return given if isinstance(given, str) else json.dumps(given)
 
 
 def _usage(usage: Any) -> dict[str, int] | None:
-    """Tokens by kind, in the names of either API; None where there is no count."""
+    """Tokens by kind, from the names of either API; None without a count."""
     counts = _map(usage)
     read = _count(counts, "prompt_tokens", "input_tokens")
     wrote = _count(counts, "completion_tokens", "output_tokens")
@@ -277,7 +289,7 @@ def _count(counts: Mapping[str, Any], *names: str) -> int | None:
 
 
 def _joined(content: Any) -> str:
-    """A message's content: a text, or parts, of which those with reasoning are left out."""
+    """A message's text, without parts of reasoning."""
     if isinstance(content, str):
         return content
     said = (part for part in _maps(content) if part.get("type", "text") in _TEXTS)

@@ -1,9 +1,9 @@
-"""The prompt of a compressor that asks a model: all of it, in one file.
+"""The complete prompt of a model compressor.
 
-The first message is stable: the same bytes turn after turn for one schema, mode and guidance,
-so that providers' prompt caches hit. The second holds what changes: the state with ids, trust
-and the budget used, then what is unread, the evidence, and the turn. To replace it all, pass a
-callable of the same shape; to add to it, pass ``guidance``.
+The first message is stable: the same bytes for the same schema, mode and guidance, so providers'
+prompt caches apply. The second message changes with each turn: the state with ids, trust and
+used tokens, then unread sources, evidence and the turn. Pass a callable of the same shape to
+replace the prompt, or ``guidance`` to extend it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LONGEST_NAME = 60
 
 
 def fence_key(texts: Sequence[str]) -> str:
-    """A key that stands in none of ``texts``; the same for the same texts."""
+    """Return a key that is in none of ``texts``; deterministic."""
     digest = hashlib.sha256("\x00".join(texts).encode("utf-8", "surrogatepass"))
     whole = "\n".join(texts).lower()
     while (key := digest.hexdigest()[:KEY_DIGITS]) in whole:
@@ -38,14 +38,14 @@ def fence_key(texts: Sequence[str]) -> str:
 
 
 def fenced(observation: Observation, key: str) -> str:
-    """The words of ``observation`` between fences, each line marked with its ref.
+    """Return the words of ``observation`` between fences, each line marked with its ref.
 
-    What operator, user and agent said stands as it is, for quotes have to be found in it;
-    of tools' and documents' lines control and invisible characters become spaces.
+    Speech of operator, user and agent is unchanged, because quotes must be found in it. In lines
+    of tools and documents, control and invisible characters become spaces.
     """
     name = f" {json.dumps(one_line(observation.name)[:_LONGEST_NAME])}" if observation.name else ""
     cut = f" ({observation.left_out:,} characters left out)" if observation.left_out else ""
-    # Of an item that was set aside, the trust it had: its channel says only how it is stored.
+    # For a set-aside item, trust is the item's own; its channel says only how it is stored.
     kind = f"{observation.trust.word} call" if observation.is_call else observation.trust.word
     head = f"<<{key} {kind} {observation.ref}{name}{cut}"
     return "\n".join([head, *_marked(observation), f"{key}>>"])
@@ -59,18 +59,18 @@ def _marked(observation: Observation) -> Iterable[str]:
 
 
 PROMPT_VERSION = "4"
-"""Raised whenever the same turn would be asked about in other words."""
+"""Increased with each change of the prompt's words."""
 
 
 class Reading(NamedTuple):
-    """What a compressor reads.
+    """The input of a compressor.
 
     Attributes:
         turn: x_t.
         state: CCS_t-1.
         evidence: A_t+.
-        policy: Schema and bounds.
-        mode: Whether a revision or the whole next state is wanted.
+        policy: Schema and limits.
+        mode: Whether to propose a revision or the whole next state.
     """
 
     turn: Turn
@@ -81,22 +81,22 @@ class Reading(NamedTuple):
 
 
 class Prompt(Protocol):
-    """Puts a reading into messages. A plain function of it is one.
+    """Converts a reading into messages. A plain function qualifies.
 
-    Its ``version``, where it has one, goes into the audit record.
+    An optional ``version`` attribute goes into the audit record.
     """
 
     def __call__(self, reading: Reading) -> Sequence[Message]:
-        """The messages; the stable part first, as a system message."""
+        """Return the messages; the stable part first, as a system message."""
         ...
 
 
 class CompressorPrompt:
-    """The prompt that ACC ships.
+    """ACC's own prompt.
 
     Attributes:
-        guidance: What else a domain wants the model to heed; the deployer's words.
-        version: `PROMPT_VERSION`, and a hash of the guidance where there is any.
+        guidance: The deployer's additional instructions.
+        version: `PROMPT_VERSION`, plus a hash of the guidance if there is any.
     """
 
     def __init__(self, guidance: str = "") -> None:
@@ -105,7 +105,7 @@ class CompressorPrompt:
         self.version = f"acc/{PROMPT_VERSION}" + (f"+{mark}" if mark else "")
 
     def __call__(self, reading: Reading) -> tuple[Message, ...]:
-        """The two messages."""
+        """Return the system message and the user message."""
         stable = instruction(reading.policy.schema, reading.mode, self.guidance)
         return (Message("system", stable), Message("user", material(reading)))
 
@@ -159,7 +159,7 @@ retire: items that end. Fields: id; cites; quote (empty unless the item is kept 
 def instruction(
     schema: type[CompressedCognitiveState], mode: Mode = "revise", guidance: str = ""
 ) -> str:
-    """The stable part: the same bytes for the same schema, mode and guidance."""
+    """Return the stable part: the same bytes for the same schema, mode and guidance."""
     wire = wire_schema(schema, mode)["properties"]
     slots = "\n".join(
         _described(slot, wire[name]["items"]["properties"]) for name, slot in schema.slots().items()
@@ -183,11 +183,11 @@ def _described(slot: SlotField, fields: dict[str, Any]) -> str:
 
 
 MOST_CUES = 6
-"""Cue words of a slot that the model is told; beside them it reads the slot's first example."""
+"""Number of cue words of a slot in the prompt. The slot's first example follows them."""
 
 
 def _shown(slot: SlotField) -> str:
-    """Words by which to find what belongs in a slot, and one example, where it declares them."""
+    """The cue words of a slot and its first example, if declared."""
     cues = ", ".join(slot.rules.cues[:MOST_CUES])
     heard = f" Often said with: {cues}." if cues else ""
     first = next(iter(slot.rules.examples), None)
@@ -207,7 +207,7 @@ def _field(slot: SlotField, name: str, schema: dict[str, Any]) -> str:
 
 
 def material(reading: Reading) -> str:
-    """What changes from turn to turn: the state, then the sources, the turn last."""
+    """Return the changing part: the state, then the sources, the turn last."""
     turn, evidence = reading.turn, reading.evidence
     reply = (turn.reply,) if turn.reply is not None else ()
     key = fence_key(_texts((*turn.pending, *evidence, *reply, *turn.observations)))

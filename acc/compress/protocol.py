@@ -1,4 +1,4 @@
-"""C_theta, first half: what a compressor is, and the JSON Schema of what it writes."""
+"""C_theta, first half: the compressor protocol and the JSON Schema of a proposal."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from acc.turn.turn import Turn
 
 @dataclass(frozen=True)
 class Price:
-    """Money per million tokens, in whatever currency the caller counts.
+    """Money per million tokens, in any currency.
 
     Attributes:
-        input: For what the model read.
-        output: For what it wrote.
-        cached: For what it read out of the provider's prompt cache; as ``input`` if None.
+        input: Price of input tokens.
+        output: Price of output tokens.
+        cached: Price of input tokens from the provider's prompt cache; None means ``input``.
 
     Raises:
-        ConfigurationError: A price that is negative, endless or no number.
+        ConfigurationError: A price is negative, infinite or not a number.
     """
 
     input: float
@@ -41,7 +41,7 @@ class Price:
             )
 
     def of(self, usage: Mapping[str, int]) -> float:
-        """Money for ``usage``: tokens by kind, of which ``cached`` are part of ``input``."""
+        """Return the money for ``usage``: tokens by kind, where ``cached`` is part of ``input``."""
         read, wrote, cached = (_count(usage, kind) for kind in ("input", "output", "cached"))
         cached = min(cached, read)
         rate = self.input if self.cached is None else self.cached
@@ -54,7 +54,7 @@ def _is_price(value: object) -> bool:
 
 
 def _count(usage: Mapping[str, int], kind: str) -> int:
-    """Tokens of a kind, as far as such a count can be: an endpoint may say anything."""
+    """Return a plausible count of a kind: an endpoint may report any number."""
     return min(max(0, usage.get(kind, 0)), 1 << 53)
 
 
@@ -63,34 +63,37 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Compressor(Protocol):
-    """Proposes the next state. A plain function of these three arguments is one.
+    """Proposes the next state. A plain function of the three arguments qualifies.
 
-    A compressor that does I/O may also offer ``async def acompress`` with the same
-    arguments, which the asynchronous controller then awaits. One that wants to know the bounds
-    may offer ``under(policy)``, which returns the compressor to ask under that policy; one
-    that is paid may have a ``price`` (`acc.compress.protocol.Price`).
+    A compressor with I/O may add ``async def acompress`` with the same arguments; the
+    asynchronous controller awaits it. A compressor that needs the limits may add
+    ``under(policy)``, which returns the compressor for that policy. A paid compressor may have a
+    ``price`` (`Price`).
     """
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """Read and propose.
+        """Read the input and propose.
 
         Raises:
-            CompressionError: Nothing usable came out. Any other exception counts as one, but for:
-            ConfigurationError: It can never work as it is set up; ends the step.
+            CompressionError: No usable proposal came out. Any other exception except
+                `ConfigurationError` has the same effect.
+            ConfigurationError: The compressor cannot work with this configuration; ends the
+                step.
         """
         ...
 
 
 def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> dict[str, Any]:
-    """JSON Schema of a proposal, within what strict structured output accepts.
+    """Return the JSON Schema of a proposal, as strict structured output accepts it.
 
-    Flat, every property required, no defaults, no unions; lengths are checked by commit.
+    The schema is flat: all properties are required, without defaults or unions. Commit checks
+    lengths.
 
     Args:
         schema: The state class.
-        mode: ``revise`` or ``rewrite``; the text for the writer differs, the shape does not.
+        mode: ``revise`` or ``rewrite``; only the descriptions differ.
     """
     slots = {
         name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()
@@ -134,10 +137,15 @@ def _string(description: str) -> dict[str, Any]:
 
 
 def settings_of(kind: type[T], changed: Mapping[str, Any], hint: str) -> T:
-    """A dataclass ``kind`` with ``changed`` fields, and its defaults for the rest.
+    """Return a dataclass ``kind`` with ``changed`` fields and defaults for the rest.
+
+    Args:
+        kind: The dataclass.
+        changed: Values by field name.
+        hint: The error's advice for an unknown name.
 
     Raises:
-        ConfigurationError: No such setting; ``hint`` says what to do.
+        ConfigurationError: A field is unknown.
     """
     known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
     if unknown := [name for name in changed if name not in known]:

@@ -1,1 +1,1 @@
-"""Qualify: the gate admits or refuses each candidate, and says why."""
+"""Qualification: the gate admits or refuses each candidate and records the reason."""

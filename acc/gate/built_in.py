@@ -1,4 +1,4 @@
-"""The built-in gates, and the one that the controller uses by default."""
+"""The built-in gates and the default gate of the controller."""
 
 from __future__ import annotations
 
@@ -18,17 +18,20 @@ from acc.turn.observations import Channel, Trust
 
 @dataclass(frozen=True)
 class Contradiction(Gate):
-    """Refuses what a less trusted source says against a pinned rule.
+    """Refuses a candidate that contradicts a pinned rule of a more trusted source.
 
-    Rule: a sentence that shares half of the rule's content words, directs (must, now, may,
-    lifted, approved ...), and does not forbid what the rule forbids. Reports are not
-    directives, and what supports the rule is not against it.
+    A sentence contradicts a rule if it shares ``share`` (default: half) of the rule's content
+    words, at least two; contains a directive word (must, now, may, lifted, approved ...); and
+    lifts the rule or has the opposite polarity. A report without a directive word does not
+    count, nor does a sentence that supports the rule.
     """
 
     share: float = 0.5
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare each directing sentence with each rule."""
+        """Compare each directive sentence with each rule that is more trusted than the
+        candidate.
+        """
         trust = candidate.trust
         rules = [rule for rule in context.quoted if rule.trust > trust]
         if rules:
@@ -70,11 +73,12 @@ def _directives(text: str) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Relevance(Gate):
-    """Refuses what the turn does not ask for.
+    """Refuses a candidate that the turn does not ask for.
 
-    Rule: a score of at least ``threshold``, and at least ``words`` of the user's content
-    words in the text (all of them, if there are fewer). Documents need half as much again.
-    Asked again by the floor, the threshold is ``relaxed``, and the verdict says so.
+    The score must reach ``threshold``; for documents 1.5 times the threshold. The candidate must
+    also contain ``words`` of the user's content words, or all of them if there are fewer. When
+    `qualify` asks again to reach its floor, only the score counts, and the threshold is
+    ``relaxed``; the verdict records that.
     """
 
     threshold: float = 0.45
@@ -83,11 +87,11 @@ class Relevance(Gate):
 
     @property
     def name(self) -> str:
-        """The name by which the floor knows it."""
+        """The name by which `qualify` finds refusals that the floor may lift."""
         return RELEVANCE
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare the score."""
+        """Compare the score with the threshold, then count shared words."""
         needed = self.relaxed if context.relaxed else self.threshold
         if candidate.trust is Trust.DOCUMENT:
             needed *= 1.5
@@ -106,23 +110,25 @@ class Relevance(Gate):
 
 
 LEAST_LEFT = 100
-"""Tokens under which what is left of a budget is not worth cutting a long text for."""
+"""Tokens. With less budget left than this, cutting a long text to fit is not worth it."""
 
 SHORT = 400
-"""Characters of a candidate that is about one fact; a longer one says more than that fact."""
+"""Characters. A longer candidate states more than one fact, so a replaced fact does not refuse
+it.
+"""
 
 LONGEST_ITEM = 1_000
-"""Characters that no item of a state reaches."""
+"""Characters. Every item of a state is shorter than this."""
 
 
 @dataclass(frozen=True)
 class Novelty(Gate):
-    """Refuses what the turn or the state says already.
+    """Refuses a candidate that adds nothing to the turn or the state.
 
-    Rule: its words and marks are all held by one item of the state; or all its content words are the
-    turn's own, and it answers nothing that the turn asks (`acc.text.wording.only_repeats`). Of what comes from
-    beyond the thread, an item that leaves with this commit is no reason: asked for again, it is told
-    again.
+    A candidate adds nothing if one item of the state contains all its stems and marks, or if it
+    only repeats the user's words (`acc.text.wording.only_repeats`). For a candidate from outside
+    the thread, items that the next commit drops do not count, because the candidate would be
+    needed again.
     """
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
@@ -132,7 +138,7 @@ class Novelty(Gate):
         if len(candidate.artifact.text) > LONGEST_ITEM:
             return self.verdict(True, candidate, "says more than an item can")
         words = stems(candidate.artifact.text)
-        is_beyond = candidate.artifact.turn == 0  # a document's, or another thread's
+        is_beyond = candidate.artifact.turn == 0  # from a document or another thread
         for item, held in zip(context.items, context.held, strict=True):
             if is_beyond and item.id in context.leaving:
                 continue
@@ -143,22 +149,22 @@ class Novelty(Gate):
 
 @dataclass(frozen=True)
 class NotStale(Gate):
-    """Refuses what something later has overtaken.
+    """Refuses a candidate that later information has replaced.
 
-    Rule: what it said was retired since; or it is an item that was replaced; or the same
-    tool has answered since in nearly the same words with other numbers; or the state holds
-    a later value of a fact that it gives otherwise.
+    A candidate is stale in four cases: it holds words of the user that a later turn retired; it
+    is an item that was replaced; the same tool later returned nearly the same words with other
+    numbers; the state holds a later value of the fact that it states.
     """
 
     alike: float = 0.8
 
     @property
     def name(self) -> str:
-        """Verdicts keep the name that stored records have."""
+        """The name that persisted verdicts use."""
         return "fresh"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Look for what overtook it."""
+        """Look for later information that replaces the candidate."""
         artifact = candidate.artifact
         if artifact.kind == "set_aside" and artifact.reason in OVERTAKEN:
             return self.verdict(False, candidate, f"{artifact.reason} in turn {artifact.turn}")
@@ -189,12 +195,12 @@ class NotStale(Gate):
 
 @dataclass(frozen=True)
 class Trusted(Gate):
-    """Refuses what comes through a channel below ``least``."""
+    """Refuses a candidate with less trust than ``least``."""
 
     least: Trust = Trust.DOCUMENT
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare the channel's trust."""
+        """Compare the candidate's trust with ``least``."""
         trust = candidate.trust
         word = f"{trust.word}, {self.least.word} needed"
         return self.verdict(trust >= self.least, candidate, word)
@@ -202,12 +208,14 @@ class Trusted(Gate):
 
 @dataclass(frozen=True)
 class Distinct(Gate):
-    """Refuses near-duplicates of what was admitted already, the best scored staying."""
+    """Refuses near-duplicates of admitted evidence. The gate sees the best score first, so the
+    best stays.
+    """
 
     alike: float = 0.85
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare with the evidence so far."""
+        """Compare with the evidence admitted so far."""
         words = stems(context.read(candidate).text) if context.admitted else frozenset[str]()
         for other in context.admitted:
             if is_alike(words, stems(other.text), self.alike):
@@ -217,12 +225,12 @@ class Distinct(Gate):
 
 @dataclass(frozen=True)
 class Budget(Gate):
-    """Refuses what would take all evidence together over ``tokens``."""
+    """Refuses a candidate that would take the evidence of the turn over ``tokens`` in total."""
 
     tokens: int = 1_200
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Count."""
+        """Count the candidate's tokens and add them to those of the admitted evidence."""
         used = context.spent
         left = self.tokens - used
         if used and left < LEAST_LEFT and len(candidate.artifact.text) >= READ_CHARS:
@@ -234,10 +242,14 @@ class Budget(Gate):
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
-    """Trust, relevance, a budget, staleness, contradiction, novelty, near-duplicates.
+    """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this
+    order.
 
-    The cheap ones come first. Whom the floor admits at a lower relevance, all the others
-    are asked about too.
+    The cheap gates run first. When the floor relaxes relevance, all the other gates still judge
+    the candidate.
+
+    Args:
+        tokens: Budget in tokens for the evidence of one turn.
     """
     cheap = Trusted() & Relevance() & Budget(tokens)
     return cheap & NotStale() & Contradiction() & Novelty() & Distinct()
@@ -245,18 +257,18 @@ def default_gate(tokens: int = 1_200) -> Gate:
 
 _LETTERS = re.compile(r"[^\W\d_]+")
 _SPACED = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(128))
-"""What each character of ASCII becomes when only words of letters are to stay."""
+"""Translation table: ASCII letters in lower case, every other ASCII character as a space."""
 
 
 @lru_cache(maxsize=2048)
 def _plain_words(text: str) -> frozenset[str]:
-    if text.isascii():  # five times as fast, and nearly all of what tools print
+    if text.isascii():  # five times as fast; nearly all tool output is ASCII
         return frozenset(text.translate(_SPACED).split())
     return frozenset(_LETTERS.findall(text.lower()))
 
 
 def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation]:
-    """Later facts of the state whose subject and predicate a short candidate gives another value."""
+    """Yield later facts of the state that contradict the value a short candidate gives."""
     artifact = candidate.artifact
     if len(artifact.text) > SHORT:
         return

@@ -1,8 +1,8 @@
-"""Q, the decision qualification gate: admits or refuses each candidate, and says why.
+"""Q, the decision qualification gate: admits or refuses each candidate and records the reason.
 
-A gate is any callable of a `Candidate` and a `Context` that returns a `Verdict` or a bool.
-Gates compose: ``a & b`` asks b only what a admits, ``a | b`` only what a refuses, ``~a``
-turns a verdict round. The built-in ones, and `default_gate`, stand in `acc.gate.built_in`.
+A gate is any callable that takes a `Candidate` and a `Context` and returns a `Verdict` or a
+bool. Gates compose: ``a & b`` asks b only if a admits, ``a | b`` asks b only if a refuses,
+``~a`` inverts the verdict. `acc.gate.built_in` has the built-in gates and `default_gate`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,14 @@ _NEEDED = (
     "ignore", "disregard", "forget", "overrid", "system", "assistant", "agent", "you ",
     "approved", "lifted", "waived",
 )  # fmt: skip
-"""One of these is in whatever the pattern matches, and looking for them is cheap."""
+"""Every match of the pattern contains one of these words. Searching for them first is cheap."""
 
 
 def instruction_like(text: str, trust: Trust) -> str:
-    """The first words of ``text`` that sound like an instruction; empty if there are none, or
-    if it is trusted as much as an agent's."""
+    """Return the first words of ``text`` that look like an instruction, at most 80 characters.
+
+    Returns an empty string if there are none, or if ``trust`` is at least an agent's.
+    """
     return _first(text) if trust < Trust.AGENT else ""
 
 
@@ -61,15 +63,17 @@ READ_CHARS = 600
 
 
 class Verdict(BaseModel):
-    """What the gate says of one candidate. Kept in the audit record (law 4).
+    """The gate's decision on one candidate. The audit record keeps it (law 4).
 
     Attributes:
-        admitted: Whether the compressor may read it.
+        admitted: Whether the compressor may read the candidate.
         score: The recall score, 0 to 1.
-        reason: Why, in words.
-        gate: The gate that decided.
-        ref: The candidate's ref, and ``artifact`` its id.
-        telemetry: Signs worth counting that decide nothing, such as ``instruction_like``.
+        reason: The reason in words.
+        gate: Name of the gate that decided.
+        ref: The candidate's ref.
+        artifact: The candidate's artifact id.
+        telemetry: Signals to count that do not affect the decision, such as
+            ``instruction_like``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -85,16 +89,16 @@ class Verdict(BaseModel):
 
 @dataclass
 class Context:
-    """What a gate may look at beside the candidate.
+    """Everything that a gate may read in addition to the candidate.
 
     Attributes:
         turn: x_t.
         state: CCS_t-1.
         counter: Counts tokens.
         candidates: All candidates of this turn.
-        retired: Turn in which what a ref said was retired, by ref.
+        retired: Turn in which the content of a ref was retired, by ref.
         admitted: Evidence admitted so far.
-        relaxed: Whether the floor asks again at a lower relevance threshold.
+        relaxed: Whether the floor asks again with a lower relevance threshold.
     """
 
     turn: Turn
@@ -109,7 +113,7 @@ class Context:
 
     @property
     def spent(self) -> int:
-        """Tokens of the evidence so far; each text is counted once."""
+        """Tokens of the evidence admitted so far. Each text is counted once."""
         self._costs += (self.counter(e.text) for e in self.admitted[len(self._costs) :])
         return sum(self._costs)
 
@@ -120,31 +124,37 @@ class Context:
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """Each item of the state."""
+        """All items of the state."""
         return tuple(item for _, item in self.state.items())
 
     @cached_property
     def relations(self) -> tuple[Relation, ...]:
-        """The facts among them."""
+        """The relations among the items."""
         return tuple(item for item in self.items if isinstance(item, Relation))
 
     @cached_property
     def held(self) -> tuple[frozenset[str], ...]:
-        """Stems of each item of the state."""
+        """Stems of each item of the state, in the order of `items`."""
         return tuple(stems(item.words) for item in self.items)
 
     @cached_property
     def leaving(self) -> frozenset[str]:
-        """Ids of the items that the next commit drops by itself."""
+        """Ids of the ephemeral items, which the next commit drops."""
         return frozenset(i.id for s, i in self.state.items() if s.rules.ephemeral)
 
     @cached_property
     def quoted(self) -> tuple[Item, ...]:
-        """The pinned items of the state that rest on a quote: its rules."""
+        """The pinned items of the state that need a quote: its rules."""
         return tuple(i for s, i in self.state.items() if s.rules.pinned and s.rules.quote)
 
     def read(self, candidate: Candidate, limit: int = READ_CHARS) -> Evidence:
-        """The candidate as the compressor would read it: cut to what bears on the turn."""
+        """Return the candidate as the compressor would read it: an excerpt relevant to the turn.
+
+        Args:
+            candidate: The candidate.
+            limit: Maximum length of the excerpt in characters. The first call for an artifact
+                fixes it.
+        """
         artifact = candidate.artifact
         if artifact.id in self._read:
             return self._read[artifact.id]
@@ -165,7 +175,7 @@ GateLike = Callable[[Candidate, Context], Judgement]
 
 
 class Gate:
-    """Base of the gates: composition, and verdicts with the gate's name."""
+    """Base class of gates: composition operators, and verdicts that carry the gate's name."""
 
     @property
     def name(self) -> str:
@@ -179,7 +189,7 @@ class Gate:
     def verdict(
         self, admitted: bool, candidate: Candidate, reason: str, *telemetry: str
     ) -> Verdict:
-        """A verdict of this gate."""
+        """Return a verdict of this gate."""
         return Verdict(
             admitted=admitted, score=round(candidate.score, 6), reason=reason, gate=self.name,
             ref=candidate.artifact.ref, artifact=candidate.artifact.id, telemetry=telemetry,
@@ -202,7 +212,7 @@ class Gate:
 
 
 class Plain(Gate):
-    """A plain callable as a gate."""
+    """Wraps a plain callable as a gate."""
 
     def __init__(self, judge: GateLike) -> None:
         self.judge = judge
@@ -213,7 +223,7 @@ class Plain(Gate):
         return str(getattr(self.judge, "__name__", type(self.judge).__name__))
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """The callable's judgement."""
+        """Call the callable; turn a bool into a verdict."""
         judged = self.judge(candidate, context)
         if isinstance(judged, Verdict):
             return judged
@@ -221,10 +231,10 @@ class Plain(Gate):
 
 
 def as_gate(gate: GateLike) -> Gate:
-    """``gate`` itself, or a plain callable made one.
+    """Return ``gate`` itself if it is a `Gate`, otherwise wrap it in `Plain`.
 
     Raises:
-        ConfigurationError: Not callable.
+        ConfigurationError: ``gate`` is not callable.
     """
     if not callable(gate):
         raise ConfigurationError(
@@ -237,22 +247,22 @@ def as_gate(gate: GateLike) -> Gate:
 
 @dataclass(frozen=True)
 class Several(Gate):
-    """Gates asked in order."""
+    """Gates that are asked in order."""
 
     gates: tuple[Gate, ...]
 
     @classmethod
     def of(cls, *gates: Gate) -> Self:
-        """``gates`` in one row: those that are such a row themselves give their members."""
+        """Combine ``gates`` into one sequence; flatten members that are already of this class."""
         rows = (gate.gates if isinstance(gate, cls) else (gate,) for gate in gates)
         return cls(tuple(chain.from_iterable(rows)))
 
 
 class All(Several):
-    """Admits what all admit; the first refusal stands."""
+    """Admits a candidate that all gates admit. The first refusal is the verdict."""
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Ask one after the other."""
+        """Ask the gates in order until one refuses."""
         verdicts: list[Verdict] = []
         for gate in self.gates:
             verdicts.append(gate(candidate, context))
@@ -260,22 +270,22 @@ class All(Several):
                 break
         said = verdicts[-1]
         if context.relaxed and said.admitted:
-            # An admission by the floor says so, whichever gate was asked last.
+            # Report the relevance verdict, because it records that the floor admitted the candidate.
             said = next((v for v in verdicts if v.gate == RELEVANCE), said)
         telemetry = tuple(sign for verdict in verdicts for sign in verdict.telemetry)
         return said.model_copy(update={"telemetry": telemetry}) if telemetry else said
 
 
 class AnyOf(Several):
-    """Admits what one admits; the last refusal stands."""
+    """Admits a candidate that one gate admits. If none does, the last refusal is the verdict."""
 
     @property
     def name(self) -> str:
-        """Verdicts keep the name that stored records have."""
+        """The name that persisted verdicts use."""
         return "any"
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Ask until one admits."""
+        """Ask the gates in order until one admits."""
         for gate in self.gates:
             verdict = gate(candidate, context)
             if verdict.admitted:
@@ -285,12 +295,12 @@ class AnyOf(Several):
 
 @dataclass(frozen=True)
 class Not(Gate):
-    """Admits what the other refuses."""
+    """Admits what the wrapped gate refuses, and the reverse."""
 
     gate: Gate
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """The opposite."""
+        """Invert the wrapped gate's verdict."""
         verdict = self.gate(candidate, context)
         return verdict.model_copy(
             update={"admitted": not verdict.admitted, "reason": f"not: {verdict.reason}"}
@@ -300,17 +310,18 @@ class Not(Gate):
 def qualify(
     candidates: Sequence[Candidate], gate: GateLike, context: Context, *, floor: int = 0
 ) -> tuple[list[Evidence], list[Verdict]]:
-    """A_t+: judge the candidates, best first.
+    """A_t+: judge the candidates in the given order, best first.
 
     Args:
         candidates: A_t.
-        gate: The gate.
-        context: The turn, the state, and what was retired.
-        floor: Candidates that should be admitted if that takes no more than a lower
-            relevance threshold; every other refusal is final.
+        gate: The gate. If it raises, the candidate is refused and the turn continues.
+        context: The turn, the state and the retirements. Evidence is appended to
+            ``context.admitted``.
+        floor: Number of candidates to admit if a lower relevance threshold is enough. Refusals
+            by other gates are final.
 
     Returns:
-        The evidence as the compressor reads it, and a verdict for each candidate.
+        The evidence as the compressor reads it, and one verdict for each candidate.
     """
     judge = as_gate(gate)
     context.candidates = candidates
@@ -327,7 +338,7 @@ def qualify(
 def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:
     try:
         verdict = judge(candidate, context)
-    except Exception as error:  # a broken gate admits nothing, and stops no turn
+    except Exception as error:  # a broken gate refuses the candidate; the turn continues
         verdict = Verdict(
             admitted=False,
             score=candidate.score,

@@ -1,8 +1,9 @@
-"""The wider scope of recall: documents, and the user's other threads.
+"""Recall of candidates: from the thread, from documents and from the user's other threads.
 
-The vectors in the store propose candidates (`acc.recall.holding`); the best `CANDIDATES` are then ranked
-exactly, by BM25 over their texts. Where a dense embedder is given (`acc.recall.dense`), its own best are
-candidates too, and all are ranked by minmax(bm25) + weight * minmax(dense).
+For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25
+over the texts then ranks the best `CANDIDATES` exactly. With a dense embedder
+(`acc.recall.dense`), its best records are candidates too, and the score is minmax(bm25) + weight
+* minmax(dense).
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class WordCounts:
-    """How often each word stands in records that were ranked lately.
+    """Cache of term counts for recently ranked records.
 
     Args:
-        most: Records that are remembered at the most.
+        most: Maximum number of cached records. The cache is cleared when full.
     """
 
     def __init__(self, most: int) -> None:
@@ -44,7 +45,9 @@ class WordCounts:
         self._of: dict[str, tuple[str, Counter[str], int]] = {}
 
     def bm25(self, query: str, artifacts: Sequence[Artifact]) -> NDArray[np.float64]:
-        """The scores that `acc.text.ranking.LexicalIndex.bm25` gives to these records alone."""
+        """Return the scores that `acc.text.ranking.LexicalIndex.bm25` gives for these records
+        alone.
+        """
         if len(self._of) + len(artifacts) > self._most:
             self._of = {}
         counted = [self._counted(artifact) for artifact in artifacts]
@@ -60,32 +63,33 @@ class WordCounts:
 
     def _counted(self, artifact: Artifact) -> tuple[Counter[str], int]:
         known = self._of.get(artifact.id)
-        if known is None or known[0] != artifact.text:  # a tombstone may have taken its place
+        if known is None or known[0] != artifact.text:  # a tombstone may have replaced the record
             words = Counter(terms(artifact.text))
             known = self._of[artifact.id] = (artifact.text, words, words.total())
         return known[1], known[2]
 
 
 CANDIDATES = 48
-"""Records that the vectors propose for exact ranking; reading and ranking them is the cost."""
+"""Records that the vectors propose for exact ranking. Reading and ranking them is the main cost."""
 
 Found = list[tuple[Artifact, float]]
-"""Records with their scores over the best one's, best first; of equals the later first."""
+"""Records with scores relative to the best one, best first; the later record wins ties."""
 
 
 class WideScope:
-    """The documents that a namespace may see, and what was said in its threads, found by words.
+    """Searches the documents visible to a namespace and the records of its threads.
 
-    It looks at all threads of the namespace. Whoever recalls for a conversation asks
-    `Thread.has_user` first: where no user is known, other threads are other people's.
+    The scope covers all threads of the namespace. Callers that recall for a conversation must
+    check `Thread.has_user` first: without a known user, other threads may belong to other
+    people.
 
     Args:
         store: Any store.
         space: The namespace.
-        candidates: How many the vectors propose for exact ranking.
-        dense: Ranks beside BM25.
-        kept: Where the vectors that were read stay.
-        words: Words of records that were ranked before.
+        candidates: Number of records that the vectors propose for exact ranking.
+        dense: Dense embedder that ranks in addition to BM25.
+        kept: Cache of the vectors read from the store.
+        words: Cache of term counts.
     """
 
     def __init__(
@@ -108,7 +112,7 @@ class WideScope:
         self._threads = holdings.of(store, namespace_of(space), "threads", dense)
 
     def search(self, query: str, most: int) -> Found:
-        """The best ``most`` of all records, ranked together.
+        """Return the best ``most`` records of documents and threads, ranked together.
 
         Raises:
             StoreError: The store cannot be read.
@@ -119,15 +123,15 @@ class WideScope:
     def recalled(
         self, query: str, documents: int, threads: int, without: Thread
     ) -> tuple[Found, Found]:
-        """The best passages of documents, and the best that other threads say.
+        """Return the best passages of documents and the best records of other threads.
 
-        No two are in the same words, and none only repeats the query.
+        Within each list, no two records have the same terms and none only repeats the query.
 
         Args:
-            query: The words.
-            documents: Passages at the most; 0 looks at none.
-            threads: Records of other threads at the most; 0 looks at none.
-            without: The thread that is not looked at.
+            query: The query text.
+            documents: Maximum number of passages; 0 skips documents.
+            threads: Maximum number of records of other threads; 0 skips threads.
+            without: The thread to exclude.
 
         Raises:
             StoreError: The store cannot be read.
@@ -142,7 +146,7 @@ class WideScope:
         return _telling(query, found)[:documents], _telling(query, said)[:threads]
 
     def _asked(self, query: str, holdings: Sequence[Holding]) -> Vector | None:
-        """The query's dense vector, if there is one; the holdings are in step afterwards."""
+        """Bring the holdings up to date, then return the query's dense vector, if any."""
         refresh(holdings)
         return self._dense.asked(query) if self._dense is not None else None
 
@@ -178,11 +182,11 @@ def _minmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     low, high = float(scores.min()), float(scores.max())
     if high > low:
         return (scores - low) / (high - low)
-    return np.full_like(scores, float(high > 0))  # one alone, or all alike: as good as the best
+    return np.full_like(scores, float(high > 0))  # all scores are equal: each counts as the best
 
 
 def _telling(query: str, found: Found) -> Found:
-    """``found`` without what only repeats the query, and of records in the same words the best."""
+    """Remove records that only repeat the query; of records with the same terms keep the best."""
     first: dict[tuple[str, ...], tuple[Artifact, float]] = {}
     for artifact, score in found:
         if not only_repeats(artifact.text, query):
@@ -192,9 +196,10 @@ def _telling(query: str, found: Found) -> Found:
 
 
 def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
-    """The artifacts under refs that are theirs alone: another thread's have its key before them.
+    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as
+    prefix.
 
-    A document's ref comes from its hash, and is the same for whoever may see it.
+    A document's ref comes from its hash, so it is the same in every thread that can see it.
     """
     for artifact, _ in found:
         own = artifact.kind == "document" or artifact.thread == space.key
@@ -208,9 +213,11 @@ class Candidate:
 
     Attributes:
         artifact: The record.
-        score: Its score over the best candidate's, 0 to 1.
-        by_turn: The share of its own score, without its neighbours', that the user's words gave.
-        shared: Terms of the user's words that it was found by; None where nobody looked.
+        score: Its score relative to the best candidate, 0 to 1.
+        by_turn: The share of the record's own score, without its neighbors', that comes from the
+            user's words.
+        shared: Terms of the user's words that matched the record; None if they were not
+            computed.
     """
 
     artifact: Artifact
@@ -220,20 +227,20 @@ class Candidate:
 
     @property
     def trust(self) -> Trust:
-        """What its words are trusted: the artifact's own trust where it has one, else its channel's."""
+        """The artifact's own trust if it has one, otherwise the trust of its channel."""
         return self.artifact.trust or self.artifact.channel.trust
 
 
 @dataclass(frozen=True)
 class Recall:
-    """Recalls from the thread, and from the documents that it may see; never from another thread.
+    """Recalls from the thread and from the documents visible to it, never from another thread.
 
     Attributes:
-        limit: Candidates of the thread at the most.
-        state_weight: Weight of what the state is about, against 1 for the user's words.
-        documents: Passages of documents at the most, beside the thread's; 0 looks at none.
-        share: What the best passage scores against the thread's best.
-        dense: Ranks by meaning too what does not come from the thread.
+        limit: Maximum number of candidates from the thread.
+        state_weight: Weight of the state's topics; the user's words weigh 1.
+        documents: Maximum number of document passages, in addition to ``limit``; 0 for none.
+        share: Score of the best passage relative to the thread's best candidate.
+        dense: Dense embedder that also ranks the records from outside the thread.
     """
 
     limit: int = 16
@@ -247,15 +254,19 @@ class Recall:
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, branch: Branch
     ) -> list[Candidate]:
-        """The candidates for this turn, best first; of equals the thread's, then the later one."""
+        """Return the candidates for this turn, best first. In a tie the thread's come first,
+        then the later one.
+        """
         near = self._near(turn, state, branch)
         far = self._far(turn.user_words, branch)
         return sorted([*near, *far], key=lambda candidate: -candidate.score)
 
     def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
-        """Candidates of documents, and of at most ``threads`` records of the user's other threads.
+        """Yield candidates from documents, and at most ``threads`` records of the user's other
+        threads.
 
-        Where no user is known, other threads may be other people's: nothing is proposed of them.
+        Without a known user, other threads may belong to other people, so none of their records
+        is proposed.
         """
         threads = threads if branch.thread.has_user else 0
         if not self.documents and not threads:
@@ -270,8 +281,7 @@ class Recall:
             yield Candidate(artifact=artifact, score=self.share * score, by_turn=1.0)
 
     def _near(self, turn: Turn, state: CompressedCognitiveState, branch: Branch) -> list[Candidate]:
-        """The candidates of the thread."""
-        # Turns never decrease along a branch, so what the state has behind it comes first.
+        # Turns never decrease along a branch, so the records up to the state's turn come first.
         past = bisect_right(branch.turns, state.turn)
         asked = branch.index.bm25(turn.user_words, past)
         own = asked + self.state_weight * branch.index.bm25(self._about(state), past)
@@ -279,7 +289,7 @@ class Recall:
         for observation in turn.readable:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.limit)
-        # The same question, asked before, has all of the words; it is no measure for what answers it.
+        # An earlier copy of the question matches all its words, so it is no scale for the answers.
         told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
         highest = float(total[next(told, best[0])]) if best else 1.0
         shared = branch.index.shared(turn.user_words, best)
@@ -298,7 +308,7 @@ class Recall:
 
 
 def _best(scores: NDArray[np.float64], most: int) -> list[int]:
-    """Positions of the ``most`` best scores above 0, the later first where scores are equal."""
+    """Positions of the ``most`` best scores above 0; the later position wins ties."""
     most = min(most, int(np.count_nonzero(scores)))
     if most < 1:
         return []
@@ -319,12 +329,13 @@ def _about(state: CompressedCognitiveState) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class WideRecall(Recall):
-    """Recalls as `Recall` does, and from the user's other threads with the same agent.
+    """Extends `Recall` to the user's other threads with the same agent.
 
-    Nothing crosses threads where no user is known (`Thread.has_user`): then it is `Recall`.
+    Without a known user (`Thread.has_user`) it recalls nothing from other threads.
 
     Attributes:
-        wide: Candidates of other threads at the most, beside those of the thread and of documents.
+        wide: Maximum number of candidates from other threads, in addition to the thread's and
+            the documents'.
     """
 
     wide: int = 8

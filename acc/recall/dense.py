@@ -1,8 +1,10 @@
-"""Dense vectors for the wider scope of recall: made once for each record, and kept in the store.
+"""Dense vectors for the wider scope of recall: computed once per record and persisted in the
+store.
 
-A namespace's vectors are read by id, once, into one matrix, as the lexical ones are. So a query asks
-the embedder for one vector, and for those of what was added since. An embedder is somebody else's
-service and may fail: then the words alone decide, and the deployer is told.
+A namespace's vectors are read by id, once, into one matrix, like the lexical ones. A query
+therefore embeds one query text and the records added since the last query. The embedder is an
+external service and may fail. Recall then uses BM25 alone and reports the failure through
+``on_failure``.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ from acc.stores.protocol import Artifact, ArtifactStore, DenseStore
 
 Vector = NDArray[np.float32]
 Vectoriser = Callable[[str], Sequence[float]]
-"""A text as numbers; all of one length."""
+"""Embeds one text. All vectors have the same length."""
 
 
 class Likeness(Protocol):
-    """The likeness of a vector to each row of a matrix, 1 for the same."""
+    """Similarity of a vector to each row of a matrix; 1 for equal vectors."""
 
     def __call__(self, vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-        """One number a row."""
+        """Return one number per row: shapes (d,) and (n, d) give (n,)."""
         ...
 
 
 def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The cosine; 0 where either has no length."""
+    """Return the cosine with each row; 0 where either vector has length 0."""
     lengths = np.linalg.norm(rows, axis=1) * float(np.linalg.norm(vector))
     products: NDArray[np.float32] = rows @ vector
     found: NDArray[np.float32] = np.zeros_like(products)
@@ -42,13 +44,15 @@ def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def lexical(text: str) -> Sequence[float]:
-    """The keyless vector of a text (`acc.stores.embedding`); a text without terms is all zeros."""
+    """Return the keyless vector of a text (`acc.stores.embedding`); all zeros for a text without
+    terms.
+    """
     vector = embed(text)
     return vector if vector[0] >= 0 else [0.0] * DIMENSION
 
 
 def texts_alike(one: str, other: str) -> float:
-    """The cosine of two texts' keyless vectors, 1 for equal texts."""
+    """Return the cosine of two texts' keyless vectors; 1 for equal texts."""
     if one == other:
         return 1.0
     pair = [np.asarray(lexical(text), np.float32) for text in (one, other)]
@@ -56,7 +60,7 @@ def texts_alike(one: str, other: str) -> float:
 
 
 class Rows:
-    """Named vectors of one length, in the order in which they were added."""
+    """Named vectors of one length, in insertion order."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -77,14 +81,14 @@ class Rows:
         self._names.append(name)
 
     def remove(self, names: Collection[str]) -> None:
-        """Take these out."""
+        """Remove the vectors with these names."""
         kept = [at for at, name in enumerate(self._names) if name not in names]
         self._matrix = self._matrix[kept]
         self._names = [self._names[at] for at in kept]
 
     @property
     def matrix(self) -> NDArray[np.float32]:
-        """A row for each vector."""
+        """The vectors as a matrix of shape (count, length)."""
         return self._matrix[: len(self._names)]
 
     def best(
@@ -94,7 +98,15 @@ class Rows:
         likeness: Likeness,
         keep: Callable[[str], bool] | None = None,
     ) -> list[tuple[str, float]]:
-        """The ``k`` most alike, best first; of equals the later first. ``keep`` passes names."""
+        """Return the ``k`` most similar names with scores, best first; the later vector wins
+        ties.
+
+        Args:
+            vector: The query vector.
+            k: Maximum number of results.
+            likeness: The similarity function.
+            keep: Excludes each name for which it returns False.
+        """
         if not self._names or k < 1:
             return []
         scores = likeness(np.asarray(vector, np.float32), self.matrix)
@@ -109,30 +121,31 @@ class Rows:
 
 
 Embedder = Callable[[Sequence[str]], Sequence[Sequence[float]]]
-"""Texts as dense vectors of one length."""
+"""Embeds several texts; all vectors have the same length."""
 
 _READ = 300
 _ASKED = 100
 
 
 def warned(error: Exception) -> None:
-    """Tell by a Python warning that an embedder failed."""
+    """Report an embedder's failure as a `RuntimeWarning`."""
     said = f"dense recall is off for this turn: {type(error).__name__}: {error}"
     warnings.warn(said, RuntimeWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
 class Dense:
-    """A dense embedder, and how much it counts beside BM25.
+    """A dense embedder and its weight relative to BM25.
 
     Attributes:
-        embedder: Embeds texts; asked for at most 101 at once.
+        embedder: Embeds texts; receives at most 100 texts per call.
         weight: alpha of the weighted score; 0.5 to 1 measured best.
-        name: The model's name, under which the store keeps its vectors; by default the embedder's
-            own ``name``. Without one they are kept in the process alone. Another model needs another.
-        most: Records of a namespace that have a dense vector at the most, the newest at first; the rest
-            are found by words.
-        on_failure: Told of an embedder that fails.
+        name: The model's name, under which the store persists its vectors; the default is the
+            embedder's ``name`` attribute. Without a name the vectors stay in the process. Each
+            model needs its own name.
+        most: Maximum number of records of a namespace with a dense vector. The first read
+            prefers the newest records. Records beyond the limit are found by words only.
+        on_failure: Called with the error when the embedder fails.
     """
 
     embedder: Embedder
@@ -143,25 +156,26 @@ class Dense:
 
     @property
     def title(self) -> str:
-        """The name that counts."""
+        """The effective name: ``name``, or the embedder's own."""
         return self.name or str(getattr(self.embedder, "name", ""))
 
     def asked(self, query: str) -> Vector | None:
-        """The query's vector; None where it has no words, or the embedder fails."""
+        """Return the query's vector, or None if the query is blank or the embedder fails."""
         if not query.strip():
             return None
         try:
             (asked,) = self.vectors([query])
             return asked
-        except Exception as error:  # whatever somebody else's embedder raises
+        except Exception as error:  # an embedder is foreign code and may raise anything
             self.on_failure(error)
             return None
 
     def vectors(self, texts: Sequence[str]) -> list[Vector]:
-        """One vector of length 1 for each text.
+        """Return one unit vector per text; a zero vector stays zero.
 
         Raises:
-            StoreError: What came back is no such vectors; or whatever the embedder raises.
+            StoreError: The embedder returned something else than one finite vector per text.
+                Errors of the embedder pass through.
         """
         found = np.asarray(self.embedder(texts), np.float32)
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
@@ -181,7 +195,8 @@ class DenseRows:
     """The dense vectors of a namespace's records.
 
     Args:
-        store: Keeps them, if it is an `acc.stores.protocol.DenseStore` and the embedder has a name.
+        store: Persists the vectors if it is an `acc.stores.protocol.DenseStore` and the embedder
+            has a name.
         tenant: The tenant.
         dense: The embedder.
     """
@@ -195,24 +210,28 @@ class DenseRows:
         self._waiting: list[Artifact] = []
 
     def see(self, artifacts: Iterable[Artifact]) -> None:
-        """Records that are to have a vector at the next query."""
+        """Queue records; the next query embeds them. Blank texts are skipped."""
         self._waiting += [a for a in artifacts if a.text.strip()]
 
     def read(self, asked: Vector) -> bool:
-        """Have the vectors of all records at hand, of the query's length; False where the embedder fails."""
+        """Load or compute the vectors of all queued records, with the query's length.
+
+        Returns:
+            False if the embedder or the store failed; ``on_failure`` got the error.
+        """
         try:
             self._read(f"{self._dense.title}:{len(asked)}", len(asked))
             return True
-        except Exception as error:  # whatever somebody else's embedder raises
+        except Exception as error:  # an embedder is foreign code and may raise anything
             self._dense.on_failure(error)
             return False
 
     def best(self, asked: Vector, k: int, keep: Callable[[str], bool] | None) -> list[str]:
-        """Ids of the ``k`` records most like the query."""
+        """Return the ids of at most ``k`` records with the highest positive cosine."""
         return [id_ for id_, score in self._rows.best(asked, k, _product, keep) if score > 0]
 
     def scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Cosines of records with the query; 0 for one without a vector."""
+        """Return the cosine of each record with the query; 0 for a record without a vector."""
         places = [self._places.get(id_, -1) for id_ in ids]
         scores = np.zeros(len(ids))
         there = [at for at, place in enumerate(places) if place >= 0]
@@ -256,16 +275,16 @@ def _product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 _BATCH = 256
 _CHARS = 8_000
 _SECONDS = 20.0
-"""A turn waits for it: an endpoint that is down must not hold the agent up."""
+"""Timeout. A turn waits for the embedder, so an unreachable endpoint must fail soon."""
 
 
 def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -> Embedder:
-    """OpenAI's embeddings, or those of a server that speaks like it.
+    """Return an embedder for OpenAI's embeddings or a compatible server.
 
     Args:
         model: The model's name.
-        client: An `openai.OpenAI`; by default one of OPENAI_BASE_URL and OPENAI_API_KEY that waits 20
-            seconds at the most.
+        client: An `openai.OpenAI`. The default client reads OPENAI_BASE_URL and OPENAI_API_KEY,
+            times out after 20 seconds and retries once.
 
     Raises:
         ConfigurationError: No key is set.
@@ -281,7 +300,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
 
     def embed(texts: Sequence[str]) -> list[list[float]]:
         found: list[list[float]] = []
-        # An empty text is refused there; a space is not.
+        # The endpoint refuses an empty text and accepts a space.
         asked = [text[:_CHARS] or " " for text in texts]
         for start in range(0, len(asked), _BATCH):
             try:
@@ -300,10 +319,11 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
 
 
 def sentence_transformer(model: str, **settings: Any) -> Embedder:
-    """A model of sentence-transformers: the extra ``dense``. A folder's path needs no network.
+    """Return an embedder for a sentence-transformers model (extra ``dense``). A folder path
+    needs no network.
 
     Raises:
-        ConfigurationError: It is not installed, or there is no such model.
+        ConfigurationError: The package is not installed, or the model does not load.
     """
     try:
         import sentence_transformers
@@ -315,7 +335,7 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
         ) from error
     try:
         loaded = sentence_transformers.SentenceTransformer(model, **settings)
-    except Exception as error:  # the hub, the disk, torch: each raises its own
+    except Exception as error:  # the hub, the disk and torch each raise their own errors
         raise ConfigurationError(
             f"the model does not load: {type(error).__name__}: {error}"[:300],
             where=model,

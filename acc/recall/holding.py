@@ -1,8 +1,9 @@
-"""Records of a namespace as rows of vectors, kept in step with the store: what the wider scope searches.
+"""Records of a namespace as rows of vectors, synchronized with the store, for the wider scope.
 
-A namespace's records have computable ids, so their vectors are read by id, once, into one matrix: a query
-costs one product, whatever else the store holds. The vectors carry no inverse document frequency; the
-query weighs its own buckets by how many of the records have them.
+A namespace's records have computable ids, so their vectors are read by id, once, into one
+matrix. A query costs one matrix product, whatever else the store holds. The vectors contain no
+inverse document frequency; the query weighs its own buckets by their frequency among the
+records.
 """
 
 from __future__ import annotations
@@ -29,23 +30,25 @@ What = Literal["documents", "threads"]
 Keep = Callable[[str], bool]
 
 KNOWN = 4_096
-"""Records kept in memory at the most."""
+"""Maximum number of records kept in memory."""
 
 READ = 300
-"""Records that are asked for at once."""
+"""Records requested in one call of the store."""
 
 _FIRST_READ = 16
 _KINDS = ("observation", "set_aside", "document")
 
 
 class Holding:
-    """The documents of a namespace, or what was said in its threads (their main branches).
+    """The documents of a namespace, or the records of its threads (their main branches).
 
     Args:
-        store: Any store; one without vectors (`acc.stores.protocol.ManagedStore`) has them made of the texts.
+        store: Any store. Without stored vectors (`acc.stores.protocol.ManagedStore`) they are
+            computed from the texts.
         space: The namespace.
-        what: Which of the two. Documents cost the same however many threads there are.
-        dense: Finds by meaning, too.
+        what: Documents or threads. The cost of documents does not depend on the number of
+            threads.
+        dense: Dense embedder for search by meaning.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class Holding:
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing yet."""
+        """Reset to an empty holding."""
         space, dense = self.space, self._dense
         self._threads = Shelf(self.store, space, "threads") if self.what == "threads" else None
         self._next = {} if self._threads is not None else {f"{space.key}.documents": 1}
@@ -72,12 +75,13 @@ class Holding:
         self._now: int | None = None
 
     def probes(self) -> list[str]:
-        """Ids of which one is there if something was added since the last look.
+        """Return the ids to look up: one of them exists if records were added since the last
+        look.
 
-        None where this process alone writes to the store, and has written nothing of the kind.
+        Returns no ids if this process is the only writer and has written no such record since.
         """
         rewrites = self._counted("rewrites")
-        if rewrites != self._rewrites:  # records were replaced or deleted: their vectors are others
+        if rewrites != self._rewrites:  # records were replaced or deleted, so their vectors changed
             self._begin()
             self._rewrites = rewrites
         is_threads = self._threads is not None
@@ -88,7 +92,10 @@ class Holding:
         return [*door, *(_id(log, seq) for log, seq in self._next.items())]
 
     def take(self, there: Collection[str]) -> None:
-        """Read what was added, as those of `probes` that are ``there`` say.
+        """Read the added records.
+
+        Args:
+            there: The ids of `probes` that exist in the store.
 
         Raises:
             StoreError: The store cannot be read.
@@ -105,7 +112,9 @@ class Holding:
     def proposed(
         self, query: str, asked: Vector | None, most: int, keep: Keep | None
     ) -> list[Artifact]:
-        """The ``most`` records that are nearest by words, and as many by meaning; in no order."""
+        """Return the ``most`` nearest records by words and the ``most`` nearest by meaning,
+        unordered.
+        """
         if not len(self._rows):
             return []
         ids = self._by_words(query, most, keep)
@@ -115,7 +124,9 @@ class Holding:
         return [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
 
     def dense_scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Cosines of records with the query; 0 for one without a vector, and for another's."""
+        """Return the cosine of each record with the query; 0 for a record without a vector in
+        this holding.
+        """
         if self._dense_rows is None:
             return np.zeros(len(ids))
         return self._dense_rows.scores(asked, ids)
@@ -130,7 +141,7 @@ class Holding:
         return [name for name, score in ids if score > 0]
 
     def _texts(self, ids: Sequence[str]) -> list[Artifact]:
-        """The records, those read lately from memory where nobody else may have replaced them."""
+        """Read the records; use the cache only if no other process may have replaced them."""
         if self._rewrites is None:
             return self.store.get(self.space.tenant, ids)
         missing = [id_ for id_ in ids if id_ not in self._known]
@@ -140,11 +151,13 @@ class Holding:
         return [self._known[id_] for id_ in ids if id_ in self._known]
 
     def _counted(self, name: str) -> int | None:
-        """What the store counts of its own writes; None where it does not, or others write too."""
+        """A counter of the store's own writes; None if the store has none or other processes
+        write too.
+        """
         return None if self.store.shared else getattr(self.store, name, None)
 
     def _entered(self) -> list[str]:
-        """The logs of threads that were entered into the directory since the last look."""
+        """Logs of the threads that were added to the directory since the last look."""
         records = self._threads.records() if self._threads is not None else ()
         logs = (f"{thread.key}.{ROOT}" for thread in threads_in(records))
         new = [log for log in logs if log not in self._next]
@@ -177,10 +190,11 @@ class Holding:
 
 
 class Holdings:
-    """The holdings that were used lately, one for all threads that may see it.
+    """Cache of recently used holdings, shared by all threads that may see them.
 
     Args:
-        most: Holdings kept at the most; the least recently used goes, and is read again when needed.
+        most: Maximum number of holdings. The least recently used one is evicted and read again
+            on demand.
     """
 
     def __init__(self, most: int = 64) -> None:
@@ -188,7 +202,7 @@ class Holdings:
         self._of: OrderedDict[tuple[int, str, What, int], Holding] = OrderedDict()
 
     def of(self, store: ArtifactStore, space: Thread, what: What, dense: Dense | None) -> Holding:
-        """The holding of a namespace, made if it is not known."""
+        """Return the holding of a namespace; create it if needed."""
         name = (id(store), space.key, what, id(dense))
         found = self._of.pop(name, None) or Holding(store, space, what, dense)
         self._of[name] = found
@@ -198,7 +212,8 @@ class Holdings:
 
 
 def refresh(holdings: Iterable[Holding]) -> None:
-    """Read what was added to any of them since the last look: one probe for all, as a rule.
+    """Read the records added to any of the holdings since the last look, usually with one store
+    call.
 
     Raises:
         StoreError: The store cannot be read.

@@ -1,1 +1,1 @@
-"""Texts: lines, terms, tokens, quotes, clauses, and how two wordings compare."""
+"""Text functions: lines, terms, tokens, quotes, clauses and comparison of wordings."""

@@ -1,7 +1,7 @@
-"""Sentences across odd line breaks, what stands over a list, and which clause governs which.
+"""Splits texts into sentences and English clauses and finds the clauses that restrict others.
 
-English clauses are told apart by their subjects and verbs; where that fails they are taken to
-belong together. Pure functions on text.
+Sentences may span line breaks; headings may govern a list. English clauses are recognized by
+subject and verb; if that fails, they count as one. All functions are pure.
 """
 
 from __future__ import annotations
@@ -66,30 +66,30 @@ _FOREIGN = """
     sans au aux ce sin su lo al si nunca y
 """
 ENGLISH = frozenset(_ENGLISH.split())
-"""Function words that say a text is English."""
+"""Function words that identify English text."""
 
 FOREIGN = frozenset(_FOREIGN.split())
-"""Function words that English lacks; a name may bring along one or two."""
+"""Function words that English lacks. A name may contain one or two."""
 
 
 def governs(text: str) -> bool:
-    """Whether ``text`` has a word that may forbid, restrict or condition what stands beside it."""
+    """Whether ``text`` has a word that may forbid, restrict or condition its context."""
     return _GOVERNS.search(text) is not None
 
 
 def subordinates(clause: str) -> bool:
-    """Whether ``clause`` opens with a condition or an exception, so that it needs another clause."""
+    """Whether ``clause`` opens with a condition or an exception and needs another clause."""
     return _OPENS.match(clause) is not None
 
 
 def binds(word: str) -> bool:
-    """Whether a rule without ``word`` could be less restrictive or less conditional than with it."""
+    """Whether omitting ``word`` could make a rule less restrictive or less conditional."""
     return _BINDS.fullmatch(word) is not None
 
 
 Span = tuple[int, int]
 
-# --- sentences, also across line breaks, and what is written above a list -------------------
+# --- sentences across line breaks, and headings above a list ---------------------------------
 
 _DOT = r"(?:[-*+•‣▪◦–—☐☑✓]|\[.?\]|\(?(?:\d{1,3}|[a-zA-Z])[.)])"
 _ITEM = rf"[ \t]*(?:{_DOT}|[✗✘❌🚫])[ \t]+"
@@ -105,7 +105,9 @@ _GOES_ON = re.compile(
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """The sentences of ``text``. A line break ends one where the next line begins another."""
+    """Return the spans of the sentences. A line break ends a sentence if the next line begins
+    another.
+    """
     ends = [
         m.end() if not m["item"] else m.start() + 1 if m[0][0] == "\n" else 0
         for m in _STOP.finditer(text)
@@ -116,12 +118,12 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of ``text``, and the lines of its lists."""
+    """Return the sentences of ``text`` and the lines of its lists."""
     return [text[a:b].strip("\n").rstrip() for a, b in sentence_spans(text)]
 
 
 def heads_and_governs(line: str) -> bool:
-    """Whether ``line`` stands over what follows, and forbids, restricts or conditions it."""
+    """Whether ``line`` is a heading that forbids, restricts or conditions the text below it."""
     return _HEADS.search(line.strip()) is not None and governs(line)
 
 
@@ -142,7 +144,7 @@ _HEADS = re.compile(
 
 
 def above(text: str, spans: Sequence[Span], first: int) -> list[Span]:
-    """What is written over the list or paragraph in which sentence ``first`` stands, where it governs."""
+    """Return the spans above sentence ``first`` that head its list or paragraph and govern it."""
     found: list[Span] = []
     depth, is_beyond = _depth(text, spans[first]), False
     for n in range(first - 1, -1, -1):
@@ -160,7 +162,7 @@ def above(text: str, spans: Sequence[Span], first: int) -> list[Span]:
 
 
 def _depth(text: str, span: Span) -> int:
-    """0 for plain text, 1 for a list, more the further it is indented."""
+    """0 for plain text, at least 1 for a list item, growing with indentation."""
     line = text[slice(*span)].strip("\n")
     return 1 + len(line) - len(line.lstrip()) if _IS_ITEM.match(line) else 0
 
@@ -175,12 +177,12 @@ _TAKES_BACK = re.compile(
 
 
 def takes_back(sentence: str) -> bool:
-    """Whether ``sentence`` denies or limits the one before it."""
+    """Whether ``sentence`` denies or limits the previous one."""
     return _TAKES_BACK.match(sentence) is not None
 
 
 def undotted(text: str) -> str:
-    """``text`` on one line, without the mark of a list's item."""
+    """Return ``text`` on one line, without a list marker."""
     dot = _DOTTED.match(text)
     return " ".join(text[dot.end() if dot else 0 :].split())
 
@@ -210,9 +212,18 @@ _FORBIDS_MORE = re.compile(
 
 
 def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, bool]]:
-    """The clauses of the quote, and those that govern one: each with `is_own` and `is_loose`.
+    """Return the clauses of the quote and the clauses that govern it.
 
-    The quote is widened within its clause where that cuts something off which governs.
+    If the quote cuts off a governing part of its clause, the whole clause is returned.
+
+    Args:
+        text: The text.
+        whole: Span of the sentences around the quote.
+        quote: Span of the quote.
+
+    Returns:
+        For each clause its span, ``is_own`` and ``is_loose`` (`acc.text.quoting.Clause`), in
+        order.
     """
     cuts = [m.end() for m in JOINT.finditer(text, *whole) if m.end() < whole[1]]
     spans = list(pairwise((whole[0], *cuts, whole[1])))
@@ -227,7 +238,7 @@ def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, 
 
 
 def _widened(text: str, clause: Span, quote: Span) -> Span:
-    """What of ``clause`` is quoted; all of it where the rest governs, or is punctuation."""
+    """The quoted part of ``clause``; all of it if the rest governs the quote."""
     start, end = max(clause[0], quote[0]), min(clause[1], quote[1])
     before, behind = text[clause[0] : start], text[end : clause[1]]
     if governs(f"{before} {behind}"):
@@ -236,7 +247,7 @@ def _widened(text: str, clause: Span, quote: Span) -> Span:
 
 
 def _before(clauses: Sequence[str], first: int) -> Iterator[int]:
-    """Clauses before ``first`` that may govern it."""
+    """Indexes of clauses before ``first`` that may govern it."""
     is_apart = False
     for n in range(first - 1, -1, -1):
         introduces = clauses[n].rstrip().endswith(":")
@@ -247,7 +258,7 @@ def _before(clauses: Sequence[str], first: int) -> Iterator[int]:
 
 
 def _behind(clauses: Sequence[str], last: int) -> Iterator[int]:
-    """Clauses behind ``last`` that may govern it."""
+    """Indexes of clauses after ``last`` that may govern it."""
     is_apart = False
     for n in range(last + 1, len(clauses)):
         is_apart = is_apart or _begins_another(clauses[n])
@@ -256,12 +267,12 @@ def _behind(clauses: Sequence[str], last: int) -> Iterator[int]:
 
 
 def _stands_alone(clause: str) -> bool:
-    """Whether a clause has a subject and a verb of its own, so that none before it governs it."""
+    """Whether a clause has its own subject and verb, so earlier clauses do not govern it."""
     return _OWN_SUBJECT.match(clause) is not None and _FINITE.search(clause) is not None
 
 
 def _begins_another(clause: str) -> bool:
-    """Whether a clause says something else, rather than take back what was said before it."""
+    """Whether a clause starts a new statement instead of limiting the previous one."""
     if _FORBIDS_MORE.match(clause):
         return True
     words = clause.split() or [""]
@@ -273,7 +284,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 
 
 def is_english(text: str) -> bool:
-    """Whether ``text`` is English for certain: by its function words, few of which are another's."""
+    """Whether ``text`` is certainly English, judged by its function words and non-ASCII words."""
     words = [word.casefold() for word in _LETTERS.findall(text)]
     ours, theirs = (sum(word in known for word in words) for known in (ENGLISH, FOREIGN))
     return ours > 2 * theirs + sum(not word.isascii() for word in words)

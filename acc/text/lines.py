@@ -1,7 +1,8 @@
-"""Text that a terminal, a pager or a spreadsheet shows as it is, and does nothing else with.
+"""Canonical JSON, one-line text fields, and inert text that a terminal or pager only displays.
 
-Tools, documents and users put what they like into a conversation: escape sequences that write to the
-clipboard or hide a line, marks that turn the direction of reading. Whoever prints it prints it through here.
+Tools, documents and users may put anything into a conversation: escape sequences that write to
+the clipboard or hide a line, marks that change the reading direction. All printed text must pass
+through this module.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from pydantic import BeforeValidator, StringConstraints
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, without spaces, and without escapes beyond what JSON asks for."""
+    """Return JSON with sorted keys, no spaces and only the escapes that JSON requires."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def sha256_of(body: Mapping[str, Any]) -> str:
-    """SHA-256 of `canonical_json`, in hexadecimal."""
+    """Return the SHA-256 of `canonical_json` in hexadecimal."""
     return hashlib.sha256(canonical_json(body).encode()).hexdigest()
 
 
@@ -36,7 +37,9 @@ _UNSEEN = re.compile(
 
 
 def one_line(text: str) -> str:
-    """``text`` on one line: control, bidirectional and invisible characters become spaces."""
+    """Return ``text`` on one line: control, bidirectional and invisible characters become
+    spaces.
+    """
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
@@ -58,15 +61,15 @@ Referent = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_lengt
 """What a pronoun refers to, in up to 60 characters, or nothing."""
 
 OptionalLine = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=320)]
-"""One line of text, or none where it is not known. Give it the default ``""``."""
+"""One line of text, at most 320 characters; empty if unknown. Use the default ``""``."""
 
 OptionalName = Annotated[str, BeforeValidator(_as_line), StringConstraints(max_length=120)]
-"""A name or short phrase, or none where it is not known. Give it the default ``""``."""
+"""A name or short phrase, at most 120 characters; empty if unknown. Use the default ``""``."""
 
 
 _CONTROLS = (
-    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 but for tab and line feed, DEL, C1
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # direction of reading
+    "\x00-\x08\x0b-\x1f\x7f-\x9f"  # C0 except tab and line feed, DEL, C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # reading direction
     "\u2028\u2029"  # line and paragraph separators
     "\ufff9-\ufffb"  # interlinear annotations
 )
@@ -74,30 +77,34 @@ _ACTIVE = re.compile(f"[{_CONTROLS}]")
 
 
 def inert(text: str) -> str:
-    r"""``text`` with each control character as ``\uXXXX``; line feeds and tabs stay. Idempotent.
+    r"""Replace each control character by ``\uXXXX``; line feeds and tabs stay. Idempotent.
 
-    In JSON that is the escape of the same character, so that a JSON text keeps its value.
+    In JSON this is the escape of the same character, so a JSON text keeps its value.
     """
     return _ACTIVE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def inert_line(text: str) -> str:
-    r"""``text`` as `inert` shows it, on one line: line feeds and tabs as ``\n`` and ``\t``."""
+    r"""Return ``text`` as `inert` does, on one line: line feeds and tabs become ``\n`` and
+    ``\t``.
+    """
     return inert(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 class InertStream:
-    """A text stream that writes inertly to another one; all else is that one's.
+    """A text stream that writes inert text to another stream and delegates everything else to
+    it.
 
     Attributes:
-        raw: The other one, for who draws: what others said has to be made `inert` before.
+        raw: The wrapped stream, for code that draws. Such code must pass foreign text through
+            `inert`.
     """
 
     def __init__(self, raw: TextIO) -> None:
         self.raw = raw
 
     def write(self, text: str) -> int:
-        """Write ``text`` inertly; the characters of it that were taken."""
+        """Write ``text`` inertly; return the number of characters of ``text``."""
         self.raw.write(inert(text))
         return len(text)
 
@@ -123,7 +130,7 @@ class InertStream:
 
 @contextmanager
 def inert_output() -> Iterator[None]:
-    """Have all that is written to stdout and stderr meanwhile written inertly."""
+    """Make stdout and stderr inert inside the context."""
     with redirect_stdout(_inertly(sys.stdout)), redirect_stderr(_inertly(sys.stderr)):
         yield
 
@@ -133,5 +140,5 @@ def _inertly(stream: TextIO) -> Any:
 
 
 def raw(stream: Any) -> Any:
-    """What ``stream`` writes to, where it writes inertly."""
+    """Return the stream wrapped by an `InertStream`, otherwise ``stream`` itself."""
     return stream.raw if isinstance(stream, InertStream) else stream

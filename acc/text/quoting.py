@@ -1,10 +1,10 @@
-"""A rule in its author's own words: where a quote stands, what governs it, what may be left out.
+"""Finds a quote, the clauses that govern it, and the words that may be left out of it.
 
-A rule is never less restrictive or less conditional than what was said. So a quote comes with every
-negation, restriction, condition and exception that may govern it, and a wording may only leave words
-out. English clauses are told apart; where that cannot be done, as in other languages or between odd
-line breaks, the whole sentence is the rule. Pure functions on text: they never decide trust, which
-comes by channel (law 6).
+A rule must never be less restrictive or less conditional than the user's words. A quote
+therefore includes every negation, restriction, condition and exception that may govern it, and a
+wording may only omit words. For English, only the governing clauses are included. For other
+languages and odd line breaks, the whole sentence is the rule. All functions are pure. They never
+decide trust, which comes from the channel (law 6).
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _CLOSING = _AROUND + ".:!?…。！？"
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 MOST_AROUND = 4_000
-"""Characters before and behind a quote within which what governs it is looked for."""
+"""Characters before and after a quote that are searched for governing clauses."""
 
 
 MOST_FOUND = 8
-"""Places at which the same words are looked at."""
+"""Maximum number of occurrences of a quote that are examined."""
 
 
 class Clause(NamedTuple):
-    """A clause of what somebody said, or all of it where clauses are not told apart.
+    """A clause of a text, or the whole text if its clauses are not recognized.
 
     Attributes:
         text: Its words.
-        is_own: Whether it was quoted; the others only govern what was.
-        is_loose: Whether the others are understood without it: it governs none of them, and has a
-            subject and a verb of its own, or binds nobody.
-        is_apart: Whether something that was said stands between it and the one before.
+        is_own: Whether it was quoted. Other clauses only govern quoted ones.
+        is_loose: Whether it can be omitted: it governs no other clause, and either has its own
+            subject and verb or contains nothing binding.
+        is_apart: Whether other words of the text lie between it and the previous clause.
     """
 
     text: str
@@ -59,13 +59,15 @@ class Clause(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Words that somebody said, with what governs them.
+    """Quoted words and the clauses that govern them.
 
     Attributes:
-        quote: The words as they stand in the text, on one line.
-        clauses: The same with all that may forbid, restrict or condition them, in order.
-        splits: Whether the clauses are understood, so that some may be left out.
-        is_whole: Whether the quote is whole clauses, or a whole sentence where they are not told apart.
+        quote: The words as in the text, on one line.
+        clauses: All clauses that may forbid, restrict or condition the words, and the words
+            themselves, in order.
+        splits: Whether the clauses were recognized, so some may be omitted.
+        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if
+            ``splits`` is False.
     """
 
     quote: str
@@ -75,23 +77,23 @@ class Passage(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The clauses on one line; ``…`` stands for what was left out in between."""
+        """The clauses on one line; ``…`` marks omitted words."""
         return _joined(self.clauses)
 
 
 def find_quote(quote: str, text: str) -> str | None:
-    """The words of ``text`` that ``quote`` repeats, as they stand there, or None."""
+    """Return the words of ``text`` that ``quote`` repeats, as they are in ``text``, or None."""
     found = find_passage(quote, text)
     return found.quote if found else None
 
 
 @lru_cache(maxsize=512)
 def find_passage(quote: str, text: str) -> Passage | None:
-    """The words of ``text`` that ``quote`` repeats, with what governs them; None if they are not there.
+    """Find ``quote`` in ``text`` and return it with the clauses that govern it, or None.
 
-    White space, case, quotation marks and closing punctuation aside (law 6). A quote
-    without a letter or digit is found nowhere. Of words that were said twice, those are taken that are
-    restricted. Time is linear in the texts.
+    The comparison ignores white space, case, quotation marks and closing punctuation (law 6). A
+    quote without a letter or digit is never found. If the words occur several times, an
+    occurrence with a restriction wins. Time is linear in the texts.
     """
     wanted = _folded(quote)[0].lstrip().rstrip(_CLOSING)
     if not any(c.isalnum() for c in wanted):
@@ -107,7 +109,9 @@ def find_passage(quote: str, text: str) -> Passage | None:
 
 
 def _folded(text: str) -> tuple[str, list[int]]:
-    """``text`` without case, quotation marks and runs of white space; and where each character stood."""
+    """Normalize ``text``: no case, quotation marks or repeated white space. Also return each
+    character's original position.
+    """
     kept: list[str] = []
     places: list[int] = []
     for place, char in enumerate(text):
@@ -120,14 +124,14 @@ def _folded(text: str) -> tuple[str, list[int]]:
 
 
 def _ends_at(text: str, at: int) -> bool:
-    """Whether no word goes on at ``at``; in scripts without spaces words may end anywhere."""
+    """Whether a word boundary is at ``at``. In scripts without spaces every position is one."""
     around = text[max(0, at - 1) : at + 1]
     joined = len(around) == 2 and at > 0 and all(c.isalnum() or c == "_" for c in around)
     return not joined or all(map(_CJK.match, around))
 
 
 def _governed(text: str, start: int, end: int) -> Passage:
-    """The passage from ``start`` to ``end``, with what governs it."""
+    """The passage from ``start`` to ``end`` with the clauses that govern it."""
     base = max(0, start - MOST_AROUND)
     text, start, end = text[base : end + MOST_AROUND], start - base, end - base
     sentences = sentence_spans(text)
@@ -173,12 +177,12 @@ def _tidy(text: str) -> str:
 
 
 def worded(text: str, passage: Passage) -> str:
-    """The rule that ``passage`` lays down: as ``text`` words it, if that is an extract of it.
+    """Return ``text`` if it is an extract of ``passage``, otherwise the passage's own words.
 
-    An extract has the words of the passage in their order, but for loose clauses and `_FREE` words.
-    Inflection and punctuation are free, but none that ends a sentence goes where there was none. What
-    is no extract decides only which of the loose clauses are kept. Of a passage in another language
-    nothing is left out.
+    An extract has the words of the passage in their order. It may omit loose clauses and omit or
+    add `_FREE` words. Inflection and punctuation may differ, but a sentence end needs a pause at
+    the same place in the passage. If ``text`` is not an extract, its words only select the loose
+    clauses to keep. From a passage in another language nothing is omitted.
     """
     wanted, stops, _ = _content(text, passage.splits)
     used = set(wanted)
@@ -195,10 +199,10 @@ def worded(text: str, passage: Passage) -> str:
 
 
 def covers(texts: Sequence[str], passage: Passage) -> bool:
-    """Whether ``texts``, the fields of a record, say together what ``passage`` says.
+    """Whether ``texts``, the fields of a record, together state what ``passage`` states.
 
-    They have no other words, and all that govern, all names and all numbers; their order is the
-    record's.
+    They must contain all governing words, names and numbers of the passage and no words from
+    elsewhere. Their order is free.
     """
     said = [token.casefold() for token in tokens(passage.text) if token not in PAUSES]
     there = {token.casefold() for text in texts for token in tokens(text) if token not in PAUSES}
@@ -208,7 +212,7 @@ def covers(texts: Sequence[str], passage: Passage) -> bool:
 
 
 def _apart(clauses: Sequence[Clause], kept: Sequence[Clause]) -> str:
-    """The ``kept`` ones of ``clauses``, with marks where one was left out."""
+    """Join the ``kept`` clauses and mark omissions."""
     found: list[Clause] = []
     is_apart = False
     for clause in clauses:
@@ -223,10 +227,11 @@ _JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou",
 
 
 def shortens(text: str, whole: str) -> bool:
-    """Whether ``text`` is ``whole`` with some of its words left out, and still says who has what.
+    """Whether ``text`` is ``whole`` with some words omitted and the same assignments of names
+    and numbers.
 
-    Words stay in their order. What forbids, restricts or bounds is never left out; a name or a number
-    only together with its whole phrase, from one comma or "and" to the next.
+    The order of the words stays. Words that forbid, restrict or bound are never omitted. A name
+    or a number may be omitted only with its whole phrase, from one comma or "and" to the next.
     """
     kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
     gap: list[str] = []
@@ -247,7 +252,9 @@ def shortens(text: str, whole: str) -> bool:
 
 
 def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:
-    """Whether a run of words may be left out, which ``begins`` or ``ends`` where a phrase does."""
+    """Whether a run of words may be omitted; ``begins`` and ``ends`` say whether it starts and
+    ends at a phrase boundary.
+    """
     words = [token for token in gap if token not in PAUSES]
     if any(binds(word) for word in words):
         return False
@@ -261,15 +268,18 @@ _WISH = re.compile(
     re.IGNORECASE,
 )
 _FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", "okay"}
-"""Words that a wording may leave out, or add."""
+"""Words that a wording may omit or add."""
 
 
 @lru_cache(maxsize=512)
 def _content(
     text: str, splits: bool = True
 ) -> tuple[tuple[object, ...], frozenset[int], frozenset[int]]:
-    """The words of ``text``, uninflected where it is English; and behind how many of them there is a
-    full stop, colon or the like, and a pause of any kind."""
+    """The content words of ``text``, without inflection if ``splits``; the indexes of stops; the
+    indexes of all pauses.
+
+    An index is the number of content words before the mark. Stops are all pauses except commas.
+    """
     if not splits:
         return tuple(re.findall(rf"[^\W_]+|{MARKS}", text.casefold())), frozenset(), frozenset()
     found: list[object] = []

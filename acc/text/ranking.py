@@ -1,21 +1,20 @@
 """Lexical ranking of one thread's artifacts: exact, incremental, deterministic, keyless.
 
-A document scores by BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework:
-BM25 and Beyond", 2009), summed over the distinct terms t of the query:
+A document's score is BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25
+and Beyond", 2009), summed over the distinct terms t of the query:
 
     bm25(d) = sum of  idf(t) * tf(t, d) * (k1 + 1) / (tf(t, d) + k1 * (1 - b + b * |d| / avg|d|))
     idf(t)  = ln(1 + (N - df(t) + 1/2) / (df(t) + 1/2))
 
-The 1 in idf, as Lucene has it, keeps the score of a term that most documents hold above 0.
+The 1 in idf, as in Lucene, keeps the score above 0 for a term that most documents contain.
 
-A thread is a conversation, and what an utterance is about often stands in the one before or
-near it. So tf counts a term of the predecessor too, at a lower weight and before saturation
-(BM25F, in the same work), and a matching document takes a share of the scores around it,
-which fades with distance:
+In a conversation, the topic of an utterance is often in a nearby one. tf therefore also counts
+the terms of the predecessor, with a lower weight and before saturation (BM25F, same source). A
+matching document also gets a share of the scores around it, which decays with distance:
 
     score(d) = bm25(d) + share * sum over other matching e of  decay ** |d - e| * bm25(e)
 
-What a term is, `acc.text.ranking` says.
+`terms` defines a term.
 """
 
 from __future__ import annotations
@@ -37,7 +36,9 @@ from numpy.typing import NDArray
 from Stemmer import Stemmer
 
 LONGEST = 128
-"""Characters of the longest term: longer words are cut, longer identifiers found by part."""
+"""Maximum length of a term in characters. Longer words are cut; longer identifiers are indexed
+by their parts only.
+"""
 
 _NAME = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*")
 _WORD = re.compile(r"[^\W_]+")
@@ -77,12 +78,12 @@ _BASE = {form: base for base, *forms in _FAMILIES for form in forms}
 @lru_cache(maxsize=1 << 15)
 def _stem(word: str) -> str:
     stem: str = _own.stemmer.stemWord(word)
-    base = _BASE.get(word) or _BASE.get(stem)  # the latter so that "thoughts" stays with "thought"
+    base = _BASE.get(word) or _BASE.get(stem)  # the stem keeps "thoughts" with "thought"
     return _own.stemmer.stemWord(base) if base else stem
 
 
 class _OfThread(local):
-    """A stemmer for each thread: it keeps the word in itself, so threads cannot share one."""
+    """A stemmer per thread: it stores the word in itself, so threads cannot share one."""
 
     def __init__(self) -> None:
         self.stemmer = Stemmer("english", 0)
@@ -93,14 +94,15 @@ _own = _OfThread()
 
 @lru_cache(maxsize=2048)
 def terms(text: str) -> tuple[str, ...]:
-    """The terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
+    """Return the terms of ``text``, in order and with repeats: lower case, stemmed, no
+    stopwords.
 
-    An identifier (words joined by ``- . _ : / @``) gives itself whole, then its parts:
-    ``ORA-00942`` gives ``ora-00942``, ``ora``, ``00942``. Only words of letters are stemmed.
-    Never raises; time is linear in the text.
+    An identifier (words joined by ``- . _ : / @``) yields itself, then its parts: ``ORA-00942``
+    yields ``ora-00942``, ``ora``, ``00942``. Only alphabetic words are stemmed. Never raises;
+    time is linear in the text.
     """
     names = _NAME.findall(text.lower())
-    # Remembering a name of any length would hold on to whole documents.
+    # Caching names of any length would keep whole documents in memory.
     short = max(map(len, names), default=0) <= LONGEST
     each = map(_remembered if short else _terms_of, names)
     return tuple(chain.from_iterable(each))
@@ -117,55 +119,63 @@ _remembered = lru_cache(maxsize=1 << 15)(_terms_of)
 
 
 HEAD = 160
-"""Terms of a predecessor that are indexed with its successor: some thousand characters."""
+"""Terms of a predecessor that are indexed with its successor: about a thousand characters."""
 
 REACH = 64
-"""Places within which a neighbour's score is felt, a power of 2: 0.8 to this power is a millionth."""
+"""Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a
+millionth.
+"""
 
 _NOWHERE = (array("i"), array("f"))
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How much each part of a score counts.
+    """Weights of the parts of a score.
 
-    ``k1`` and ``b`` are the usual ones for short passages. The other three weigh the thread's
-    context. Chosen on one half of the LoCoMo conversations, they reach an R@16 of 0.763 and
-    0.778 on the other (0.3, 0.3, 0.8 and 0.5, 0.45, 0.7), and the defaults 0.763 and 0.788;
-    without context it is 0.666: ``python benchmarks/locomo_recall.py locomo10.json --folds``.
+    ``k1`` and ``b`` have common values for short passages. The other three weigh the thread's
+    context. Tuned on one half of the LoCoMo conversations, they reach R@16 of 0.763 and 0.778 on
+    the other half (values 0.3, 0.3, 0.8 and 0.5, 0.45, 0.7); the defaults reach 0.763 and 0.788;
+    without context R@16 is 0.666: ``python benchmarks/locomo_recall.py locomo10.json --folds``.
     """
 
     k1: float = 0.9
-    """Saturation: how soon further occurrences of a term stop to matter."""
+    """Saturation: how quickly further occurrences of a term stop counting."""
     b: float = 0.4
-    """Length normalisation, from 0 (none) to 1 (full)."""
+    """Length normalization, from 0 (none) to 1 (full)."""
     predecessor: float = 0.3
-    """What an occurrence in the predecessor counts; one in the document itself counts 1."""
+    """Weight of an occurrence in the predecessor; an occurrence in the document itself counts 1."""
     share: float = 0.3
-    """The share of its neighbours' scores that a document takes; 0 for none."""
+    """Share of its neighbors' scores that a document gets; 0 for none."""
     decay: float = 0.8
-    """What each place of distance leaves of that share; below 1."""
+    """Factor per position of distance, below 1."""
 
 
 def saturation(weights: Weights, lengths: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """What is added to tf in the divisor, for documents of these lengths, ``total`` together."""
+    """Return the summand of tf in the divisor, per document.
+
+    Args:
+        weights: k1 and b.
+        lengths: Lengths of the documents in terms, shape (n,).
+        total: Sum of all lengths.
+    """
     k1, b = weights.k1, weights.b
     scale: NDArray[np.float64] = k1 * (1 - b) + k1 * b * len(lengths) / (total or 1.0) * lengths
     return scale
 
 
 def rarity(weights: Weights, count: int, df: int) -> float:
-    """idf(t) * (k1 + 1) of a term that ``df`` of ``count`` documents hold."""
+    """Return idf(t) * (k1 + 1) of a term that ``df`` of ``count`` documents contain."""
     return math.log1p((count - df + 0.5) / (df + 0.5)) * (weights.k1 + 1)
 
 
 class LexicalIndex:
-    """Documents in the order of their thread, found by the words of a query.
+    """Documents in the order of their thread, searchable by words.
 
-    A document added without predecessor begins a new run: scores are shared within a run
-    only, so that documents which do not belong together never lift each other.
+    A document added without predecessor begins a new run. Scores are shared only within a run,
+    so unrelated documents never raise each other's score.
 
-    Adding and querying may alternate freely. Not for several threads at once.
+    Adding and querying may alternate. The class is not thread-safe.
     """
 
     def __init__(self, weights: Weights = Weights()) -> None:
@@ -179,9 +189,10 @@ class LexicalIndex:
         return len(self._lengths)
 
     def add(self, text: str, predecessor: str = "") -> int:
-        """Append a document, indexed with the head of its ``predecessor``; its position, from 0.
+        """Append a document, indexed with the first terms of its ``predecessor``; return its
+        position, from 0.
 
-        Costs time linear in the two texts, however many documents there are.
+        Takes time linear in the two texts, independent of the number of documents.
         """
         position = len(self)
         counts: dict[str, float] = dict(Counter(terms(text)))
@@ -202,26 +213,31 @@ class LexicalIndex:
         return position
 
     def in_context(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores ``own`` of the first documents, each with its share of those around it."""
+        """Return the scores ``own`` of the first documents, each with its share of the scores
+        around it.
+        """
         return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
-        """Position to score, above 0, of the documents that share a term with ``query``."""
+        """Return position to score, above 0, of the documents that share a term with ``query``."""
         scores = self.in_context(self.bm25(query))
         return {int(at): float(scores[at]) for at in np.flatnonzero(scores)}
 
     def best(
         self, query: str, k: int, keep: Callable[[int], bool] = lambda _: True
     ) -> list[tuple[int, float]]:
-        """The ``k`` best positions with their scores, the later first where scores are equal.
+        """Return the ``k`` best positions with scores; the later position wins ties.
 
-        A position that ``keep`` refuses is left out, and still lends its score to its neighbours.
+        A position that ``keep`` refuses is left out but still contributes to its neighbors'
+        scores.
         """
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
     def bm25(self, query: str, first: int | None = None) -> NDArray[np.float64]:
-        """The score of every position, or of the ``first`` alone, by its own words."""
+        """Return the BM25 score of each position, or of the ``first`` positions, without
+        context.
+        """
         count = len(self) if first is None else min(first, len(self))
         found = list(self._found(query, count))
         if not found:
@@ -229,7 +245,7 @@ class LexicalIndex:
         lengths = np.frombuffer(self._lengths)[:count]
         total = self._total if count == len(self) else float(lengths.sum())
         scale = saturation(self._weights, lengths, total)
-        # All postings in one row: as many operations as the query has terms cost twice as much.
+        # One operation over all postings; one operation per query term takes twice as long.
         places = np.concatenate([places for places, _ in found])
         tf = np.concatenate([tf for _, tf in found])
         gains = scale[places]
@@ -241,7 +257,7 @@ class LexicalIndex:
         return np.bincount(places, weights=gains, minlength=count).astype(np.float64, copy=False)
 
     def shared(self, query: str, positions: Sequence[int]) -> list[frozenset[str]]:
-        """The terms of ``query`` that each of ``positions`` was indexed with."""
+        """Return, for each of ``positions``, the terms of ``query`` that it was indexed with."""
         named = [t for t in dict.fromkeys(terms(query)) if t in self._postings]
         if not named:
             return [frozenset()] * len(positions)
@@ -260,7 +276,7 @@ class LexicalIndex:
     def _found(
         self, query: str, count: int
     ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.float32]]]:
-        """For each term that is there, the places below ``count`` that hold it, and how often."""
+        """Yield positions below ``count`` and frequencies for each indexed term of the query."""
         for term in dict.fromkeys(terms(query)):
             places, frequencies = self._postings.get(term, _NOWHERE)
             if below := bisect_left(places, count):
@@ -270,13 +286,13 @@ class LexicalIndex:
                 )
 
     def _around(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What fades in from either side, within a run, as far as `REACH`."""
+        """The decayed scores from both sides, within a run, up to `REACH`."""
         if not len(own):
             return own
         runs = np.frombuffer(self._runs, np.int32)[: len(own)]
         before, after = own.copy(), own.copy()
         step = 1
-        # Each pass doubles how far back `before` reaches: to step, then to twice that.
+        # Each pass doubles the distance that `before` covers: from step to twice that.
         while step < min(REACH, len(own)):
             faded = self._weights.decay**step * (runs[step:] == runs[:-step])
             before[step:] += faded * before[:-step]

@@ -1,7 +1,8 @@
-"""Whether two texts lay down the same thing: the same words, but for inflection, order and politeness.
+"""Decides whether two texts state the same rule: the same words except inflection, order and
+politeness.
 
-Errs towards "not the same": two rules that are kept apart cost a line, one that is taken for
-another is lost. English; in other languages only texts of the same words are the same.
+It errs towards "different": two rules kept apart cost a line, but a rule taken for another is
+lost. Inflection is English; in other languages only the same words are the same.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from acc.text.ranking import terms
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥≠+&#❌✗✘❎🚫⛔👎]|~~|[,;:.!?()\n–—…]")
 PAUSES = frozenset(",;:.!?()\n–—…")
-"""Signs at which one phrase ends."""
+"""Characters that end a phrase."""
 
 _THOUSANDS = re.compile(r"(?<=\d)[ ,'’_](?=\d{3}\b)")
 _NOT = re.compile(
@@ -59,7 +60,7 @@ EMPTY = frozenset(
         "thank",
     ]
 )
-"""Words that change nothing of what a rule asks for."""
+"""Words that do not change what a rule requires."""
 
 _OPENS = frozenset(
     [
@@ -114,16 +115,16 @@ _OPENS = frozenset(
         "but",
     ]
 )
-"""Words with which a phrase begins; phrases may change places."""
+"""Words that begin a phrase. Phrases may change places."""
 
 Phrase = tuple[tuple[str, str], ...]
 
 
 def same_words(one: str, other: str) -> bool:
-    """Whether ``one`` and ``other`` differ in inflection, the order of phrases and politeness alone.
+    """Whether ``one`` and ``other`` differ only in inflection, order of phrases and politeness.
 
-    Every other word counts, prepositions, pronouns and figures among them: "before noon" is not
-    "after noon", nor "round up" "round down". Never raises; time is linear in the texts.
+    Every other word counts, including prepositions, pronouns and numbers: "before noon" is not
+    "after noon", and "round up" is not "round down". Never raises; time is linear in the texts.
     """
     if one.casefold() == other.casefold():
         return True
@@ -132,7 +133,9 @@ def same_words(one: str, other: str) -> bool:
 
 
 def sets_figure(text: str, old: str, quote: str) -> bool:
-    """Whether ``text`` is ``old`` with one figure replaced by a figure of ``quote``, word for word."""
+    """Whether ``text`` is ``old``, word for word, with one number replaced by a number of
+    ``quote``.
+    """
     new, before = text.split(), old.split()
     changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
     if len(new) != len(before) or len(changed) != 1:
@@ -147,10 +150,10 @@ _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*k?\b")
 
 @lru_cache(maxsize=1024)
 def phrases(text: str) -> tuple[Phrase, ...]:
-    """The phrases of ``text``, each a tuple of words without their inflection.
+    """Return the phrases of ``text``, each a tuple of words without inflection.
 
-    They are sorted where each begins otherwise; where two begin alike ("A to B, and C to D"),
-    their order tells what belongs to what, and stays.
+    They are sorted if all first words differ. If two begin alike ("A to B, and C to D"), the
+    order carries meaning and stays.
     """
     found = _phrases(text)
     heads = [phrase[0] for phrase in found]
@@ -158,9 +161,10 @@ def phrases(text: str) -> tuple[Phrase, ...]:
 
 
 def tokens(text: str) -> list[str]:
-    """The words, names, figures, signs and pauses of ``text`` in order, without politeness before them.
+    """Return words, names, numbers, signs and pauses of ``text`` in order, without leading
+    politeness.
 
-    Every plain negation is a "not".
+    Every plain negation becomes "not".
     """
     plain = _THOUSANDS.sub("", _REMINDER.sub("", text))
     found: list[str] = _TOKEN.findall(_ENDING.sub("", _NOT.sub(" not ", plain)))
@@ -182,9 +186,9 @@ def _phrases(text: str) -> list[Phrase]:
 
 
 def uninflected(word: str) -> tuple[str, str]:
-    """A word by its stem, and by what is left without a plural's or a verb's ending.
+    """Return a word's stem and the word without a plural or verb ending.
 
-    The stem alone takes "policy" for "police", the ending alone "plane" for "plan".
+    The stem alone equates "policy" and "police"; the ending alone equates "plane" and "plan".
     """
     if not word.isalpha():
         return word, ""

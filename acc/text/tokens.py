@@ -1,7 +1,7 @@
-"""Counting tokens: bounds are stated in tokens, and the counter is passed in.
+"""Token counting. Limits are in tokens, and the caller passes the counter.
 
-A counter is somebody else's code, and it reads what users and tools wrote: tiktoken, for one,
-refuses a text that has ``<|endoftext|>`` in it. So a counter that is passed in is `guarded`.
+A counter is foreign code that reads text from users and tools. tiktoken, for example, refuses a
+text that contains ``<|endoftext|>``. Passed counters are therefore wrapped by `guarded`.
 """
 
 from __future__ import annotations
@@ -16,25 +16,27 @@ _LOG = logging.getLogger(__name__)
 
 @runtime_checkable
 class TokenCounter(Protocol):
-    """Counts the tokens of a text. ``name`` becomes part of the policy fingerprint."""
+    """Counts the tokens of a text. ``name`` is part of the policy fingerprint."""
 
     @property
     def name(self) -> str:
-        """Identifies the counter, with its version where that changes counts."""
+        """Identifies the counter, with its version if the version changes counts."""
         ...
 
     def __call__(self, text: str) -> int:
-        """Number of tokens in ``text``; deterministic, and 0 for an empty text."""
+        """Return the number of tokens in ``text``; deterministic, and 0 for an empty text."""
         ...
 
 
 class Utf8Quarter:
-    """UTF-8 bytes divided by four, rounded up: no vocabulary, no download, stable for ever."""
+    """UTF-8 bytes divided by four, rounded up. Needs no vocabulary and no download; the count
+    never changes.
+    """
 
     name = "utf8/4"
 
     def __call__(self, text: str) -> int:
-        """Tokens of ``text``; lone surrogates count as their three-byte form."""
+        """Return the tokens of ``text``; lone surrogates count as three bytes."""
         return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
@@ -42,12 +44,12 @@ utf8_quarter = Utf8Quarter()
 
 
 def guarded(counter: TokenCounter) -> TokenCounter:
-    """``counter``, with an estimate for each text that it does not count.
+    """Wrap ``counter`` so that every text gets a count.
 
-    It has the name of ``counter`` and gives the same counts, so fingerprints and states stay as
-    they are. Where ``counter`` raises, or returns anything but a whole number from 0, the text
-    is estimated: by `utf8_quarter`, and by more where ``counter`` counts more than that for
-    the lines of the text that it does count. The first time is a warning in the log.
+    The wrapper has the same name and counts, so fingerprints and states do not change. If
+    ``counter`` raises or returns anything but a non-negative integer, the wrapper estimates: at
+    least `utf8_quarter`, and more if ``counter`` counts more than that for those lines of the
+    text that it does count. The first estimate logs a warning, later ones log at debug level.
     """
     return counter if type(counter) in (Utf8Quarter, _Guarded) else _Guarded(counter)
 
@@ -75,12 +77,12 @@ class _Guarded:
         return self._estimated(text)
 
     def _told(self, text: str) -> Any:
-        """What the counter returns, or how it failed."""
+        """The counter's return value, or a `_Failure`."""
         try:
             return self._counter(text)
         except Exception as error:
             return _Failure(error)
-        except BaseException as error:  # a panic of a counter written in Rust is no Exception
+        except BaseException as error:  # a panic in Rust code is not an Exception
             if type(error).__name__ != "PanicException":
                 raise
             return _Failure(error)
@@ -114,22 +116,22 @@ class _Guarded:
 
 
 _MOST_LINES = 1_000
-"""Lines of a text, from its beginning, that are counted one by one for an estimate."""
+"""Lines from the start of a text that an estimate counts one by one."""
 
 
 class _Failure:
-    """How a counter failed. The error's message may hold the text, so only its kind is kept."""
+    """A counter's failure. The error's message may contain the text, so only its type is kept."""
 
     def __init__(self, error: BaseException) -> None:
         self.kind = type(error).__name__
 
 
 def _whole(told: Any) -> int | None:
-    """A count as it has to be; numpy's integers are some too."""
+    """Return a valid count, including numpy integers, or None."""
     if isinstance(told, bool):
         return None
     try:
         count = operator.index(told)
-    except Exception:  # no integer, or somebody's value that only looks like one
+    except Exception:  # not an integer, or an object with a broken __index__
         return None
     return count if count >= 0 else None

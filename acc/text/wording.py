@@ -1,7 +1,7 @@
-"""Comparing wordings: is this quote there, are these words borne out, is this an assent.
+"""Compares wordings: identifiers, content words, polarity, assent, repetition.
 
-Pure functions on text. They never decide trust, which comes by channel (law 6); they decide
-whether a text says what its source said.
+All functions are pure. They decide whether a text states what its source states. They never
+decide trust, which comes from the channel (law 6).
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
 @lru_cache(maxsize=2048)
 def marks(text: str) -> frozenset[str]:
-    """Identifiers, addresses and numbers in ``text``, folded: what no rewording may invent."""
+    """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may
+    invent one.
+    """
     tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
     found = (
         part
@@ -39,31 +41,31 @@ def marks(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=2048)
 def stems(text: str) -> frozenset[str]:
-    """The content words of ``text``, stemmed."""
+    """Return the content words of ``text``, stemmed."""
     return frozenset(terms(text))
 
 
 def overlap(one: frozenset[str], other: frozenset[str]) -> float:
-    """Jaccard similarity, 0 to 1; 0 where either is empty."""
+    """Return the Jaccard similarity, 0 to 1; 0 if either set is empty."""
     shared = len(one & other)
     return shared / (len(one) + len(other) - shared) if shared else 0.0
 
 
 def is_alike(one: frozenset[str], other: frozenset[str], least: float) -> bool:
-    """Whether the `overlap` of the two is at least ``least``."""
+    """Whether the `overlap` of the two sets is at least ``least``."""
     if len(one) > len(other):
         one, other = other, one
-    # The overlap is at most the ratio of the sizes, which costs nothing to know.
+    # The overlap is at most the ratio of the sizes, which is cheap to compute.
     if len(one) < least * len(other):
         return False
-    # What a few words lack, all of them lack: most texts are told apart by these.
+    # Words missing from a sample are missing from the whole: a sample excludes most texts.
     lacking = min(SAMPLE, len(one)) - len(other.intersection(islice(one, SAMPLE)))
     spare = len(one) - least * (len(one) + len(other)) / (1 + least)
     return lacking < spare + 1 and overlap(one, other) >= least
 
 
 SAMPLE = 32
-"""Words that are looked for before all are."""
+"""Number of words that are compared before all are."""
 
 
 _POLARITY = (
@@ -93,7 +95,10 @@ _POLAR = re.compile(
 
 
 def polarity(text: str) -> Counter[str | None]:
-    """How often ``text`` forbids, restricts and bounds: equal for wordings that may stand for one another."""
+    """Count the words by which ``text`` forbids, restricts and bounds, by kind.
+
+    Wordings that may replace each other have equal counts.
+    """
     return Counter(match.lastgroup for match in _POLAR.finditer(text))
 
 
@@ -104,7 +109,7 @@ def is_negative(text: str) -> bool:
 
 
 def same_polarity(text: str, source: str) -> bool:
-    """Whether ``text`` forbids, restricts and bounds as often as ``source``, and in the same way."""
+    """Whether ``text`` and ``source`` have the same `polarity`."""
     return polarity(text) == polarity(source)
 
 
@@ -128,11 +133,11 @@ _ASSENT = re.compile(
     re.IGNORECASE,
 )
 LONGEST_ASSENT = 120
-"""Characters of a plain yes at the most."""
+"""Maximum length of a plain yes in characters."""
 
 
 def is_assent(text: str) -> bool:
-    """Whether a user's words as a whole agree to what was just proposed: they say nothing else."""
+    """Whether a user's words only agree to the preceding proposal and say nothing else."""
     said = text.strip()
     if len(said) > LONGEST_ASSENT or "?" in said or _REFUSES.search(said):
         return False
@@ -150,13 +155,13 @@ _REFUSES = re.compile(rf"{MARKS}|🙅|[/\\]")
 
 
 RUN = 5
-"""Consecutive content words that make a repetition of somebody else's text."""
+"""Number of consecutive content words that count as a repetition."""
 
 
 def repeats(text: str, other: str) -> bool:
-    """Whether ``text`` has `RUN` content words in a row (or all, if fewer than that) from ``other``.
+    """Whether ``text`` shares `RUN` consecutive content words (or all, if it has fewer) with ``other``.
 
-    One with fewer than `LEAST_RUN` of them has to stand there word by word; a single word does not count.
+    A text with fewer than `LEAST_RUN` content words must be in ``other`` word by word. A single word does not count.
     """
     if len(terms(text)) < LEAST_RUN:
         return len(text.split()) > 1 and find_quote(text, other) is not None
@@ -167,7 +172,7 @@ LEAST_RUN = 3
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
-    """The content words of ``text`` that stand in a run which ``other`` has too."""
+    """Return the content words of ``text`` that are in a run shared with ``other``."""
     size = min(RUN, len(terms(text)), len(terms(other)))
     if size < LEAST_RUN:
         short, long = sorted((text, other), key=lambda t: len(terms(t)))
@@ -176,7 +181,7 @@ def repeated(text: str, other: str) -> frozenset[str]:
 
 
 def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]:
-    # Most texts share no run: their words tell it before the other's runs are made.
+    # Most texts share no run. Comparing words first avoids computing the other's runs.
     there = stems(other)
     likely = frozenset(run for run in _runs(text, size) if there.issuperset(run))
     return likely & _runs(other, size) if likely else likely
@@ -193,7 +198,7 @@ MOST_FOREIGN = 0.4
 
 
 class Vocabulary(NamedTuple):
-    """The content words and the marks of some texts together."""
+    """The content words and marks of several texts."""
 
     stems: frozenset[str]
     marks: frozenset[str]
@@ -201,17 +206,17 @@ class Vocabulary(NamedTuple):
 
 @lru_cache(maxsize=256)
 def vocabulary(texts: tuple[str, ...]) -> Vocabulary:
-    """The vocabulary of ``texts``."""
+    """Return the vocabulary of ``texts``."""
     return Vocabulary(
         frozenset().union(*(stems(t) for t in texts)), frozenset().union(*(marks(t) for t in texts))
     )
 
 
 def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
-    """Whether ``text`` says what ``own`` texts say, and takes nothing from ``foreign`` ones.
+    """Whether ``own`` texts support ``text`` and it takes nothing from ``foreign`` ones.
 
-    Rule (law 6): every identifier, address and number stands in ``own``; at least a third
-    of the content words do; under 40 % come only from ``foreign``.
+    Rule (law 6): every identifier, address and number is in ``own``; at least a third of the
+    content words are; under 40 % are only in ``foreign``.
     """
     mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
     words = stems(text)
@@ -223,7 +228,9 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
 
 
 def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
-    """Whether ``own`` texts have ``least`` of the content words of ``text``."""
+    """Whether ``own`` texts contain at least the share ``least`` of the content words of
+    ``text``.
+    """
     words = stems(text)
     return len(words & vocabulary(tuple(own)).stems) >= least * len(words)
 
@@ -231,10 +238,10 @@ def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
 def taken(
     text: str, own: Iterable[str], foreign: Iterable[str], most: float = MOST_FOREIGN
 ) -> bool:
-    """Whether ``text`` takes a mark, a phrase, or ``most`` of its words, from ``foreign`` texts alone.
+    """Whether a mark or phrase of ``text``, or the share ``most`` of its words, is only in ``foreign`` texts.
 
-    A phrase is `PHRASE` content words in a row. A single word is none: a long text of somebody's
-    has most of the words that a rewording may choose.
+    A phrase is `PHRASE` consecutive content words. A single word does not count: a long text contains most
+    words that a rewording may choose.
     """
     foreign = tuple(foreign)
     mine, theirs = vocabulary(tuple(own)), vocabulary(foreign)
@@ -255,7 +262,7 @@ _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")
 
 
 def split_line(text: str, limit: int) -> list[str]:
-    """Cut an overlong line at sentences, clauses, or words, never inside a word.
+    """Cut an overlong line at sentences, clauses or words, never inside a word.
 
     Returns:
         Pieces of at most ``limit`` characters; empty if a single word is longer than that.
@@ -279,14 +286,16 @@ _ASKS = re.compile(
 
 
 def asks(text: str) -> bool:
-    """Whether ``text`` ends in a question mark, or begins as questions do."""
+    """Whether ``text`` ends in a question mark or begins with a question word."""
     return _ASKS.search(text) is not None
 
 
 def only_repeats(text: str, said: str) -> bool:
-    """Whether ``text`` tells nobody who says ``said`` anything: all its content words are in it.
+    """Whether ``text`` adds nothing to ``said``.
 
-    What states, where ``said`` asks, is an answer ("yes, it is so") and no repetition.
+    A question adds nothing if all its content words are in ``said``. A statement adds nothing if
+    both have the same content words and polarity and ``said`` is not a question; otherwise the
+    statement may be an answer ("yes, it is so").
     """
     if len(text) > 4 * len(said) + 80:
         return False

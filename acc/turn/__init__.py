@@ -1,1 +1,1 @@
-"""A turn: what happened since the last commit, by channel; chat messages and pasted text."""
+"""A turn: what happened since the last commit, by channel. Reads chat messages and pasted text."""

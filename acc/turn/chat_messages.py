@@ -1,9 +1,9 @@
-"""A chat message of any provider as one form: who wrote it, and its parts.
+"""Normalizes a chat message of any supported provider to one form: its author and its parts.
 
-Read are OpenAI's chat messages, Assistants and Responses items, Anthropic's, Gemini's and
-Bedrock's messages, those of the AI SDK (UI and model messages), and LangChain's as objects or
-as JSON (`messages_to_dict`, `dumpd`, a served thread). No vendor is imported, and nothing is
-built by a name that stands in a file.
+Supported are OpenAI's chat messages, Assistants and Responses items; the messages of Anthropic,
+Gemini and Bedrock; those of the AI SDK (UI and model messages); and LangChain's messages as
+objects or as JSON (`messages_to_dict`, `dumpd`, a served thread). The module imports no vendor's
+package and never instantiates a class named in a file.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _GEMINI: Mapping[str, Role] = {**_ROLES, "model": "assistant"}
 _LANGCHAIN: Mapping[str, Role] = {**_ROLES, "human": "user", "ai": "assistant"}
 
 _ITEMS = ("_call", "_call_output", "reasoning", "compaction", "item_reference")
-"""How the types of the Responses items end that are no messages and have no role."""
+"""Type suffixes of Responses items that are not messages and have no role."""
 
 _BESIDE = ("toolInvocations", "experimental_attachments")
-"""Lists of parts that old versions of the AI SDK have beside the content."""
+"""Fields of old AI SDK versions that hold parts outside of the content."""
 
 READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
 
 
 class Message(NamedTuple):
-    """One message as it was read.
+    """One normalized message.
 
     Attributes:
-        role: Who wrote it.
-        parts: What it says, in order, without the model's thoughts.
-        name: Who exactly, where it says so: the speaker, or the tool.
-        id: Its id, if it has one.
+        role: The author's role.
+        parts: The content in order, without the model's reasoning.
+        name: The speaker's or tool's name, if the message has one.
+        id: The message's id, if it has one.
         is_item: Whether it is one of several items that make up an answer.
     """
 
@@ -51,19 +51,20 @@ class Message(NamedTuple):
 
     @property
     def speaks(self) -> bool:
-        """Whether somebody says something in it, and it does not only bring results."""
+        """Whether the message has a part that is not a tool result, or no parts at all."""
         return not self.parts or any(part.kind != "result" for part in self.parts)
 
 
 def read_message(raw: Any, where: str) -> Message:
-    """The message that ``raw`` is.
+    """Normalize one message.
 
     Args:
         raw: A message as a dict, as an object of an SDK or of LangChain, or ``(role, text)``.
-        where: Its place, for errors.
+        where: The message's place, for errors.
 
     Raises:
-        InputError: It is none, or in a form that is not read; says how to give it.
+        InputError: ``raw`` is not a message or has an unsupported form. The error says how to
+            fix it.
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)
@@ -85,7 +86,7 @@ def read_message(raw: Any, where: str) -> Message:
 
 
 def is_message(raw: Any) -> bool:
-    """Whether ``raw``, from JSON, stands for a message."""
+    """Whether ``raw``, from JSON, has the form of a message."""
     return isinstance(raw, Mapping) and ("role" in raw or _is_item(raw) or bool(_dumped(raw)))
 
 
@@ -98,7 +99,7 @@ def _is_item(raw: Mapping[str, Any]) -> bool:
 
 
 def _dumped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]] | None:
-    """Kind and fields of what stands for a LangChain message in JSON."""
+    """The type and fields of a LangChain message in JSON; None for any other object."""
     kind = raw.get("type")
     if isinstance(kind, str) and isinstance(raw.get("data"), Mapping):
         return kind, raw["data"]
@@ -123,7 +124,7 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
-        # A middleware's model wrote it into a human message: nobody said it, the user least of all.
+        # A middleware's model wrote this text into a human message. The user did not say it.
         text = "\n".join(part.text for part in _chat(fields, "user", where).parts)
         return Message("assistant", (Part("document", text, "summary"),), id=_id(fields))
     return _chat(fields, _LANGCHAIN[plain], where)
@@ -140,7 +141,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
 
 
 def _item(raw: Mapping[str, Any], where: str) -> Message:
-    """An item of OpenAI's Responses: a call, or what it brought."""
+    """Normalize an item of OpenAI's Responses: a call or a result."""
     parts = _said(tuple(read_part(raw, by_agent=True)))
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
     if any(part.kind not in ("call", "result") for part in parts):
@@ -168,7 +169,7 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:
-    """What has the message's words; an error where they may stand under a key that nobody reads."""
+    """Return the message's content. Raises an error if it may be under an unknown key."""
     content, parts = raw.get("content"), raw.get("parts")
     if isinstance(parts, list):
         told = as_text(parts)
@@ -195,7 +196,7 @@ def _beside(key: str, raw: Any) -> Any:
 
 
 def _voiced(raw: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Part]:
-    """What the agent said outside of the content: a refusal, or what was spoken."""
+    """Yield speech of the agent outside of the content: a refusal, or an audio transcript."""
     spoken = raw.get("audio")
     texts = [raw.get("refusal"), spoken.get("transcript") if isinstance(spoken, Mapping) else None]
     said = {part.text for part in parts}
@@ -205,7 +206,7 @@ def _voiced(raw: Mapping[str, Any], parts: Sequence[Part]) -> Iterator[Part]:
 def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
     made = [*_listed(raw, "tool_calls", where), *_listed(raw, "invalid_tool_calls", where)]
     more = raw.get("additional_kwargs")
-    if not made and isinstance(more, Mapping):  # old dumps have them only as the provider sent them
+    if not made and isinstance(more, Mapping):  # old dumps have only the provider's own form
         made = list(_listed(more, "tool_calls", where))
     if legacy := raw.get("function_call"):
         made.append({"id": "", "function": legacy})

@@ -1,9 +1,12 @@
-"""The parts of a chat message's content, of any provider, told apart by what they are.
+"""Classifies the parts of a chat message's content, for every supported provider.
 
-Speech is what whoever wrote the message says. A document is text that they brought along: an
-attached file, a search result, a resource. A call and a result are the agent's use of a tool.
-A mark stands for what has no text, such as a picture. A thought is the model's reasoning, which
-nobody said: it is left out.
+The kinds are:
+
+- speech: the words of the message's author;
+- document: text that the author attached: a file, a search result, a resource;
+- call and result: the agent's use of a tool;
+- mark: a placeholder for a part without text, such as a picture;
+- thought: the model's reasoning, which is not part of the conversation and is left out.
 """
 
 from __future__ import annotations
@@ -22,9 +25,9 @@ class Part(NamedTuple):
     """One part of a message.
 
     Attributes:
-        kind: What it is.
-        text: Its words; of a call its arguments, of a mark the part's type in brackets.
-        name: Name of the tool or document, where it has one.
+        kind: The kind (see the module's docstring).
+        text: Its words; the arguments of a call; the bracketed type of a mark.
+        name: Name of the tool or document, if any.
         call_id: Id of the call, on the call and on its result.
     """
 
@@ -43,13 +46,13 @@ _CALLS = {
 _RESULTS = {"tool-result", "tool-error", "toolResult", "functionResponse", "function_response"}
 _RESULT_ENDS = ("tool_result", "_call_output")
 _ANY_TOOL = {"tool_result", "mcp", "server", "function", "custom_tool"}
-"""What is left of a result's type without its end, where that does not name the tool."""
+"""Prefixes of result types that do not name the tool."""
 _THOUGHTS = {
     "reasoning", "thinking", "redacted_thinking", "reasoning_content", "reasoningContent",
     "input_json_delta", "tool_call_chunk", "invalid_tool_call", "step-start",
     "tool-approval-request", "item_reference", "compaction",
 }  # fmt: skip
-"""What is no word of the answer. A broken call stands in a field of the message, too."""
+"""Part types that are not words of the answer. A broken call is also in a field of the message."""
 
 _IDS = ("call_id", "tool_use_id", "toolUseId", "tool_call_id", "toolCallId", "id")
 _NAMES = ("name", "toolName", "tool_name")
@@ -76,15 +79,16 @@ _DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
-    """The parts of a message's content.
+    """Classify the parts of a message's content.
 
     Args:
         content: Text, a list of parts, or None.
-        by_agent: Whether the agent wrote it: only the agent calls and thinks.
-        where: Place of the message, for errors.
+        by_agent: Whether the agent wrote the message. Only an agent's message has calls and
+            thoughts.
+        where: The message's place, for errors.
 
     Raises:
-        InputError: Something else.
+        InputError: The content has another type, or is nested too deeply.
     """
     if content is None:
         return ()
@@ -103,7 +107,7 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
 
 
 def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
-    """What one part of a content says; several where a call stands with its result."""
+    """Yield the parts that one raw part stands for; a call that includes its result gives two."""
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
     if isinstance(raw, str):
         yield Part("speech", raw)
@@ -115,8 +119,8 @@ def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
 
 
 def _glued(parts: Iterable[Part]) -> Iterator[Part]:
-    """``parts`` with speech that follows on speech as one part."""
-    # Providers cut one sentence of an answer into several parts, at a citation say.
+    """Join adjacent parts of speech into one."""
+    # Providers split one sentence of an answer into several parts, for example at a citation.
     for kind, some in groupby(parts, lambda part: part.kind):
         if kind == "speech":
             yield Part(kind, "".join(part.text for part in some))
@@ -125,27 +129,27 @@ def _glued(parts: Iterable[Part]) -> Iterator[Part]:
 
 
 def as_arguments(value: Any) -> str:
-    """What a tool was called with: JSON, or the text that stands for it."""
+    """Return a tool call's arguments as text: JSON, unless they are text already."""
     if value is None:
         return ""
     return value if isinstance(value, str) else _json(value)
 
 
 def as_text(value: Any) -> str:
-    """What a tool has brought, as text; JSON where it is neither text nor parts of a content."""
+    """Return a tool's output as text: JSON, unless it is text or content parts."""
     if value is None:
         return ""
     if isinstance(value, str):
         return value
     if isinstance(value, Mapping) and value.keys() - {"providerOptions"} == {"type", "value"}:
-        return as_text(value["value"])  # the AI SDK's outputs
+        return as_text(value["value"])  # the AI SDK's form of outputs
     if isinstance(value, list | tuple) and value and all(map(_has_text, value)):
         return "\n".join(map(_brought_text, value))
     return _json(value)
 
 
 def _brought_text(raw: Any) -> str:
-    """The text of one part that a tool has brought; all that is readable in a document."""
+    """The text of one part of a tool's output; for a document, JSON of all readable fields."""
     read = list(read_part(raw, by_agent=False))
     if any(part.kind not in ("speech", "mark") for part in read):
         return _json(_readable(raw))
@@ -153,13 +157,13 @@ def _brought_text(raw: Any) -> str:
 
 
 def first(raw: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The first of ``keys`` that has a text in ``raw``; empty where none has."""
+    """Return the first non-empty text under one of ``keys``; an empty text if there is none."""
     found = (raw.get(key) for key in keys)
     return next((value for value in found if isinstance(value, str) and value), "")
 
 
 def _unwrapped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
-    """The type of a part, and what says the rest of it."""
+    """The type of a part and the object with its fields."""
     kind = raw.get("type")
     if kind == "tool-invocation" and isinstance(raw.get("toolInvocation"), Mapping):
         return "tool-", raw["toolInvocation"]
@@ -169,12 +173,12 @@ def _unwrapped(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         return "reasoning", raw
     if said := next((key for key in ("text", "refusal") if key in raw), ""):
         return said, raw
-    key, value = next(iter(raw.items()), ("part", raw))  # Gemini's and Bedrock's: {type: content}
+    key, value = next(iter(raw.items()), ("part", raw))  # Gemini and Bedrock: {type: content}
     return str(key), value if isinstance(value, Mapping) else raw
 
 
 def _tool_use(kind: str, body: Mapping[str, Any], by_agent: bool) -> list[Part]:
-    """The call or result that a part is, or both; nothing where it is neither."""
+    """The call, the result, or both, that a part stands for; empty for any other part."""
     named, call_id = first(body, _NAMES), first(body, _IDS)
     output = _given(body, _OUTPUTS)
     if kind in _RESULTS or kind.endswith(_RESULT_ENDS):
@@ -186,7 +190,7 @@ def _tool_use(kind: str, body: Mapping[str, Any], by_agent: bool) -> list[Part]:
     if kind in _CALLS or kind.startswith("tool-") or kind == "dynamic-tool":
         name = named or kind.removeprefix("tool-")
         made = Part("call", as_arguments(_given(body, _ARGUMENTS)), name, call_id)
-    elif kind.endswith("_call"):  # a tool that the provider runs: web_search_call and others
+    elif kind.endswith("_call"):  # a tool run by the provider, such as web_search_call
         name = kind.removesuffix("_call")
         rest = {k: v for k, v in body.items() if k not in (*_IDS, *_OUTPUTS, "type", "status")}
         made = Part("call", as_arguments(rest), name, call_id)
@@ -216,7 +220,7 @@ def _said(kind: str, body: Mapping[str, Any], by_agent: bool) -> Part:
 
 
 def _levels(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """``body``, and the objects in it that say more of it."""
+    """Yield ``body`` and the nested objects that describe it."""
     yield body
     for key in _INSIDE:
         if isinstance(body.get(key), Mapping):
@@ -224,7 +228,7 @@ def _levels(body: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """All text that a part carries, however deep it stands."""
+    """Yield all text in a part, at any depth."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | tuple):
@@ -241,8 +245,8 @@ def _words(value: Any) -> Iterator[str]:
 
 
 def _decoded(data: str | bytes, body: Mapping[str, Any]) -> str:
-    """The text in a part's data; empty where it is a picture, another file, or an address."""
-    if isinstance(data, bytes):  # as Bedrock's SDK has it
+    """Return the text in a part's data; empty for a picture, another binary file, or a URL."""
+    if isinstance(data, bytes):  # from Bedrock's SDK
         read = data.decode(errors="replace")
         return "" if "\ufffd" in read or "\x00" in read else read
     url = _DATA_URL.match(data)
@@ -264,7 +268,9 @@ def _json(value: Any) -> str:
 
 
 def _has_text(value: Any) -> bool:
-    """Whether a part of a result is text, a picture or a document, and no data of the tool's own."""
+    """Whether a part of a tool's output is text, a picture or a document, not the tool's own
+    data.
+    """
     if not isinstance(value, Mapping):
         return isinstance(value, str)
     kind = value.get("type")
@@ -273,7 +279,7 @@ def _has_text(value: Any) -> bool:
 
 
 def _readable(value: Any) -> Any:
-    """``value`` without what only the provider can read."""
+    """Remove the fields that only the provider can read."""
     if isinstance(value, Mapping):
         return {k: _readable(v) for k, v in value.items() if k not in _UNREADABLE}
     return [_readable(entry) for entry in value] if isinstance(value, list | tuple) else value

@@ -1,7 +1,7 @@
-"""The forms that a conversation's file may have, each read as a list of chat messages.
+"""Reads a conversation file of any supported form as a list of chat messages.
 
-`acc.turn.chat_messages` says whose messages are read. Beside each message stands its place in the
-file, so that what is wrong with it can be found.
+`acc.turn.chat_messages` lists the supported messages. Each message comes with its place in the
+file, for errors.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from acc.turn.transcript import Told, check_messages, tell
 from acc.turn.turn import Turn
 
 _LISTS = ("messages", "contents", "input")
-"""Where an object has its messages: that of a chat, Gemini's, and that of OpenAI's Responses."""
+"""Keys under which an object has its messages: chat, Gemini, OpenAI's Responses."""
 
 _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
-"""Where such an object has the system prompt, if that is not among the messages."""
+"""Keys under which such an object has the system prompt if it is not among the messages."""
 
 _FORMS = (
     'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario; '
@@ -36,13 +36,13 @@ _FORMS = (
 
 
 class Given(NamedTuple):
-    """The messages of a file, unchecked, and the place of each.
+    """The unchecked messages of a file, with the place of each.
 
     Attributes:
-        messages: In order.
-        places: File and line, or number, of each.
-        scenario: Whether they were made from a scenario.
-        dropped: What was left out to mend the file, each as one sentence with its place.
+        messages: The messages in order.
+        places: File and line, or file and number, of each message.
+        scenario: Whether the messages were made from a scenario.
+        dropped: Each omission of the repair as one sentence with its place.
     """
 
     messages: list[Any]
@@ -52,10 +52,14 @@ class Given(NamedTuple):
 
 
 def read_messages(file: Path, *, repair: bool) -> Given:
-    """The messages in ``file``, whichever form it has.
+    """Read the messages in ``file``, in any supported form.
+
+    Args:
+        file: The file.
+        repair: Whether to replace broken UTF-8 and drop a last line of JSONL that is cut off.
 
     Raises:
-        InputError: The file cannot be read, is empty, no UTF-8, or in none of the forms.
+        InputError: The file cannot be read, is empty, is not UTF-8, or has no supported form.
     """
     return _messages(_text(file, repair), file, repair)
 
@@ -84,7 +88,6 @@ def _text(file: Path, repair: bool) -> str:
 
 
 def _messages(text: str, file: Path, repair: bool) -> Given:
-    """The messages of ``text``, whichever form it has, each with its place for errors."""
     start = len(text) - len(text.lstrip())
     first, end = _decoded(text, start, file, 1)
     whole = not text[end:].strip()
@@ -125,7 +128,7 @@ def _lines(text: str, file: Path, repair: bool) -> Given:
             broken = isinstance(error.__cause__, json.JSONDecodeError)
             if not (broken and given.messages and number == lines[-1][0]):
                 raise
-            if not repair:  # what a writer that was killed leaves
+            if not repair:  # the last line of a killed writer
                 hint = "complete the last line, or let it be dropped (--repair)"
                 raise InputError(error.what, where=place, hint=hint) from error
             return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
@@ -137,7 +140,9 @@ def _lines(text: str, file: Path, repair: bool) -> Given:
 
 
 def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
-    """The JSON value at ``start``, and where it ends; ``line`` is that of the text's beginning."""
+    """Decode the JSON value at ``start`` and return it with its end. ``line`` is the number of
+    the text's first line.
+    """
     try:
         return json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
@@ -147,12 +152,12 @@ def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
     except RecursionError as error:
         what = "the JSON is nested too deeply"
         raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
-    except ValueError as error:  # a number of thousands of digits
+    except ValueError as error:  # a number with thousands of digits
         raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", hint=_FORMS) from error
 
 
 def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
-    """A scenario's turns as messages, so that they are read in one way."""
+    """Convert a scenario's turns to messages, which then take the common path."""
     turns = _field(scenario, "turns", list, str(file))
     messages: list[Any] = []
     places: list[str] = []
@@ -191,13 +196,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Conversation:
-    """A conversation that is over.
+    """A completed conversation.
 
     Attributes:
-        role: What the agent is told about itself: the system messages at the beginning.
-        turns: The completed turns, in order.
-        texts: The texts of each turn's messages; the first turn's with those before it.
-        dropped: What of the file was left out to mend it, each as one sentence with its place.
+        role: The agent's role: the system messages at the beginning.
+        turns: The turns in order.
+        texts: The texts of each turn's messages. The first turn includes the messages before it.
+        dropped: Each omission of the repair as one sentence with its place.
     """
 
     role: str
@@ -206,7 +211,9 @@ class Conversation:
     dropped: tuple[str, ...] = ()
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
-        """Tokens of all messages up to the end of each turn: what replaying them costs."""
+        """Return the cumulative tokens of all messages at the end of each turn: the cost of
+        replaying them.
+        """
         return list(accumulate(sum(counter(text) for text in texts) for texts in self.texts))
 
 
@@ -217,13 +224,13 @@ def read_conversation(
 
     Args:
         path: The file, UTF-8.
-        repair: Let lone surrogates, NUL and broken UTF-8 become U+FFFD, keep tool results
-            without their call, and drop a last line of JSONL that was cut off. Without it each
-            is an error.
-        channels: Channel by tool name, where a tool is no more than a document.
+        repair: Whether to replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool
+            results without their call, and drop a last line of JSONL that is cut off. Without it
+            each of these is an error.
+        channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:
-        InputError: The file cannot be read, or is malformed; says where.
+        InputError: The file cannot be read or is malformed. The error names the place.
     """
     file = Path(path)
     try:
@@ -253,7 +260,7 @@ def read_conversation(
 
 
 def _check_types(message: Any, place: str) -> None:
-    """What `acc.turn.transcript` takes for granted: the types of names, ids, parts and tool calls."""
+    """Check the types that `acc.turn.transcript` relies on: names, ids, parts and tool calls."""
     if not isinstance(message, Mapping):
         return
     for key in ("role", "name", "tool_call_id"):
@@ -305,7 +312,7 @@ def _mended(value: Any) -> Any:
 
 @contextmanager
 def _placed(places: Sequence[str]) -> Iterator[None]:
-    """Say of a message's error where in the file the message stands."""
+    """Replace a message's number in an `InputError` by its place in the file."""
     try:
         yield
     except InputError as error:
@@ -333,7 +340,7 @@ def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
 
 
 def _said(told: Told) -> str:
-    """All that a replayed message costs: its text and the calls it makes."""
+    """All text that counts for a replayed message: its words and its calls."""
     parts = told.message.parts
     texts = (
         f"{p.name}({p.text})" if p.kind == "call" else p.text for p in parts if p.kind != "mark"

@@ -1,6 +1,6 @@
-"""Cutting long texts to what bears on the state: deterministic, at line ends, recorded.
+"""Cuts long texts to the lines relevant to the state, deterministically, and records the cut.
 
-The store keeps every text whole; what is cut here is only what a compressor reads.
+The store keeps every text whole. A cut affects only the compressor's input.
 """
 
 from __future__ import annotations
@@ -17,32 +17,35 @@ from acc.turn.turn import Turn
 Seen = TypeVar("Seen", bound=Observation)
 
 GAP = "[...]"
-"""Stands where lines were left out."""
+"""Marks omitted lines."""
 
 LONGEST_LINE = 400
-"""Characters of one line of an excerpt; longer lines are weighed in pieces."""
+"""Characters of one line of an excerpt; longer lines are scored in pieces."""
 
 SCANNED = 200_000
-"""Characters of a text that are weighed line by line; of a longer one, its two ends are."""
+"""Characters of a text that are scored line by line; of a longer text only its two ends are."""
 
 
 MOST_SOUGHT = 1_000
-"""Stems that are looked for in a text one by one; beyond that its own words are stemmed instead."""
+"""Number of stems up to which each is searched in the text; with more stems, the text is stemmed
+instead.
+"""
 
 
 def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
-    """The lines of ``text`` that share most stems with ``about``, in their order, not indented.
+    """Return the lines of ``text`` that share most stems with ``about``, in order and without
+    indentation.
 
-    The best line comes first; then its first and last line are kept for bearings where there is room.
-    Ties go to the earlier line. A token is never cut: one longer than a line is left out. Of speech
-    whole sentences are kept or left out, and what stands over a list and restricts it is kept before
-    all else: half a sentence may say the opposite.
+    The best line has priority. Then the first and the last line are kept for context, if there
+    is room. The earlier line wins ties. A token longer than a line is left out, never cut.
+    Speech is kept or left out in whole sentences, and a heading that restricts a list has
+    priority over everything else, because half a sentence may state the opposite.
 
     Args:
         text: Any text.
-        about: Stems that matter: of the state, of the question.
-        limit: Characters of the result at the most.
-        is_speech: Whether rules may be made of it.
+        about: Stems that matter: of the state and of the question.
+        limit: Maximum length of the result in characters.
+        is_speech: Whether the text is speech, which can become a rule.
     """
     if len(text) <= limit:
         return text
@@ -78,18 +81,23 @@ def _rank(index: int, first: Sequence[int]) -> int:
 def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
     if len(about) > MOST_SOUGHT:
         return [len(stems(line) & about) for line in lines]
-    # A stem is nearly always a part of its words as they stand, and looking for it is cheap;
-    # most stand nowhere in the text, and are looked for in it once.
+    # A stem is nearly always a substring of its words, and a substring search is cheap. Most stems
+    # are not in the text at all: one search in the whole text excludes them.
     there = list(filter("\n".join(lines).__contains__, about))
     return [sum(map(line.__contains__, there)) for line in lines]
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
-    """``turn`` cut to what a compressor reads of it.
+    """Return ``turn`` cut to the compressor's input limit.
 
-    What operator, user and agent said has up to ``limit`` characters; tools and documents
-    have what the speech leaves, at least a quarter of that; the reply before and what it
-    rested on a quarter each. Short texts stay whole, the long ones share equally.
+    Speech of operator, user and agent gets up to ``limit`` characters. Tools and documents share
+    the rest, at least a quarter of ``limit``. The previous reply and its sources get a quarter
+    each. Short texts stay whole; long ones share the room equally.
+
+    Args:
+        turn: The turn.
+        about: Texts that define relevance.
+        limit: Characters.
     """
     speech = [o for o in turn.observations if _is_speech(o)]
     said = _share([len(o.text) for o in speech], limit)
@@ -101,7 +109,7 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
     short = max(told, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
     if short and replied <= limit // 4 and all(len(o.text) <= heard for o in turn.heard):
         return turn
-    # What the speakers speak of is what their words may have been taken from.
+    # Speech also defines relevance: the speakers' words may come from these tools and documents.
     stemmed = frozenset().union(*(stems(text) for text in (*about, *(o.text for o in speech))))
     replied_of = stemmed | stems(turn.reply.text) if turn.reply is not None else stemmed
     cut = {
@@ -115,14 +123,14 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
 
 
 def cut_texts(observations: Sequence[Seen], about: Iterable[str], limit: int) -> tuple[Seen, ...]:
-    """``observations`` cut to ``limit`` characters together; short ones stay whole."""
+    """Return ``observations`` cut to ``limit`` characters in total; short ones stay whole."""
     stemmed = frozenset().union(*(stems(text) for text in about))
     most = _share([len(o.text) for o in observations], limit)
     return tuple(_cut(o, stemmed, most) for o in observations)
 
 
 def _share(lengths: Sequence[int], limit: int) -> int:
-    """The most that each of ``lengths`` may keep, so that together they keep ``limit`` at most."""
+    """The maximum length of each text so that the total is at most ``limit``."""
     room, left = limit, len(lengths)
     for length in sorted(lengths):
         if length > room // left:
@@ -144,7 +152,9 @@ def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
 
 
 def _ends(text: str) -> list[str]:
-    """``text``, or of a long one its two ends, cut between words, with `GAP` between them."""
+    """Return ``text``, or the two ends of a long text, cut between words, with `GAP` between
+    them.
+    """
     if len(text) <= SCANNED:
         return [text]
     head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
@@ -154,7 +164,9 @@ def _ends(text: str) -> list[str]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """``line`` in pieces of at most `LONGEST_LINE`; what cannot be cut between tokens is left out."""
+    """Split ``line`` into pieces of at most `LONGEST_LINE`; `GAP` replaces a token that is too
+    long.
+    """
     start = 0
     while len(line) - start > LONGEST_LINE:
         end = _last_cut(line, start, start + LONGEST_LINE)
@@ -173,7 +185,7 @@ _BETWEEN = re.compile(r"(?<=\s)(?=\S)|(?<=,)(?=[\"{\[])")
 
 
 def _last_cut(line: str, start: int, end: int) -> int:
-    """The last place up to ``end`` that is between two sentences, else between two tokens, or ``start``."""
+    """The last sentence end up to ``end``, else the last token end, else ``start``."""
     sentence = max(line.rfind(mark, start, end) for mark in (". ", "! ", "? ", "; "))
     if sentence > start:
         return sentence + 2

@@ -1,6 +1,6 @@
-"""Observations: what was said, done or seen in a turn, each with the channel it came through.
+"""Observations: what was said, done or seen in a turn, each with its channel.
 
-The channel decides how far an observation is trusted (law 6). Nothing inside a text ever does.
+The channel decides how far an observation is trusted (law 6). The text never does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """``text`` with lone surrogates and NUL, which no store can hold, as U+FFFD."""
+    """Replace lone surrogates and NUL, which no store can hold, by U+FFFD."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
@@ -62,7 +62,11 @@ _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 @dataclass(frozen=True)
 class _Split:
-    """The words out of which pasted passages were taken; any two are equal, so that observations are."""
+    """The words left after pasted passages were removed.
+
+    Two instances always compare equal, because the mark must not affect equality of
+    observations.
+    """
 
     words: str | None = field(default=None, compare=False)
 
@@ -71,15 +75,16 @@ class Observation(BaseModel):
     """One thing seen, said or done in a turn.
 
     Attributes:
-        channel: How it came in.
+        channel: The channel it came through.
         text: Its words. Lone surrogates and NUL, which no store can hold, become U+FFFD.
         name: Name of the tool or document; empty for speech.
         call_id: Id of the tool call, on the call (agent) and on its result (tool).
-        ref: What compressors cite: the channel's letter, the turn, and from the second on
-            a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
-        left_out: Characters left out of ``text`` to fit the input budget.
-        message: Id of the chat message it came from, if known. Bookkeeping of who reads messages:
-            not part of `identity`, and no compressor reads it.
+        ref: The ref that compressors cite: the channel's letter, the turn, and from the second
+            observation on a running index: ``u7``, ``t7``, ``t7.1``. Empty until
+            `Turn.numbered`.
+        left_out: Characters removed from ``text`` to fit the input budget.
+        message: Id of the chat message it came from, if known. It is not part of `identity`, and
+            no compressor reads it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -100,19 +105,19 @@ class Observation(BaseModel):
 
     @property
     def trust(self) -> Trust:
-        """Trust by channel."""
+        """The trust of the channel."""
         return self.channel.trust
 
     @property
     def is_split(self) -> bool:
-        """Whether pasted passages were taken out of these very words (`as_split`)."""
+        """Whether pasted passages were removed from exactly these words (`as_split`)."""
         return self._split.words == self.text
 
     def as_split(self) -> Self:
-        """The same, marked as words out of which pasted passages were taken.
+        """Return a copy marked as words from which pasted passages were removed.
 
-        No field says so: neither a dump nor its validation has the mark, and other words put in
-        their place lose it. `acc.turn.observations` sets it, and who reads what was stored.
+        The mark is not a field: dumping, validating or replacing the words drops it. Only
+        `acc.turn.observations` and readers of stored observations set it.
         """
         marked = self.model_copy()
         marked._split = _Split(self.text)
@@ -120,12 +125,14 @@ class Observation(BaseModel):
 
     @property
     def is_call(self) -> bool:
-        """Whether this is the agent calling a tool, not the agent speaking."""
+        """Whether the agent calls a tool, as opposed to speaking."""
         return self.channel is Channel.AGENT and bool(self.call_id or self.name)
 
     @property
     def identity(self) -> str:
-        """Hash of channel, tool, call id and words: equal when a retry sends it again."""
+        """Hash of channel, name, call id and words. A retry that sends the observation again has
+        the same hash.
+        """
         parts = (self.channel.value, self.name, self.call_id, self.text)
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
@@ -134,9 +141,9 @@ class Evidence(Observation):
     """An artifact that the gate admitted, as the compressor reads it.
 
     Attributes:
-        turn: Turn it comes from.
-        standing: Trust of an item set aside earlier, or of a tool's or document's words that
-            the agent repeated; None where the channel decides.
+        turn: The turn it comes from.
+        standing: Trust of a set-aside item, or of a tool's or document's words that the agent
+            repeated; None if the channel decides.
     """
 
     turn: int = 0
@@ -144,16 +151,18 @@ class Evidence(Observation):
 
     @property
     def trust(self) -> Trust:
-        """Trust of the item it was, or by channel."""
+        """``standing`` if set, otherwise the trust of the channel."""
         return self.channel.trust if self.standing is None else self.standing
 
 
 DOCUMENT = "doc."
-"""What the refs of ingested documents begin with; those of observations begin with one letter and a number."""
+"""Prefix of the refs of ingested documents. Refs of observations start with one letter and a
+number.
+"""
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:
-    """A key for each observation: equal ones within a turn are told apart by their order."""
+    """Return a key for each observation. Equal observations of a turn differ by a running index."""
     seen: Counter[str] = Counter()
     keys = []
     for observation in observations:
@@ -166,7 +175,14 @@ def identities(observations: Sequence[Observation]) -> list[str]:
 def refs(
     observations: Sequence[Observation], keys: Sequence[str], known: Mapping[str, str], number: int
 ) -> list[str]:
-    """The ref of each observation of turn ``number``; those of ``known`` keys have theirs already."""
+    """Return the ref of each observation of turn ``number``.
+
+    Args:
+        observations: The observations.
+        keys: The key of each observation (`identities`).
+        known: Refs assigned earlier, by key; they are kept.
+        number: The turn's number.
+    """
     used = Counter(ref[0] for ref in known.values())
     found = []
     for observation, key in zip(observations, keys, strict=True):
@@ -180,7 +196,7 @@ def refs(
 
 
 def is_ingested(ref: str) -> bool:
-    """Whether ``ref`` names a document that was taken in (`acc.evidence.documents`), or a part of one."""
+    """Whether ``ref`` names an ingested document (`acc.evidence.documents`) or a part of one."""
     return ref.startswith(DOCUMENT)
 
 
@@ -191,16 +207,18 @@ PASTED = "pasted"
 def user_observations(
     text: str, pasted: str | Iterable[str] | Mapping[str, str] = ()
 ) -> tuple[Observation, ...]:
-    """A user's message as observations: pasted passages as documents, then their own words.
+    """Split a user's message into observations: pasted passages as documents, then the user's
+    own words.
 
-    A message that is all paste yields the documents and an empty-handed `[pasted]` mark.
+    If the whole message is pasted, the user's words are only the `[pasted]` mark.
 
     Args:
         text: The message as the user sent it.
-        pasted: What is known to be pasted, in ``text`` or beside it: texts, or texts by name.
+        pasted: Passages known to be pasted, inside ``text`` or separate: texts, or texts by
+            name.
 
     Raises:
-        InputError: The message, or what was pasted, is no text.
+        InputError: The message or a passage is not text.
     """
     if not isinstance(text, str):
         raise InputError(
@@ -216,10 +234,10 @@ def user_observations(
 
 
 def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
-    """What was ``given`` as observations, with what the user pasted split off.
+    """Check that ``given`` holds observations and split off the user's pasted passages.
 
     Raises:
-        InputError: It is something else.
+        InputError: An element is not an observation.
     """
     seen = tuple(given) if isinstance(given, Iterable) else (given,)
     if odd := [o for o in seen if not isinstance(o, Observation)]:
@@ -232,7 +250,7 @@ def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
 
 
 def _named(pasted: Any) -> Iterator[tuple[str, str]]:
-    """Name and text of what a caller knows to be pasted."""
+    """Yield name and text of each passage known to be pasted."""
     given = [pasted] if isinstance(pasted, str) else pasted
     if not isinstance(given, Iterable) or isinstance(given, bytes):
         given = [given]
@@ -248,7 +266,9 @@ def _named(pasted: Any) -> Iterator[tuple[str, str]]:
 
 
 def split(observations: Iterable[Observation]) -> Iterator[Observation]:
-    """The observations, with pasted passages of the user's messages as documents before them."""
+    """Yield the observations, with pasted passages of the user's messages as documents before
+    them.
+    """
     for observation in observations:
         if observation.channel is not Channel.USER or observation.is_split:
             yield observation

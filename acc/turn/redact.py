@@ -1,13 +1,13 @@
-"""Secrets are taken out of texts before anything keeps them or shows them to a model.
+"""Removes secrets from texts before anything persists them or passes them to a model.
 
-`Settings.redact` names what does it: ``"secrets"`` (the default) is `SecretRedactor`, None keeps texts as
-they are, and any function of a text that returns a text will do. It has to be deterministic and to leave
-what it made alone, since a retry is recognised by its words.
+`Settings.redact` selects the redactor: ``"secrets"`` (the default) is `SecretRedactor`, None
+keeps texts unchanged, and any function from text to text is accepted. The function must be
+deterministic and idempotent, because a retry is recognized by its words.
 
-`SecretRedactor` is a table of formats that their issuers document, and of checksums. It stands here and is
-no dependency, since the libraries that look for secrets read source code line by line and have had no
-release for years (detect-secrets), or bring language models (scrubadub, presidio). It is a heuristic: a
-secret of no known form, such as a pass phrase of plain words, goes through.
+`SecretRedactor` is a table of documented token formats and checksums. It is a heuristic: it
+misses a secret without a known form, such as a pass phrase of plain words. It does not use a
+library, because detect-secrets scans source code line by line and has had no release for years,
+and scrubadub and presidio need language models.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from acc.turn.turn import Turn
 Said = TypeVar("Said", bound=Observation)
 
 Redact = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Removes secrets from a text."""
 
 KEY_FILE = "acc.key"
-"""Name of the file in a memory's folder by whose key its placeholders are made."""
+"""File in a memory's folder with the key of the folder's placeholders."""
 
 _TOKENS = (
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -84,7 +84,9 @@ _TOKEN_HINTS = (
     "pplx-", "r8_", "hf_", "lin_api", "k_live", "k_test", "whsec", "sg.", "key-", "npm_", "pypi-", "dop_v1",
     "dapi", "hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", ":aa", "eyj",
 )  # fmt: skip
-"""A text without any of these, in lower case, has no token: that saves most of the time."""
+"""Every token contains one of these in lower case. Searching for them first saves most of the
+time.
+"""
 _VALUED = (
     (_HEADER, ("authorization", "bearer")),
     (_IN_URL, ("://",)),
@@ -92,25 +94,25 @@ _VALUED = (
 )
 _FOUR_DIGITS = re.compile(r"[A-Z]{2}\d\d|\d{4}")
 _NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.IGNORECASE)
-"""How what is no secret begins: a variable, a mask, an expression."""
+"""Prefixes of values that are not secrets: a variable, a mask, an expression."""
 
 
 class SecretRedactor:
-    """Puts ``[secret:0a1b2c3d4e]`` in the place of keys, tokens, passwords, card numbers and IBANs.
+    """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``.
 
-    The digits are those of an HMAC over the secret: the same secret has one placeholder, in every text, and
-    two have two. Safe to apply again.
+    The digits come from an HMAC of the secret: equal secrets have equal placeholders in all
+    texts, and different secrets have different ones. The function is idempotent.
 
     Args:
-        key: Without it, whoever reads a placeholder can try guesses against it. A memory in a folder
-            has one of its own (`KEY_FILE`).
+        key: Key of the HMAC. Without a key, a reader can test guesses against a placeholder. A
+            memory in a folder has its own key (`KEY_FILE`).
     """
 
     def __init__(self, key: bytes = b"") -> None:
         self._key = key
 
     def __call__(self, text: str) -> str:
-        """``text`` without the secrets that are found in it."""
+        """Return ``text`` with a placeholder for each secret found."""
         said = text.lower()
         if any(hint in said for hint in _TOKEN_HINTS):
             text = _TOKEN.sub(lambda m: self._placeholder(m[0]), text)
@@ -123,7 +125,7 @@ class SecretRedactor:
         return _DIGITS.sub(lambda m: self._if(_is_card(m[0]), m[0]), text)
 
     def _valued(self, found: re.Match[str]) -> str:
-        """The match with a placeholder for its value, where that is a secret."""
+        """Replace the value of a match by a placeholder if it is a secret."""
         value = found["value"]
         is_named = "sign" in found.re.groupindex
         secret = value.partition("&")[0] if is_named and found["sign"] == "=" else value
@@ -146,7 +148,7 @@ class SecretRedactor:
 
 
 def _is_password(value: str, sign: str) -> bool:
-    """Whether a value that is assigned to a secret's name is one, and no word about it."""
+    """Whether the value assigned to a secret's name is a secret, not a word that describes one."""
     if len(value) < 6:
         return False
     letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
@@ -174,7 +176,9 @@ _WORDS = frozenset(
 
 
 def _is_card(text: str) -> bool:
-    """Whether these digits are a card's: of a known issuer, grouped evenly, and true to their check digit."""
+    """Whether the digits are a card number: known issuer, no mixed separators, valid check
+    digit.
+    """
     digits = re.sub(r"[ -]", "", text)
     if not _CARD.fullmatch(digits) or (" " in text and "-" in text) or len(set(digits)) < 2:
         return False
@@ -184,7 +188,7 @@ def _is_card(text: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """Whether this is an international bank account number, true to its check digits."""
+    """Whether the text is an IBAN with valid check digits."""
     plain = re.sub(r"[ -]", "", text)
     if not 15 <= len(plain) <= 34:
         return False
@@ -192,7 +196,16 @@ def _is_iban(text: str) -> bool:
 
 
 def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Redact | None:
-    """What ``Settings.redact`` names, held to its promise: a text, and no error that tells of one."""
+    """Return the redactor that ``Settings.redact`` selects, checked at each call.
+
+    Args:
+        redact: The setting.
+        key: Key of the placeholders.
+
+    Returns:
+        The redactor, or None if ``redact`` is None. It raises `ConfigurationError` if the
+        setting's function fails or returns no text. The error never contains the text.
+    """
     if redact is None:
         return None
     chosen: Redact = SecretRedactor(key) if redact == "secrets" else redact
@@ -201,7 +214,7 @@ def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Re
         try:
             made = chosen(text)
         except Exception as error:
-            # Neither what it said nor the text: they may hold the secret.
+            # The error's message and the text may contain the secret, so neither is reported.
             raise _failed(f"it raised {type(error).__name__}") from None
         if not isinstance(made, str):
             raise _failed(f"it returned {type(made).__name__}")
@@ -211,7 +224,10 @@ def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Re
 
 
 def key_of(folder: Path | None) -> bytes:
-    """The key of the memory in ``folder``, made with the first; empty where none can be kept."""
+    """Return the key of the memory in ``folder``; create it on first use.
+
+    Returns an empty key if there is no folder or the key cannot be written.
+    """
     if folder is None:
         return b""
     file = folder / KEY_FILE
@@ -224,7 +240,7 @@ def key_of(folder: Path | None) -> bytes:
 
 
 def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
-    """The turn with every text in it redacted."""
+    """Return the turn with all its texts redacted."""
     if redact is None:
         return turn
     return turn.model_copy(
@@ -237,7 +253,9 @@ def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
 
 
 def redacted(said: Sequence[Said], redact: Redact | None) -> tuple[Said, ...]:
-    """Observations with their texts and names redacted; those without a secret are the same objects."""
+    """Redact texts and names of observations. An observation without a secret is returned
+    unchanged.
+    """
     return tuple(said) if redact is None else tuple(_redacted(each, redact) for each in said)
 
 

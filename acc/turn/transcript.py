@@ -1,9 +1,9 @@
-"""Reading chat transcripts as turns.
+"""Groups a chat transcript into turns.
 
-A turn of a transcript begins with a message of the user's and ends before the next one. A system
-message at the beginning is the agent's role, not a turn. Any other is a document: what an
-application retrieved, or a reminder; `channels={"system": ...}` says otherwise. `acc.turn.chat_messages` says whose
-messages are read.
+A turn begins with a user message and ends before the next one. A system message at the beginning
+is the agent's role and belongs to no turn. Any other system message is a document, because an
+application inserted it; `channels={"system": ...}` overrides that. `acc.turn.chat_messages`
+lists the supported messages.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class _Call:
 
 @dataclass
 class Calls:
-    """The calls of a conversation so far, step by step.
+    """The tool calls of a conversation so far, by step.
 
     Attributes:
-        channels: Channel by tool name; a tool that is not named speaks as a tool.
+        channels: Channel by tool name; the default is the tool channel.
     """
 
     channels: Mapping[str, Channel]
@@ -41,11 +41,11 @@ class Calls:
     _is_over: bool = True
 
     def end_step(self) -> None:
-        """What is called from here on belongs to another step."""
+        """End the step: the next call starts a new one."""
         self._is_over = True
 
     def made(self, call_id: str, name: str) -> None:
-        """The agent calls a tool."""
+        """Record a tool call of the agent."""
         if self._is_over:
             self._steps.append([])
             self._is_over = False
@@ -56,14 +56,14 @@ class Calls:
         return any(call.call_id == call_id for step in self._steps for call in step)
 
     def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
-        """The tool whose result comes in, and the channel it comes through.
+        """Match a result to its call and return the tool's name and channel.
 
-        Where neither the id nor the place together with the result's own name tells which of
-        several calls it answers, the channel is the least trusted of those that it may be.
+        If neither the id nor the position together with the result's own name identifies one of
+        several calls, the channel is the least trusted of the possible ones.
 
         Args:
-            call_id: Id that the result gives; may be empty.
-            own: Name that the result gives; may be empty.
+            call_id: The result's call id; may be empty.
+            own: The result's own tool name; may be empty.
         """
         self._is_over = True
         step = self._step_of(call_id)
@@ -77,12 +77,13 @@ class Calls:
         agrees = own == call.name and not call.is_doubtful
         if agrees or (len(names) == 1 and (alike or not own)):
             return call.name, self._channel(call.name)
-        for each in candidates:  # one out of place, and the places of the others tell nothing
+        # One result is out of order, so positions identify none of these calls.
+        for each in candidates:
             each.is_doubtful = True
         return own if own in names else call.name, self._least(names | {own} - {""})
 
     def _step_of(self, call_id: str) -> list[_Call]:
-        """The latest step; an earlier one where a call waits there that alone has this id."""
+        """The latest step, or an earlier one if only it has an unanswered call with this id."""
         for step in reversed(self._steps):
             if any(call.call_id == call_id for call in step):
                 waiting = any(c.call_id == call_id and not c.is_answered for c in step)
@@ -98,23 +99,23 @@ class Calls:
 
 
 ATTACHED = "[attached]"
-"""What the user says with a message that only brings files along."""
+"""The user's words in a message that only attaches files."""
 
 
 _THOUGHTS = re.compile(r"\A\s*<(think|thinking|thought|reasoning)\b[^<>]*>.*?</\1>\s*", re.S)
-"""What a reasoning model writes in front of its answer, where its server leaves it in the text.
+"""Reasoning that a model writes before its answer, if its server leaves it in the text.
 
-It is not said to anybody, as little as the parts of a content in which other servers put it.
+It is left out, like the separate parts in which other servers return reasoning.
 """
 
 
 class Told(NamedTuple):
-    """A message with the observations that it makes.
+    """A message with its observations.
 
     Attributes:
-        message: As it was read.
-        observations: In order.
-        opens: Whether a turn of the user's begins with it.
+        message: The normalized message.
+        observations: Its observations in order.
+        opens: Whether a turn begins with it.
     """
 
     message: Message
@@ -123,10 +124,10 @@ class Told(NamedTuple):
 
 
 def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
-    """``channels`` by tool name, each a `Channel` or its word.
+    """Check ``channels`` by tool name; each value is a `Channel` or its string.
 
     Raises:
-        ConfigurationError: No such channel.
+        ConfigurationError: A value is not a channel.
     """
     try:
         return {name: Channel(channel) for name, channel in (channels or {}).items()}
@@ -140,11 +141,11 @@ def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]
 def speaker_channel(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> Channel:
-    """The channel of a message with the role of a user.
+    """Return the channel of a message with the user role.
 
     Args:
-        name: The name on the message; empty or None where it has none.
-        speakers: Names that speak for the user; None for every name.
+        name: The name on the message; empty or None if it has none.
+        speakers: Names that speak for the user; None for all names.
         channels: Channel by name; an entry overrides ``speakers``.
     """
     if name and name in channels:
@@ -156,15 +157,18 @@ def speaker_channel(
 def speaks_for_user(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> bool:
-    """Whether a message with the role of a user, and this name, is the user's (`speaker_channel`)."""
+    """Whether a message with the user role and this name is on the user channel
+    (`speaker_channel`).
+    """
     return speaker_channel(name, speakers, channels) is Channel.USER
 
 
 def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
-    """``speakers``, which are several names.
+    """Check that ``speakers`` is a collection of names.
 
     Raises:
-        ConfigurationError: They are one text, in which any part of it would count as a name.
+        ConfigurationError: It is one string, in which every substring would count as a name, or
+            another type.
     """
     if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
         raise ConfigurationError(
@@ -181,16 +185,16 @@ def tell(
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
 ) -> Iterator[Told]:
-    """Each message with the observations that it makes; system messages too.
+    """Yield each message, including system messages, with its observations.
 
     Args:
-        messages: Of any form that `acc.turn.chat_messages` reads.
-        channels: Channel by tool name, where a tool is no more than a document; also by the
-            name of a user message that somebody else wrote.
-        speakers: Names on user messages that speak for the user; None for every name.
+        messages: Messages of any form that `acc.turn.chat_messages` reads.
+        channels: Channel by tool name, for tools that are trusted only as documents; also by the
+            name on a user message from another author.
+        speakers: Names on user messages that speak for the user; None for all names.
 
     Raises:
-        InputError: A message that cannot be read; says which.
+        InputError: A message cannot be read. The error names the message.
     """
     calls = Calls(channels)
     for index, raw in enumerate(messages):
@@ -213,10 +217,10 @@ def read_exchanges(
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
 ) -> Iterator[tuple[Observation, ...]]:
-    """Group a transcript's messages by user message, each group as observations.
+    """Group a transcript's observations by user message.
 
-    What comes before the first user message belongs to the first group, but for a system
-    message at the very beginning.
+    Messages before the first user message belong to the first group, except a system message at
+    the very beginning. A transcript without a user message has no groups.
     """
     _check_list(messages)
     exchange: list[Observation] = []
@@ -234,10 +238,11 @@ def read_exchanges(
 
 
 def check_messages(messages: Sequence[Any]) -> None:
-    """Refuse what `read_exchanges` would mend on the way.
+    """Refuse what `read_exchanges` silently tolerates.
 
     Raises:
-        InputError: A tool result without its call, a lone surrogate or a NUL; says where.
+        InputError: A tool result without its call, a lone surrogate or a NUL. The error names
+            the place.
     """
     calls = Calls({})
     for index, raw in enumerate(messages):
@@ -289,7 +294,7 @@ def _place(index: int) -> str:
 
 
 def _observations(message: Message, channel: Channel, calls: Calls) -> Iterator[Observation]:
-    """What a message makes; ``channel`` is that of a user's."""
+    """Yield a message's observations; ``channel`` is the channel of a user or system message."""
     for results, some in groupby(message.parts, lambda part: part.kind == "result"):
         parts = list(some)
         if results:
@@ -340,7 +345,7 @@ def _speech(parts: Sequence[Part]) -> str:
 
 
 def _documents(parts: Sequence[Part]) -> Iterator[Observation]:
-    """What was brought along: each a document of its own, and nobody's words."""
+    """Yield each attached document as an observation of its own."""
     for part in parts:
         if part.kind == "document":
             yield Observation(channel=Channel.DOCUMENT, text=part.text, name=part.name)

@@ -1,4 +1,4 @@
-"""x_t, the turn interaction signal: what happened since the last commit, as one value."""
+"""x_t, the turn interaction signal: everything that happened since the last commit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 
 class Turn(BaseModel):
-    """What happened since the last commit.
+    """Everything that happened since the last commit.
 
     Attributes:
-        observations: In the order in which they happened.
+        observations: The observations in chronological order.
         number: The turn's number, from 1; 0 until `numbered`.
-        reply: The agent's reply just before, where it belongs to an earlier turn. It is
-            read (so that "yes, do that" refers to something), and stored already.
-        heard: What tools and documents told the agent for that reply, to see whose words it
+        reply: The agent's previous reply, if it belongs to an earlier turn. Compressors read it
+            to resolve references such as "yes, do that". It is already persisted.
+        heard: Tool and document observations before that reply, to detect words that the reply
             repeats. Not citable.
         pending: Observations of earlier turns whose compression failed (law 9).
     """
@@ -42,23 +42,26 @@ class Turn(BaseModel):
         channels: Mapping[str, Channel] | None = None,
         speakers: Collection[str] | None = None,
     ) -> Self:
-        """The current turn of a chat transcript; `all_from_messages` reads every turn.
+        """Return the current turn of a chat transcript; `all_from_messages` returns every turn.
 
-        The turn is the last user message with what came after it, and the user messages right
-        before it that nobody has answered. Where the last one has no answer yet, also what came
-        after the user message before (tool results and reply), which no commit has seen.
+        The turn is the last user message and everything after it, plus the unanswered user
+        messages directly before it. If the last user message has no answer yet, the turn also
+        includes the tool results and the reply after the previous user message, which no commit
+        has seen.
 
         Args:
             messages: The whole transcript or its tail: OpenAI chat messages or Responses items,
-                Anthropic's, Gemini's, the AI SDK's or LangChain's, as dicts or as objects, or
-                ``("user", text)``. The model's reasoning is left out.
-            channels: Channel by tool name, where a tool is no more than a document.
-            speakers: Names on user messages that speak for the user; the others are documents
-                under their name, unless ``channels`` names them. None: all are the user's.
+                or messages of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as
+                objects, or ``("user", text)``. The model's reasoning is left out.
+            channels: Channel by tool name, for tools that are trusted only as documents.
+            speakers: Names on user messages that speak for the user. Messages with other names
+                become documents under their name, unless ``channels`` has the name. None: all
+                names speak for the user.
 
         Raises:
-            InputError: No user message, or a message that cannot be read.
-            ConfigurationError: A tool's channel is none, or the speakers are no names.
+            InputError: There is no user message, or a message cannot be read.
+            ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of
+                names.
         """
         found = read_exchanges(
             messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
@@ -87,10 +90,10 @@ class Turn(BaseModel):
         channels: Mapping[str, Channel] | None = None,
         speakers: Collection[str] | None = None,
     ) -> list[Self]:
-        """All turns of a chat transcript in order, one for each user message.
+        """Return all turns of a chat transcript in order, one for each user message.
 
-        To be stepped one after the other. Arguments and errors are those of `from_messages`;
-        a transcript without a user message has no turns.
+        Commit them one after the other. Arguments and errors are those of `from_messages`, but a
+        transcript without a user message returns an empty list.
         """
         found = read_exchanges(
             messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
@@ -104,28 +107,28 @@ class Turn(BaseModel):
 
     @classmethod
     def said(cls, text: str, *, pasted: str | Iterable[str] | Mapping[str, str] = ()) -> Self:
-        """A turn in which the user says ``text``; pasted passages become documents.
+        """Return a turn in which the user says ``text``; pasted passages become documents.
 
         Args:
             text: The message as the user sent it.
-            pasted: What is known to be pasted or attached: texts, or texts by name. Each is a
-                document, and is taken out of ``text`` wherever it stands there. Marks in what is
-                left are looked for all the same.
+            pasted: Passages known to be pasted or attached: texts, or texts by name. Each
+                becomes a document and is removed from ``text``. The rest of ``text`` is still
+                searched for pasted passages.
 
         Raises:
-            InputError: The message, or what was pasted, is no text.
+            InputError: The message or a passage is not text.
         """
         return cls(observations=user_observations(text, pasted))
 
     @classmethod
     def _after(cls, exchange: tuple[Observation, ...], before: Sequence[Observation]) -> Self:
-        """The turn of ``exchange``, with the reply that ended the exchange before it."""
+        """The turn of ``exchange``, with the reply that ended the previous exchange."""
         replies = [o for o in before if o.channel is Channel.AGENT and not o.is_call]
         heard = tuple(o for o in before if o.channel in (Channel.TOOL, Channel.DOCUMENT))
         return cls(observations=exchange, reply=replies[-1] if replies else None, heard=heard)
 
     def numbered(self, number: int) -> Self:
-        """The same turn as turn ``number``, each observation with its `Observation.ref`."""
+        """Return the turn with this number; each observation gets its `Observation.ref`."""
         count: Counter[str] = Counter()
         named = []
         for observation in self.observations:
@@ -143,7 +146,7 @@ class Turn(BaseModel):
 
     @property
     def readable(self) -> tuple[Observation, ...]:
-        """All that may be cited: pending turns, the reply before, this turn."""
+        """All citable observations: pending turns, the previous reply, this turn."""
         before = (self.reply,) if self.reply is not None else ()
         return (*self.pending, *before, *self.observations)
 
@@ -153,7 +156,7 @@ class Turn(BaseModel):
         return "\n".join(o.text for o in self.observations if o.channel is Channel.USER)
 
     def reply_before(self, ref: str) -> Observation | None:
-        """The agent's reply that the user's observation ``ref`` answers, if any."""
+        """Return the agent's reply that the user's observation ``ref`` answers, if any."""
         last: Observation | None = None
         for observations, before in ((self.pending, None), (self.observations, self.reply)):
             last = before or last
@@ -166,14 +169,14 @@ class Turn(BaseModel):
 
 
 def normalize(turn: Any, where: str) -> Turn:
-    """The turn with what the user pasted split off, however the turn was made.
+    """Split pasted passages off the user's words of a turn.
 
     Args:
-        turn: The turn as a caller gave it.
-        where: What an error names as the place.
+        turn: The turn from the caller.
+        where: The place that an error names.
 
     Raises:
-        InputError: It is no turn.
+        InputError: ``turn`` is not a `Turn`.
     """
     if not isinstance(turn, Turn):
         raise InputError(
@@ -188,13 +191,13 @@ def normalize(turn: Any, where: str) -> Turn:
 
 
 def refs_of(some: Sequence[Observation], turn: Turn) -> tuple[str, ...]:
-    """The refs that ``some`` observations have in ``turn``."""
+    """Return the refs in ``turn`` of observations with the same identity as ``some``."""
     wanted = {observation.identity for observation in some}
     return tuple(o.ref for o in turn.observations if o.identity in wanted)
 
 
 def _said(exchange: Sequence[Observation]) -> int:
-    """How many observations an exchange has up to the end of the user's message that it begins with."""
+    """Number of observations up to and including the first user observation."""
     own = [i for i, o in enumerate(exchange) if o.channel is Channel.USER]
     return own[0] + 1 if own else 0
 

@@ -1,1 +1,1 @@
-"""Pasted text: telling what a user wrote from what they pasted."""
+"""Separates the user's own words from pasted text."""

@@ -1,6 +1,8 @@
-"""Passages with a mark at either end: from the first mark of a kind to its last, or to the end.
+"""Finds passages with a mark at both ends: from the first mark of a kind to its last, or to the
+end.
 
-What stands between two of them may have been enclosed by the pasted text itself.
+Text between two such passages counts as pasted too, because the pasted text itself may contain
+marks.
 """
 
 from __future__ import annotations
@@ -16,7 +18,9 @@ _FENCE = re.compile(r"""[`~"](?:(?<=`)`{2,}|(?<=~)~{2,}|(?<=")(?<!"")""(?!"))"""
 
 
 def fenced(text: str) -> Iterator[Span]:
-    """From the first fence to the last; to the end where the last passage is not closed."""
+    """Yield the span from the first fence to the last, or to the end if the last fence is not
+    closed.
+    """
     found = list(_fences(text))
     if found:
         start, end = found[0][0], found[-1][1]
@@ -35,7 +39,7 @@ def _fences(text: str) -> Iterator[Span]:
 
 
 def _closing(text: str, position: int, fence: str) -> int:
-    """The end of the next line of at least as many marks as ``fence``, or of the text."""
+    """The end of the next line with at least as many marks as ``fence``, or the end of the text."""
     while position < len(text):
         end = line_end(text, position)
         line = text[position:end].strip()
@@ -57,7 +61,9 @@ _END_TAG = re.compile(r"</(?P<name>[a-z][\w.:-]{0,40})\s{0,8}>", re.I)
 
 
 def tagged(text: str) -> Iterator[Span]:
-    """From a tag to the last that closes it; not tags of format, or of one's own rules."""
+    """Yield spans from a tag to its last end tag, except tags of format or of the user's own
+    rules.
+    """
     last = {end["name"].lower(): end.end() for end in _END_TAG.finditer(text)}
     position = 0
     while last and (opening := _TAG.search(text, position)):
@@ -73,7 +79,9 @@ _END = re.compile(r"[-=*#<\[]{2,8} ?END\b[^\n]{0,60}?[-=*#>\]]{2,8}")
 
 
 def begun(text: str) -> Iterator[Span]:
-    """From a line such as ``-----BEGIN MAIL-----`` to the last with END, or to the end."""
+    """Yield the span from a line such as ``-----BEGIN MAIL-----`` to the last END, or to the
+    end.
+    """
     opening = _BEGIN.search(text)
     if opening is None:
         return
@@ -83,11 +91,14 @@ def begun(text: str) -> Iterator[Span]:
 
 _RULE = re.compile(r"\s{0,3}(?P<mark>[-=*_#–—])(?P=mark){2,}\s{0,8}\Z")
 _UNDERLINES = 3
-"""Characters by which a heading's underline may be longer or shorter than the heading."""
+"""Maximum difference in characters between a heading and its underline."""
 
 
 def ruled(text: str) -> Iterator[Span]:
-    """From the first rule across the page to the last, if there are two; a heading's underline begins none."""
+    """Yield the span from the first horizontal rule to the last, if there are two.
+
+    A heading's underline does not start the span.
+    """
     found = [
         (start, start + len(line), bool(above.strip()) and _is_as_long(above, line))
         for (_, above), (start, line) in pairwise([(0, ""), *lines(text)])
@@ -107,7 +118,7 @@ _ASKED = re.compile(r'"(?:question|query)"\s{0,8}:\s{0,8}"(?P<said>(?:[^"\\]|\\.
 
 
 def objects(text: str) -> Iterator[Span]:
-    """From the first bracket of JSON to the last, if that is far."""
+    """Yield the span from the first bracket of JSON to the last, if it is long (`is_long`)."""
     opening = _OBJECT.search(text)
     if opening is not None:
         end = text.rfind({"{": "}", "[": "]"}[opening.group()[0]]) + 1 or len(text)
@@ -116,7 +127,9 @@ def objects(text: str) -> Iterator[Span]:
 
 
 def around_question(text: str) -> Iterator[Span]:
-    """Where the whole message is one JSON object with a question in it: all but the question."""
+    """If the whole message is a JSON object with a question, yield everything except the
+    question.
+    """
     asked = _ASKED.search(text) if text.lstrip().startswith("{") else None
     try:
         whole = json.loads(text) if asked else None
@@ -133,7 +146,7 @@ _OPENS = re.compile(
     r"""|(?<=["‘`»])(?:(?<=[\s(\[{:,;–—-].)|(?<=\A.))(?=\S)"""
     r"""|(?<=')(?:(?<=[:,]\ .)|(?<=[:\n].)|(?<=\A.))(?=[^\s\d]))"""
 )
-"""The mark comes first, because what a search begins with is looked for quickly."""
+"""The mark comes first in the pattern, because a search for its first character is fast."""
 
 _CLOSES = {
     '"': re.compile(r"""\"(?=[\s.,;:!?)\]}–—-]|\Z)"""),
@@ -158,14 +171,14 @@ _NESTED = {
         for mark in "“«‹「『"
     },
 }
-"""Marks that tell opening from closing: in a quotation another one may stand."""
+"""Marks whose opening and closing forms differ, so quotations can be nested."""
 
 
 def quotations(text: str) -> Iterator[Span]:
-    """Quotations that are long, or that a clause before a colon says another person said.
+    """Yield quotations that are long, or that a clause before a colon attributes to another person.
 
-    One that is introduced reaches to the last mark of its kind, since the quoted text may have
-    closed it from within; to the end where nothing closes it.
+    An introduced quotation extends to the last mark of its kind, because the quoted text may
+    contain closing marks. Without a closing mark it extends to the end.
     """
     position = 0
     unclosed: set[str] = set()
@@ -192,14 +205,14 @@ def quotations(text: str) -> Iterator[Span]:
 
 
 def _last(text: str, mark: str) -> Span:
-    """The last mark that closes what ``mark`` opens; the end, where another was opened behind it."""
+    """The last mark that closes ``mark``; the end of the text if another one opens after it."""
     last = max(found.span() for found in _CLOSES[mark].finditer(text))
     opened = mark not in _AMBIGUOUS and text.rfind(mark) > last[0]
     return (len(text), len(text)) if opened else last
 
 
 FAR = 40
-"""Characters of white space at most between what introduces a quotation and the quotation."""
+"""Maximum white space in characters between an introduction and its quotation."""
 
 _INTRODUCES = re.compile(r"(?:(?P<colon>[:：])|[,\n]|\A)\s*\Z")
 _OF_ANOTHER = re.compile(
@@ -217,13 +230,13 @@ def _is_of_another(text: str, introduced: re.Match[str]) -> bool:
 
 
 _AMBIGUOUS = "'‘`"
-"""Marks that are apostrophes too, or set code apart."""
+"""Marks that are also apostrophes or delimit code."""
 
 
 def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
-    """The ``last`` mark of a kind, where what it was introduced as reaches so far; else ``closing``.
+    """Return ``last`` if the introduced quotation extends that far, otherwise ``closing``.
 
-    It does behind a colon, or where another line stands between.
+    It does if a colon introduces it, or if a line break lies between the two marks.
     """
     is_within = last[0] > closing[1] and (sure or "\n" in text[closing[1] : last[0]])
     return last if is_within else closing
@@ -233,7 +246,7 @@ _DEPTH = {"open": 1, "late": 1, "close": -1, "other": 0}
 
 
 def _quotations_closing(text: str, position: int, mark: str) -> re.Match[str] | None:
-    """The mark that closes what ``mark`` opened before ``position``, behind those it has within."""
+    """The mark that closes the ``mark`` opened before ``position``, after nested quotations."""
     if mark not in _NESTED:
         return _CLOSES[mark].search(text, position)
     depth, last = 1, None
@@ -246,9 +259,9 @@ def _quotations_closing(text: str, position: int, mark: str) -> re.Match[str] | 
 
 
 def _outermost(text: str, closing: re.Match[str]) -> re.Match[str]:
-    """The last of the marks that close behind ``closing`` what nothing has opened since.
+    """The last closing mark after ``closing`` without an opening mark in between.
 
-    A straight mark behind a figure may stand for inches, and reaches for nothing.
+    A straight mark after a digit may mean inches, so the search stops there.
     """
     while (other := _NESTED['"'].search(text, closing.end())) and other["close"]:
         if text[other.start() - 1].isdigit():

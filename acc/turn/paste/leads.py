@@ -1,6 +1,6 @@
-"""What a few words hand over: to be worked on, as somebody's text, or as a letter.
+"""Finds phrases that introduce pasted text: a task for it, somebody's words, or a letter.
 
-These are words, not marks: a heuristic. What stands behind them, to the end, is a document.
+This is a heuristic on words, not on marks. Everything after the phrase is a document.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RESERVED = (
     r"(?:rules?|conditions?|limits?|reminders?|exceptions?|caveats?|requests?|wish|mind|remember|things?"
     r"|always|never|instructions?|steps?|points?|regeln?|règles?|reglas?)"
 )
-"""Announces something of the user's, whatever else is to be done."""
+"""Announces words of the user, even if the clause also names a task."""
 
 _HANDS_OVER = re.compile(
     rf"{_KINDLY}(?:{_WORK})(?![a-z])|.*\b(?:{_TEXT}) {_SAYS}\b|{_HERE}\b.*\b(?:{_TEXT})\b"
@@ -63,7 +63,7 @@ _ABOVE = re.compile(
     rf"|.*\b(?:{_THIS}) (?:{_TEXT})\b",
     re.I,
 )
-"""A clause before a colon that ends its line."""
+"""A clause before a colon at the end of a line."""
 
 _ASKS = re.compile(
     rf"{_KINDLY}(?:.*\b(?:{_THIS})(?![a-z]).*(?:{_READ}|{_WORK})(?![a-z])|.*(?:{_READ}|{_WORK})(?![a-z]).*(?:{_THIS})(?![a-z]))",
@@ -76,7 +76,7 @@ _MEANS = re.compile(
     r"|que (?:signifie|veut dire) (?:ceci|ça|cela)|qué (?:significa|dice) esto) ?\?",
     re.I,
 )
-"""A question that begins a message, and asks about what stands behind it if that is long."""
+"""A question at the start of a message about the text after it, if that text is long."""
 
 _KEPT = re.compile(rf"(?:\S+ ){{0,4}}{_RESERVED}\b|.*\b{_RESERVED}\W{{0,3}}\Z", re.I)
 
@@ -84,7 +84,7 @@ _COLON = re.compile(r":(?=\s)|：|[.?!。？！](?=\s{0,8}\n\s{0,8}\n)")
 _ENDS = re.compile(r"[:：.!?。！？\n]")
 
 CLAUSE_CHARS = 120
-"""Characters that a clause has at most which hands a text over."""
+"""Maximum length in characters of a clause that introduces pasted text."""
 
 _SALUTATION = re.compile(
     r"^\s{0,8}(?:dear|hi|hello|hey|good (?:morning|afternoon|day)|sehr geehrte\w*|liebe[rs]?|hallo"
@@ -93,11 +93,13 @@ _SALUTATION = re.compile(
     r"\b[^.!?:\n]{0,50}[,!:，]?\s{0,8}$|^.{1,20}(?:様|さん|先生|您好|你好)[、，,:：]?\s{0,8}$",
     re.I | re.M,
 )
-"""The line that a letter begins with."""
+"""The first line of a letter."""
 
 
 def handed_over(text: str) -> Iterator[Span]:
-    """From behind the words that hand a text over, or from a letter's salutation, to the end."""
+    """Yield the span from the end of an introducing clause, or from a letter's salutation, to
+    the end.
+    """
     starts = (found.end() for found in _COLON.finditer(text) if _hands_over(text, found))
     letters = (m.start() for m in _SALUTATION.finditer(text) if text[: m.start()].strip())
     asked = (m.end() for m in [_MEANS.match(text)] if m and is_long(text[m.end() :]))
@@ -107,7 +109,9 @@ def handed_over(text: str) -> Iterator[Span]:
 
 
 def _hands_over(text: str, end: re.Match[str]) -> bool:
-    """Whether the clause before ``end`` hands over what stands behind it, and no mark sets that apart."""
+    """Whether the clause before ``end`` introduces the text after it, and no mark delimits that
+    text.
+    """
     before = text[max(0, end.start() - CLAUSE_CHARS) : end.start()]
     words = _ENDS.split(before)[-1].strip(" \t-*#>\"'“„(¿")
     if not words or _KEPT.match(words) or _SET_APART.match(text, end.end()):
@@ -119,7 +123,7 @@ def _hands_over(text: str, end: re.Match[str]) -> bool:
 
 
 _SET_APART = re.compile(rf"\s{{0,80}}(?:{TAKEN}|\Z)|[^\S\n]{{0,8}}[\"'`‘“„«»‹「『]")
-"""A mark, or nothing at all, stands there: quotation marks on the same line."""
+"""A mark or nothing at all follows: quotation marks on the same line."""
 
 
 _CONTEXT = (
@@ -135,7 +139,7 @@ _LABEL = re.compile(
     r"|^\s{0,8}(?:\[1\]|(?:document|doc|source|passage|chunk|result) ?[\[#]{0,2}1\]?\s{0,3}[:.\)-])(?=\s)",
     re.I | re.M,
 )
-"""Announces context, or is the first of several numbered documents; what is a mere label may head a list."""
+"""Announces context, or starts numbered documents. A ``mere`` label may also head a list."""
 
 _ORDER = re.compile(
     r"\b(?:(?:use|using|based (?:only |solely )?on|given|from|with|consider|read) (?:only )?(?:the|these) "
@@ -145,13 +149,13 @@ _ORDER = re.compile(
     rf"|(?:{_CONTEXT}) (?:suivants?|ci-dessous|siguientes?|seguenti|seguinte))\b",
     re.I,
 )
-"""Says what to do with the context below."""
+"""Says how to use the context below."""
 
 _POINTING = (
     "following", "provided", "retrieved", "given", "below", "folgende", "suivant", "ci-dessous",
     "siguiente", "seguent", "seguinte",
 )  # fmt: skip
-"""An order has one of these: most texts have none, which is quickly seen."""
+"""Every order contains one of these. A search for them is fast and excludes most texts."""
 
 _QUESTION = re.compile(
     r"^[#* ]{0,5}(?:(?:user(?:'s)?|human|current|my|original) )?(?:question|query|q|input"
@@ -162,10 +166,11 @@ _QUESTION = re.compile(
 
 
 def retrieved(text: str) -> Iterator[Span]:
-    """From what announces context to the last line that asks, or to the end.
+    """Yield the span from the announcement of context to the last question line, or to the end.
 
-    Nothing but the template says which line asks. So one is looked for only where the announcement
-    begins the message or orders to answer; and behind a question that stands before the context, no other is.
+    Only the template determines which line is the question. The function looks for one only if
+    the announcement begins the message or orders an answer. If a question comes before the
+    context, it does not look for another.
     """
     lowered = text.lower()
     order = _ORDER.search(text) if any(word in lowered for word in _POINTING) else None
@@ -195,6 +200,6 @@ def retrieved(text: str) -> Iterator[Span]:
 
 
 _APART = re.compile(r"\s{0,80}(?:`{3}|~{3}|\"{3}|<[a-z]|[-=*_#]{3})", re.I)
-"""A mark that sets the context apart: that one says how far it reaches."""
+"""A mark that delimits the context; another function finds its end."""
 
 _TAKEN_BELOW = re.compile(rf"\s{{0,80}}{TAKEN}+")

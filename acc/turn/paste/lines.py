@@ -1,7 +1,7 @@
-"""What was copied out of a log or a chat: from the first line of it to the end.
+"""Finds quoted lines and text copied from a log or a chat.
 
-An entry of a log and a message of a chat may have lines and paragraphs of their own: nothing says
-where the last one stops.
+A copied passage extends from its first line to the end, because entries may have lines and
+paragraphs of their own and nothing marks the last one.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
 
 Span = tuple[int, int]
-"""Where a passage begins and ends in its text."""
+"""Start and end of a passage in its text."""
 
 TAKEN = "\x00"
-"""Stands, character by character, where a passage was found already; `plain` leaves no other."""
+"""Replaces each character of a passage that was found already. `plain` removes all others."""
 
 QUOTED_WORDS = 8
-"""A quotation of more words than this is somebody else's."""
+"""A quotation with more words than this counts as pasted."""
 
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _WIDE_PER_WORD = 2
@@ -27,15 +27,15 @@ _UNSEEN = dict.fromkeys(map(ord, "\x00\u00ad\u200b\u200c\u200d\u200e\u200f\u2060
 
 
 def plain(text: str) -> str:
-    """``text`` with every break of a line as a line feed, and a space for what nobody sees.
+    """Return ``text`` with all line breaks as line feeds and invisible characters as spaces.
 
-    As long as before, place by place.
+    The length and all positions stay the same.
     """
     return text.replace("\r\n", " \n").translate({**_BREAKS, **_UNSEEN})
 
 
 def lines(text: str) -> Iterator[tuple[int, str]]:
-    """Each line of `plain` text with its place."""
+    """Yield each line of `plain` text with its position."""
     position = 0
     while position <= len(text):
         end = line_end(text, position)
@@ -44,22 +44,25 @@ def lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def line_end(text: str, position: int) -> int:
-    """Where the line ends that ``position`` is in."""
+    """Return the end of the line at ``position``."""
     end = text.find("\n", position)
     return end if end >= 0 else len(text)
 
 
 def is_long(quotation: str) -> bool:
-    """Whether ``quotation`` has more than `QUOTED_WORDS` words; two signs of Chinese count as one."""
+    """Whether ``quotation`` has more than `QUOTED_WORDS` words; two East Asian characters count
+    as one word.
+    """
     if len(quotation.split(None, QUOTED_WORDS)) > QUOTED_WORDS:
         return True
     return len(_WIDE.findall(quotation)) > QUOTED_WORDS * _WIDE_PER_WORD
 
 
 def quoted_lines(text: str) -> Iterator[Span]:
-    """Runs of lines that begin with ``>``, with the rest of one that a mail program broke.
+    """Yield runs of lines that begin with ``>``, including the rest of a line that a mail
+    program wrapped.
 
-    Not one that stands alone and compares: "> 500 EUR: ask me".
+    A single line that compares, such as "> 500 EUR: ask me", is not one.
     """
     every = list(lines(text))
     quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith(">"))
@@ -76,11 +79,13 @@ def quoted_lines(text: str) -> Iterator[Span]:
 _COMPARES = re.compile(r"\s{0,8}> ?[$€£]?\d[\d.,]*\s?[\w%$€£]{0,8}:")
 
 WRAPPED = 60
-"""Characters of a quoted line from which on mail programs break it."""
+"""Length in characters from which mail programs wrap a quoted line."""
 
 
 def _is_broken(pair: Sequence[str]) -> bool:
-    """Whether a quoted line goes on without its mark: it is long, ends in a word, and no capital follows."""
+    """Whether a quoted line continues without its mark: long, ends in a word or comma, lower
+    case follows.
+    """
     if len(pair) < 2:
         return False
     line, rest = pair[0].rstrip(), pair[1]
@@ -98,13 +103,13 @@ _HEAD = re.compile(
     rf"|{_NAME}(?:  | ?\t| \[)(?:app ? ?)?{_TIME}\]?)\s{{0,8}}\Z",  # Slack
     re.I,
 )
-"""The head of a message, with its text below it."""
+"""The header of a chat message, with its text below."""
 
 _LEVEL = r"\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|FATAL|TRACE)\b"
 _STAMP = r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?:[:.,]\d{1,9}){0,3}(?:Z|[+-]\d\d:?\d\d)?\]?"
 _DATED = rf"\[?{_DAY},? {_TIME}\]?\s{{0,3}}[-–]?\s{{0,3}}"
 _ENTRY = re.compile(rf"\s{{0,8}}(?:{_STAMP}\s{{1,3}}{_LEVEL}|{_DATED}{_NAME}: )", re.I)
-"""A line of a log with time and level, or of a chat with day, time and name."""
+"""A log line with time and level, or a chat line with day, time and name."""
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".replace(" ", "|")
 _LINE = re.compile(
@@ -115,21 +120,23 @@ _LINE = re.compile(
     rf"|(?i:\[{_TIME}\]\s{{0,3}}[-–]?\s{{0,3}}<?[^\s:>][^:>\n]{{0,40}}[:>])"
     r"|<[A-Za-z][\w.-]{0,30}> )"
 )
-"""A line that is one of a log or a chat where there is another."""
+"""A line of a log or a chat, if the text has at least two of them."""
 
 _ROLE = re.compile(
     r"\s{0,8}[#*]{0,4}\s?(?:user|human|system|(?P<model>assistant|ai|bot|chatbot|chatgpt|claude|gemini|copilot))"
     r"\*{0,2}\s{0,3}:",
     re.I,
 )
-"""A line of a talk with a model."""
+"""A line of a conversation with a model."""
 
 
 def copied(text: str) -> Iterator[Span]:
-    """From the first line of a log, a chat, or a talk with a model to the end."""
+    """Yield the span from the first line of a log, a chat or a conversation with a model to the
+    end.
+    """
     found = [(start, line) for start, line in lines(text) if line.strip()]
     starts = [
-        # Where the line below a head is one too, it is a timetable's.
+        # If the line below a header is a header too, the text is a timetable.
         *(
             at
             for (at, line), (_, below) in pairwise(found)

@@ -1,4 +1,4 @@
-"""Forwarded and answered mail: from its head to the end, since nothing says where it stops."""
+"""Finds forwarded and answered mail: from its header to the end, because nothing marks its end."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ENGLISH = re.compile(r"\b(?:e-?mail|mail|message)\b", re.I)
 _PASSED_ON = re.compile(
     "orig|forw|transf|repl|quoted|previous|earlier|follow|initial|weiter|doorg|vidare|videre", re.I
 )
-"""What else than these a heading says in English of mails is a heading of the user's."""
+"""An English heading about mail is the user's own unless it contains one of these."""
 
 _HEADING = 3
-"""Words of a heading at the most."""
+"""Maximum number of words in a heading."""
 
 _SENDER = re.compile(
     rf"{_LEAD}(?:from|von|de|da|van|från|fra|od|от|发件人|寄件者|差出人|보낸 사람){_MARKED}(?P<who>.*)",
@@ -43,7 +43,7 @@ _HEADER = re.compile(
 )
 _FROM_ADDRESS = re.compile(rf"{_LEAD}from{_MARKED}[^\n]{{0,80}}[\w.+-]@[\w.-]+>?\s{{0,8}}\Z", re.I)
 _CODE = re.compile(r"\W*(?:\d|[A-Z]{2,4}\W*\Z)")
-"""Where something begins that is no mail: a time, an airport."""
+"""The start of a value that no mail header has: a time, an airport."""
 
 _WROTE = (
     r"\b(?:wrote|writes|schrieb|a écrit|escribió|ha scritto|scrisse|schreef|escreveu|skrev"
@@ -59,10 +59,10 @@ _ADDRESSED = re.compile(
     rf"|{_LEAD}[^\n]{{0,80}}?\d[:.]\d\d[^\n]{{0,60}}?<[^<>\s]{{1,80}}@[^<>\s]{{1,80}}>\s{{0,2}}[:：]\s{{0,8}}\Z",
     re.I,
 )
-"""The line above what is answered, as mail programs write it."""
+"""The attribution line that mail programs write above the answered text."""
 
 _SIGNED = re.compile(r"-- \Z")
-"""Above a signature (RFC 3676, 4.3)."""
+"""The line above a signature (RFC 3676, 4.3)."""
 
 _ADDRESS = re.compile(
     r"\s{0,8}[^\n<>@:]{1,60}<[^<>\s@]{1,80}@[^<>\s]{1,80}>(?P<more>[^\n]{0,60})\Z"
@@ -71,14 +71,14 @@ _TIME = re.compile(r"\b\d{1,2}[:.]\d\d\b")
 _TO_ME = re.compile(r"\s{0,8}to (?:me|you|[\w.'-]{1,40})\b[^\n.!?:]{0,60}\Z", re.I)
 
 MOST_HEAD = 400
-"""Characters of the line above what is answered."""
+"""Maximum length in characters of the attribution line."""
 
 _NEAR = 4
-"""Lines behind a header among which another one stands; empty ones do not count."""
+"""Number of non-empty lines after a header in which another header must follow."""
 
 
 def mailed(text: str) -> Iterator[Span]:
-    """From the head of a mail to the end."""
+    """Yield the span from the header of a mail to the end."""
     found = [(start, line) for start, line in lines(text) if line.strip() or _SIGNED.match(line)]
     apart = [
         *(after - (start + len(line)) > 1 for (start, line), (after, _) in pairwise(found)),
@@ -102,10 +102,11 @@ def _is_head(line: str, following: Sequence[str]) -> bool:
 
 
 def _is_letterhead(head: Sequence[str], apart: Sequence[bool]) -> bool:
-    """Whether a sender and another header stand together.
+    """Whether a sender and another header are close together.
 
-    Where no more than a date or a receiver stands by, it may be a form, a journey or working
-    hours: one word sends it, and the text is not apart from it.
+    If the other headers are only dates or receivers, the lines may be a form, a journey or
+    working hours. Then the sender needs two words, or the text below must be separated by an
+    empty line.
     """
     sender = next((found for line in head if (found := _SENDER.match(line))), None)
     headers = [(at, found) for at, line in enumerate(head) if (found := _HEADER.match(line))]
@@ -122,7 +123,7 @@ _LINES_OF_HEAD = (1, 2, 3)
 
 
 def _is_answered(line: str, following: Sequence[str]) -> bool:
-    """Whether it is the line above what is answered, which mail programs break up to twice."""
+    """Whether this is an attribution line, which mail programs wrap up to twice."""
     for many in _LINES_OF_HEAD:
         whole = " ".join((line, *following[: many - 1]))
         if len(whole) <= MOST_HEAD and whole.rstrip()[-1:] in (":", "："):
@@ -131,7 +132,7 @@ def _is_answered(line: str, following: Sequence[str]) -> bool:
 
 
 def _is_shown(line: str, following: Sequence[str]) -> bool:
-    """Whether it is a sender as a mail's page shows it: name and address, then a time or "to me"."""
+    """Whether this is a sender as shown by web mail: name and address, then a time or "to me"."""
     sender = _ADDRESS.match(line)
     if sender is None:
         return False
@@ -143,7 +144,7 @@ def _is_shown(line: str, following: Sequence[str]) -> bool:
 
 
 def _is_ruled(line: str) -> bool:
-    """Whether it is a heading between two rules that speaks of a mail, in whichever language."""
+    """Whether this is a heading between two rules that mentions a mail, in any language."""
     whole = line.strip()
     words = whole.strip(f"{_RULE} ")
     ruled = all(mark in _RULE for mark in (*whole[:3], *whole[-3:]))

@@ -1,19 +1,16 @@
-"""Telling a user's own words from what they pasted.
+"""Separates the user's own words from pasted text.
 
-Rule (law 6): from the first mark of a paste to its last, or to the end of the message where
-nothing says where it ends, is a document. Quotations of up to eight words are the user's own
-wording. Time is linear in the text, and the answer depends on the text alone.
+The text from the first mark of a paste to its last is a document (law 6). If nothing marks the
+end, the document extends to the end of the message. Quotations of up to eight words remain the
+user's words. Time is linear in the text, and the result depends on the text alone.
 
-What nothing marks as pasted is the user's: who knows better says so (`acc.turn.turn.Turn.said`).
+Unmarked text belongs to the user. A caller that knows better passes ``pasted``
+(`acc.turn.turn.Turn.said`).
 
-    enclosed.py     a mark at either end: fences, tags, BEGIN and END, rules across the page, JSON
-    templates.py    prompts with retrieved context, of which the question is the user's
-    mails.py        from the head of a mail to the end
-    copied.py       from a line of a log or a chat to the end
-    quoted.py       lines that begin with >
-    leads.py        what "Summarise this:" or "Got this mail:" hands over
-    quotations.py   what stands in quotation marks
-    lines.py        lines, however they end
+    enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON, quotation marks
+    leads.py        text after "Summarise this:" or "Got this mail:", prompts with retrieved context
+    mails.py        from the header of a mail to the end
+    lines.py        lines that begin with >, logs, chats
 """
 
 from __future__ import annotations
@@ -36,14 +33,14 @@ from acc.turn.paste.lines import TAKEN, Span, copied, plain, quoted_lines
 from acc.turn.paste.mails import mailed
 
 MARK = "[pasted]"
-"""Stands in the user's words where a pasted passage was taken out."""
+"""Replaces a removed passage in the user's words."""
 
 MOST_PASSAGES = 8
-"""Passages of one message at the most; the last holds all that would be more."""
+"""Maximum number of passages of one message. The last one holds the remainder."""
 
 
 class Passages(NamedTuple):
-    """A message split in two: what the user said, and what they brought along."""
+    """A message split into the user's own words and the pasted passages."""
 
     own: str
     pasted: tuple[str, ...]
@@ -56,16 +53,16 @@ _KINDS: tuple[Callable[[str], Iterator[Span]], ...] = (
 
 
 def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
-    """Take pasted passages out of a user's message.
+    """Remove pasted passages from a user's message.
 
     Args:
         text: The message as the user sent it.
-        known: Passages that are known to be pasted. They are taken out wherever they stand in
-            ``text``, and are not among the passages that come back.
+        known: Passages known to be pasted. They are removed wherever they occur in ``text`` and
+            are not returned.
 
     Returns:
-        The user's own words, with `MARK` where something was taken out, and the passages in
-        order, `MOST_PASSAGES` at the most. Joined they hold every other word of ``text``.
+        The user's own words, with `MARK` for each removed passage, and at most `MOST_PASSAGES`
+        passages in order. Together they hold every other word of ``text``.
     """
     told = plain(text)
     for passage in known:
@@ -92,7 +89,7 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
 
 
 split_anew = split_pasted
-"""An older name, of the time when the other one remembered what it had split."""
+"""Alias kept for older callers."""
 
 
 def _standing_in(text: str, passage: str) -> Iterator[Span]:
@@ -101,9 +98,10 @@ def _standing_in(text: str, passage: str) -> Iterator[Span]:
 
 
 def _first(text: str) -> Span | None:
-    """The passage that begins first: marks within it are its own, and end or begin nothing else.
+    """The passage that begins first, because marks inside it belong to it.
 
-    Of two that begin in one place it is that of the kind named first: a fence behind "Summarise this:".
+    If two begin at the same place, the kind listed first wins, for example a fence after
+    "Summarise this:".
     """
     found = (next(passages(text), None) for passages in _KINDS)
     return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
@@ -115,7 +113,7 @@ def _begin(text: str, span: Span) -> int:
 
 
 def _without(text: str, spans: Iterator[Span]) -> str:
-    """``text`` with `TAKEN` in the place of every character of a span that holds anything."""
+    """Replace every character of a non-blank span by `TAKEN`."""
     kept: list[str] = []
     position = 0
     for start, end in spans:
@@ -126,7 +124,7 @@ def _without(text: str, spans: Iterator[Span]) -> str:
 
 
 _TAKEN = re.compile(rf"{TAKEN}+(?:\s+{TAKEN}+)*")
-"""What was taken out; what only white space parts is one passage."""
+"""Removed text. Passages separated only by white space count as one."""
 
 
 def _bounded(pasted: list[str]) -> tuple[str, ...]:
