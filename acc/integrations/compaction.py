@@ -155,7 +155,7 @@ class Compaction:
         )  # fmt: skip
 
     def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
-        """Return the agent's words and acts since the last commit, to record before the next commit.
+        """Return the agent's words and acts since the last commit, to record before the next.
 
         Includes only observations that the next commit certainly contains: the steps that the model
         has read, and its answer once it makes no call. Until then the checkpoint holds the latest
@@ -281,7 +281,7 @@ class Compaction:
         return [m for m in rest if m.id not in refused], seen
 
     def _repeated(self, rest: Sequence[BaseMessage], past: Past) -> set[str | None]:
-        """Return ids of messages that the log holds word for word, for a transcript without known ids.
+        """Return ids of messages that the log holds verbatim, for a transcript without known ids.
 
         The user's last message always counts as new.
         """

@@ -28,8 +28,8 @@ Identify = Callable[[Config], Thread | str]
 """Returns a run's thread for its configuration. It may call `langgraph.runtime.get_runtime()`."""
 
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
-"""Keys of the user in a run's ``configurable``, by precedence: as authenticated by a server, then as
-named by the caller.
+"""Keys of the user in a run's ``configurable``, by precedence: set by an authenticating server,
+then set by the caller.
 """
 
 UNKNOWN = "default"
@@ -154,7 +154,7 @@ _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default=
 
 @contextmanager
 def transparent(config: Config) -> Iterator[None]:
-    """Make a graph that runs in the block, inside this node, act as the conversation's own agent."""
+    """Make a graph that runs in the block act as the conversation's own agent."""
     token = _TRANSPARENT.set(str((config.get("configurable") or {}).get("checkpoint_ns") or ""))
     try:
         yield

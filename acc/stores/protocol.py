@@ -34,12 +34,12 @@ UNNAMED = "default"
 
 
 class Thread(BaseModel):
-    """Whose evidence it is. Nothing crosses from one identity to another.
+    """The owner of evidence. Nothing crosses from one identity to another.
 
     Attributes:
-        tenant: The customer; each has a collection of its own.
-        user: The person or service the agent works for.
-        agent: The agent, where several serve one user.
+        tenant: The customer; each has its own collection.
+        user: The person or service that the agent works for.
+        agent: The agent, if several serve one user.
         thread: The conversation.
     """
 
@@ -52,7 +52,7 @@ class Thread(BaseModel):
 
     @property
     def has_user(self) -> bool:
-        """Whether a user is known. Where none is, threads may be different people's, and share nothing."""
+        """Whether the user is known. Otherwise threads may be different people's, and share nothing."""
         return self.user.strip() not in ("", UNNAMED)
 
     @property
@@ -62,7 +62,7 @@ class Thread(BaseModel):
 
     @property
     def owner_key(self) -> str:
-        """What binds a state to it: the key of its namespace (no thread named), a dot, its own key."""
+        """The owner that a state is bound to: its namespace's key, a dot, its own key."""
         return f"{_key(self.tenant, self.user, self.agent, '')}.{self.key}"
 
 
@@ -88,27 +88,29 @@ class Artifact(BaseModel):
         id: `artifact_id` of thread key, branch and ``seq``.
         thread: `Thread.key`.
         branch: Branch of the thread.
-        seq: Place on the branch, from 1 without a gap; 0 for records that are no evidence.
-        turn: Turn it belongs to.
-        kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
-            a branch's origin; ``claim`` of a turn for its observations, or that it was refused; ``successor`` for the
-            state that a shared store's turn led to; ``tombstone`` in the place of what was
-            deleted; ``act`` and ``refusal`` in a thread's journal (`acc.thread.journal`). On the shelves of a
-            namespace (`acc.stores.shelf`): ``document``, ``experience``, ``thread``, ``usage``.
-        ref: What citations call it, such as ``t7.1``; the parts of one text share it.
-        part: Index of this part of the text, from 0, of ``parts``.
-        channel: Where it came from; decides its trust.
+        seq: Place on the branch, from 1 without a gap; 0 for records that are not evidence.
+        turn: Turn of the record.
+        kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for the
+            origin of a branch; ``claim`` for a turn's claim of its observations, or for its
+            refusal; ``successor`` for the state after a turn in a shared store; ``tombstone`` for
+            a deleted record; ``act`` and ``refusal`` in a thread's journal
+            (`acc.thread.journal`). On the shelves of a namespace (`acc.stores.shelf`):
+            ``document``, ``experience``, ``thread``, ``usage``.
+        ref: Name in citations, such as ``t7.1``; the parts of one text share it.
+        part: Index of this part of the text, from 0.
+        parts: Number of parts of the text.
+        channel: Channel that it came from; it decides the trust.
         trust: Trust of a set-aside item, or of a tool's or document's words that the agent
-            repeated in the turn; None where the channel decides.
+            repeated in the turn; None if the channel decides.
         name: Tool's or document's name, or the slot of a set-aside item.
         call_id: Tool-call id.
-        message: Id of the chat message that an observation came from, if known.
+        message: Id of the chat message of an observation, if known.
         text: The words, at most `RECORD_BYTES` of UTF-8.
-        identity: Hash by which a retry is recognised.
-        sources: Refs that a set-aside item rested on.
-        reason: Why an item was set aside or deleted; what the evaluator said of a document or
+        identity: Hash that recognizes a retry.
+        sources: Refs of the sources of a set-aside item.
+        reason: Why an item was set aside or deleted; the evaluator's judgement of a document or
             an experience (`acc.evidence.addition.Judgement`).
-        at: When it was written: ISO 8601, UTC.
+        at: Time of writing: ISO 8601, UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -33,8 +33,9 @@ DENSE = "acc-dense-"
 """Name prefix of collections of dense vectors (`acc.stores.chroma.vectors`)."""
 
 SYNC = 100
-"""Records after which Chroma writes its index to disk. Every read and write goes through those
-since then: with Chroma's own 1,000, adding four records takes twice the time."""
+"""Number of records after which Chroma writes its index to disk. Every read and write scans the
+records since then: with Chroma's default of 1,000, adding four records takes twice the time.
+"""
 
 
 def wide(links: int) -> Mapping[str, int]:
