@@ -1,8 +1,8 @@
 """Addition policies: which documents and experiences are kept, and who decides.
 
 The paper's four (arXiv 2505.16067, section 4.1), for a task q and its execution e: ``none`` keeps
-nothing, ``all`` keeps everything, ``automatic`` (the paper's coarse policy) asks a model, ``strict``
-asks a test, a comparison with the truth, or a human.
+nothing, ``all`` keeps everything, ``automatic`` (the paper's coarse policy) asks a model, and
+``strict`` asks a test, a comparison with the truth, or a human.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Addition:
         return self.evaluator is not None
 
     def judge(self, task: str, execution: str) -> Judgement:
-        """Judge ``execution``. An evaluator that fails refuses it, with the failure as the reason."""
+        """Judge ``execution``. A failing evaluator refuses it, with the error as reason."""
         if self.evaluator is None:
             return self._unasked()
         try:
@@ -173,7 +173,7 @@ def _understood(said: Any) -> Judgement:
     if isinstance(said, Judgement):
         return said
     if inspect.iscoroutine(said):
-        said.close()  # close it to avoid the warning about a coroutine that never ran
+        said.close()  # avoids the warning about a coroutine that never ran
     is_bool = isinstance(said, bool) or getattr(getattr(said, "dtype", None), "kind", "") == "b"
     if not is_bool:
         raise TypeError(f"it said {type(said).__name__}, neither a bool nor a Judgement")

@@ -55,9 +55,9 @@ class Audits:
         return [log.path for thread in self.threads() if (log := self.log(thread))]
 
     def newest(self, thread: Thread) -> list[Mapping[str, Any]]:
-        """Return the newest state of each branch of a thread, as plain JSON; empty if none is known."""
+        """Return the newest known state of each branch of a thread, as plain JSON."""
         log = self.log(thread)
-        # # `newest_by_branch` reads only the last records, but a branch may be idle for longer.
+        # `newest_by_branch` reads only the last records, but a branch may be idle for longer.
         newest = (
             {entry["state"]["branch"]: entry["state"] for entry in log.records()} if log else {}
         )
@@ -193,7 +193,7 @@ class _Future:
             self._counted += 1
             self._is_concerned |= after is not None
             self._redacted += after is not None and not record.get("redacted")
-            # # The tombstone commit needs the original state, not the redacted one.
+            # The tombstone commit needs the original state, not the redacted one.
             newest.pop(record["state"]["branch"], None)
             newest[record["state"]["branch"]] = {**(after or record), "state": record["state"]}
             yield after or record

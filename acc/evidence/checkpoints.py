@@ -1,8 +1,8 @@
 """Erase a thread from LangGraph's checkpointers, which hold their own states and messages.
 
-A checkpoint is one blob, so an erasure in a thread deletes all its checkpoints: the thread continues
-from the memory's last state. SQLite's file and Postgres's tables are rewritten. The deployer is
-responsible for Postgres's write-ahead log, backups and free disk blocks.
+A checkpoint is one blob, so an erasure in a thread deletes all its checkpoints: the thread
+continues from the memory's last state. SQLite's file and Postgres's tables are rewritten. The deployer
+is responsible for Postgres's write-ahead log, backups and free disk blocks.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _postgres(url: str) -> Hook:
 
     def erase(threads: Sequence[str]) -> int:
         try:
-            # # VACUUM runs outside a transaction. Without the permission, Postgres only warns.
+            # VACUUM runs outside a transaction. Without the permission, Postgres only warns.
             warned: list[str] = []
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.add_notice_handler(lambda said: warned.append(str(said.message_primary)))

@@ -62,7 +62,7 @@ def compact(
 
 
 def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
-    """Record that the shelf begins at ``first``; False if another process recorded another place."""
+    """Record that the shelf begins at ``first``; False if another process was first."""
     said = first.model_copy(update={
         "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
         "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,

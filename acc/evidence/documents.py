@@ -184,8 +184,8 @@ class Documents:
         Raises:
             InputError: The file cannot be read.
             ConflictError: A doctor undid the ingest meanwhile.
-            StoreError: The document cannot be written. If it has more than `AT_ONCE` parts, its next
-                ingest finishes the work, or the next opening of the memory undoes it.
+            StoreError: The document cannot be written. Beyond `AT_ONCE` parts, its next ingest
+                finishes the work, or the next opening of the memory undoes it.
         """
         found = sections(path)
         return self.add(name or path.as_posix(), found, replace=replace)
@@ -212,7 +212,7 @@ class Documents:
         return Ingested(name, ref, len(parts), judgement, gone, ended)
 
     def _written(self, shelf: Shelf, ref: str, parts: Sequence[Artifact]) -> bool:
-        """Write ``parts`` and finish earlier ingests of this document; return whether there were any."""
+        """Write ``parts``, finish open ingests of this document; return whether any was open."""
         before = open_ingests(self._usage, ref)
         under_way = list(before)
         if parts:
@@ -245,7 +245,7 @@ class Documents:
 
 
 def split_passages(text: str, limit: int = PART_BYTES) -> list[str]:
-    """Cut ``text`` between paragraphs, long ones at line ends; the joined passages equal the text."""
+    """Cut ``text`` between paragraphs, long ones at line ends; joined they equal the text."""
     passages: list[str] = []
     for paragraph in _paragraphs(text):
         last = passages[-1] if passages else ""

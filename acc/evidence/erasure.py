@@ -112,9 +112,8 @@ class Erasure:
         begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
         with self._lock:
             before = self._journal.under_way()
-            done = (
-                self.resume()
-            )  # a failed erasure must finish first: its journal uses the same file
+            # A failed erasure must finish first: its journal uses the same file.
+            done = self.resume()
             if done is not None and before is not None and before.plan.takes_the_same(plan):
                 return done
             self._check_current(plan)
@@ -222,7 +221,7 @@ class Erasure:
         found = list(traces.in_files(files))
         if not found:
             return
-        # # Words that remaining evidence also contains are not traces of the erased evidence.
+        # Words that remaining evidence also contains are not traces of the erased evidence.
         unexplained = traces.without(texts_of(self._store, self._everybody(plan)))
         yield from unexplained.in_files({trace.path: None for trace in found})
 

@@ -137,7 +137,7 @@ def _plain(begun: Begun) -> dict[str, Any]:
             "target": dataclasses.asdict(plan.target),
             "threads": [[t.model_dump(), sorted(refs)] for t, refs in plan.threads],
             "logs": [t.model_dump() for t in plan.logs],
-            # # Effects on rewritten logs are computed again during the rewrite.
+            # Effects on rewritten logs are computed again during the rewrite.
             "effects": {
                 "kinds": plan.effects.kinds, "digests": plan.effects.digests,
                 "dropped": plan.effects.dropped,
@@ -148,7 +148,7 @@ def _plain(begun: Begun) -> dict[str, Any]:
 
 def _read(said: dict[str, Any]) -> Begun:
     plan = said["plan"]
-    # # Journals of earlier versions have "" for a name that was not given.
+    # Journals of earlier versions have "" for a name that was not given.
     named: dict[str, Any] = {name: what for name, what in plan["target"].items() if what}
     effects = plan.get("effects", {})
     return Begun(

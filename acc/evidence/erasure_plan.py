@@ -129,7 +129,7 @@ class Effects:
         return tuple(sorted(set(names)))
 
     def without_words(self) -> Effects:
-        """Return the effects without the words of items, because nothing stored may contain them."""
+        """Return the effects without the words of items, because no stored data may have them."""
         logs = (
             replace(log, leaving=tuple(item._replace(words="") for item in log.leaving))
             for log in self.rewritten
@@ -198,7 +198,7 @@ def is_document(artifact: Artifact) -> bool:
 
 
 def owner_of(artifact: Artifact, space: Thread) -> str:
-    """Return the owner of a text for `ErasurePlan.owners`: its namespace ``space``, or a document's."""
+    """Return a text's owner for `ErasurePlan.owners`: its namespace ``space``, or a document's."""
     return _shelf_of(artifact.thread) if is_document(artifact) else space.key
 
 

@@ -188,7 +188,7 @@ class _Planning:
 
     def _dropped(self, thread: Thread) -> Dropped:
         log = Audits(self._store, self._audit, self._space).log(thread)
-        # # Count lines, not records: a damaged log is deleted too.
+        # Count lines, not records: a damaged log is deleted too.
         lines = log.path.read_bytes().splitlines() if log is not None else []
         return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
 
@@ -210,7 +210,7 @@ class _Planning:
         if self._target.kind != "user":
             agents = {self._target.agent, *(t.agent for t in threads)}
             return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
-        # # A namespace with only documents or experiences has no thread; the directory lists it.
+        # A namespace with only documents or experiences has no thread; the directory lists it.
         known = [space.agent for space in self._known if self._is_theirs(space)]
         agents = {self._target.agent, "default", *known, *(t.agent for t in threads)}
         return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]

@@ -131,7 +131,7 @@ def _may_speak(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
 def texts_of(
     store: ArtifactStore, owners: Iterable[Thread], without: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Yield texts of the owners' records except ``without``; an owner without a user means a tenant."""
+    """Yield texts of the owners' records except ``without``; without a user, of the tenant's."""
     left_out = set(without)
     for owner in owners:
         ids = managed(store).ids(owner.tenant, thread=owner.key if owner.user else "")

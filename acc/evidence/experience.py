@@ -81,9 +81,8 @@ class ExperienceShelves:
         for record in self.kept.records():
             texts.setdefault(record.ref, []).append(record)
         for parts in texts.values():
-            if (
-                len(parts) == parts[0].parts
-            ):  # skip a partly written experience: its ref was never returned
+            # Skip a partly written experience: its ref was never returned.
+            if len(parts) == parts[0].parts:
                 yield read_back(parts)
 
 
@@ -155,7 +154,7 @@ class ExperienceMemory:
         return list(self._known.values())
 
     def retrieve(self, task: str) -> list[Demonstration]:
-        """Return the most similar experiences, best first; of ties, the later first. Writes nothing."""
+        """Return the most similar experiences, best first, ties by the latest. Writes nothing."""
         if not self._known:
             return []
         how = self.retrieval
@@ -180,7 +179,7 @@ class ExperienceMemory:
         *,
         utility: float | None = None,
     ) -> Finished:
-        """Process a finished execution: judge it, count its demonstrations, store it, apply deletion.
+        """Judge a finished execution, count its demonstrations, store it, apply deletion.
 
         Args:
             task: The task.
@@ -257,7 +256,7 @@ class ExperienceMemory:
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """For each execution: similarity of its task to the most similar one shown, and of both outputs."""
+        """Per execution: similarity of its task to the most similar one shown, and of the outputs."""
         return list(self._ledger.similarities)
 
     @property
@@ -312,7 +311,7 @@ T = TypeVar("T")
 
 
 class AsyncExperienceMemory:
-    """The asynchronous `ExperienceMemory`. Several tasks of one loop may use it; operations run in turn.
+    """The asynchronous `ExperienceMemory`, for several tasks of one loop; operations run in turn.
 
     An evaluator may be asynchronous; it is awaited while other tasks continue.
 

@@ -171,7 +171,7 @@ class Standing:
 
 
 def noted(folder: Path) -> Iterator[tuple[Thread, str]]:
-    """Yield namespaces with a possibly unfinished prune, and its start, from the notes in ``folder``.
+    """Yield namespaces with a possibly unfinished prune and its start, by the notes in ``folder``.
 
     Raises:
         StoreError: A note cannot be read.

@@ -61,7 +61,7 @@ def wipe(path: Path) -> None:
     """Remove the mark atomically, then overwrite and delete its content."""
     if path.exists():
         if not path.name.endswith(_HALF):
-            # # From here on the mark counts as partial: a file of zeros must not be read as a mark.
+            # From here on the mark counts as partial: a file of zeros must not be read as a mark.
             path = path.replace(half_of(path))
         with path.open("r+b") as file:
             file.write(bytes(path.stat().st_size))

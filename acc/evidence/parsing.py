@@ -162,7 +162,7 @@ def _html(data: bytes, path: Path) -> list[Section]:
     try:
         parser.feed(page)
         parser.close()
-    except AssertionError as error:  # html.parser raises this for declarations that it cannot read
+    except AssertionError as error:  # html.parser on malformed declarations
         raise InputError(
             f"a page that cannot be read: {error}", where=str(path), hint="save it anew as HTML"
         ) from error

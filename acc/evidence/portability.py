@@ -158,9 +158,8 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
             file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
         half.replace(out)
     except BaseException as error:
-        with suppress(
-            OSError
-        ):  # the partial file holds the user's evidence: remove it after any error
+        # The partial file holds the user's evidence: remove it after any error.
+        with suppress(OSError):
             half.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
@@ -237,7 +236,7 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
 
 
 def _log_of(audit: Path, text: str) -> Path:
-    """Return the path of the log with this text, independent of the exporting memory's file name."""
+    """Return the path for the log with this text, whatever its name was in the export."""
     return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"])).path
 
 
@@ -272,7 +271,7 @@ def _take(
 
 
 def undo(store: ArtifactStore, folder: Path) -> int | None:
-    """Undo an import that a kill interrupted; return the number of records, or None if there is none.
+    """Undo an import that a kill interrupted; return the number of records; None if none.
 
     Raises:
         StoreError: The undo failed; it can be repeated.

@@ -28,7 +28,7 @@ class Holds:
     reasons: dict[str, str]
 
     def on(self, key: str) -> str | None:
-        """Return the reason of a hold on ``key``, on its document or on its thread; None if not held."""
+        """Return the reason of a hold on ``key``, its document or its thread; None if not held."""
         thread = key.partition(":")[0]
         whole = (key, key.rpartition(".")[0], f"{thread}:")
         return next((self.reasons[k] for k in whole if k in self.reasons), None)
@@ -223,7 +223,7 @@ class Planning:
                 yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
 
     def _document_ledger(self) -> Ledger:
-        """Return the ledger of documents for all who may see them; its time counts all their commits."""
+        """Return the documents' ledger; its time counts the commits of all who may see them."""
         threads = (thread for threads in self._other_readers.values() for thread in threads)
         paths = [log.path for thread in threads if (log := self._audits.log(thread))]
         told = [Shelf(self._store, space, "usage").records() for space in self._other_readers]

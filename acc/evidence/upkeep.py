@@ -125,9 +125,8 @@ def resume(memory: Memory) -> list[str]:
         done.append(f"an import was interrupted and has not happened: {taken} records taken back")
     done += _erased(memory)
     done += _pruned(memory)
-    if (
-        not memory.artifacts.shared
-    ):  # in a shared store, another process may still be running the ingest
+    # In a shared store, another process may still be running the ingest.
+    if not memory.artifacts.shared:
         done += map(_said, taken_back(memory))
     return done
 

@@ -100,7 +100,7 @@ class BackgroundMemoryNode(MemoryNode):
         return self._left(input, looked, steps)
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
-        # # Include finished but uncommitted turns: a turn that starts before them would fork.
+        # Include finished but uncommitted turns: a turn that starts before them would fork.
         return self.background.entrance.resumed(thread, None)
 
     def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> dict[str, Any]:

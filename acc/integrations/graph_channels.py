@@ -114,7 +114,7 @@ def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()
 
 def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -> None:
     method.__annotations__ = {"state": schema}
-    # # LangGraph reads the hints of the bound method, and each instance has its own channel names.
+    # LangGraph reads the hints of the bound method, and each instance has its own channel names.
     node.__dict__[name] = MethodType(method, node)
 
 

@@ -122,7 +122,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             fold_over: Limit, in tokens, of steps that the model has read before a commit within the
                 user's turn; 0 commits after each step, None waits for the next turn.
             reply_chars: Characters of the agent's last reply placed before the turn. They resolve
-                references such as "yes, send it". Use 0 for a model that needs a user message first.
+                references such as "yes, send it". Use 0 if the model needs a user message first.
             identity: Finds the thread of a run; `Identity()` by default.
             adopt: Trust for an edited state; None makes an edit an error.
             resume: If the graph has no state, continue from the thread's last state in the audit
@@ -181,7 +181,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return self._update(input, looked, steps)
 
     def due(self, state: Any) -> bool:
-        """Return whether a pass would change anything; the condition of an edge that skips the node.
+        """Return whether a pass would change anything: the condition of an edge around the node.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.
@@ -196,10 +196,10 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return bool(plan.turns or pruned(messages, [*plan.role, *plan.kept]))
 
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
-        """Return a function from graph state to model prompt, also for ``create_react_agent(prompt=)``.
+        """Return a function from state to model prompt, also for ``create_react_agent(prompt=)``.
 
-        The graph's schema must declare the state's channel, as `MemoryState` does, because LangGraph
-        passes only declared channels to a node.
+        The graph's schema must declare the state's channel, as `MemoryState` does, because
+        LangGraph passes only declared channels to a node.
         """
         self.is_read = True
 
@@ -218,7 +218,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return prompt
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
-        """Return the validated state from its channel, unedited or adopted; None if there is none yet.
+        """Return the validated state from its channel, unedited or adopted; None if there is none.
 
         Raises:
             StateError: The value is not a state, or it was edited and ``adopt`` is None.
@@ -315,7 +315,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
             spoken = joined(self.role, *texts(plan.role), self.held.rendered(after))
-            # # Not a message object: LangGraph would show it in the user's message stream.
+            # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
         for step in steps:
             tell(step, self.controller.settings.policy)

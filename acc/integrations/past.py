@@ -100,7 +100,7 @@ def state_behind(
         with memory.lock:
             known = memory.log_of(thread).branch(name).messages
             turns = sorted({turn for i, turn in known.items() if i in ids}, reverse=True)
-        # # The latest turn may only be recorded and have no state yet.
+        # The latest turn may only be recorded and have no state yet.
         for turn in turns:
             if (state := memory.state_at(thread, name, turn)) is not None:
                 return state

@@ -59,7 +59,7 @@ class PromptWatch(BaseCallbackHandler):
             ConfigurationError: No prompt contains both.
         """
         lost = [part for prompt in self.prompts if (part := _lost(prompt, state, user_id))]
-        # # Without any prompt the answer came without a model, for example from a cache.
+        # Without any prompt the answer came without a model, for example from a cache.
         if self.prompts and len(lost) == len(self.prompts):
             raise ConfigurationError(
                 f"a middleware took {lost[-1]} out of the prompt",

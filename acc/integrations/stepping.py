@@ -83,7 +83,7 @@ class HeldStates:
         found = hash_of(raw)
         left = mark.get(COMMITTED) if isinstance(mark, Mapping) else None
         if left and found != left and found != committed():
-            # # Under the recorded hash it fails the integrity check, like every edited state.
+            # Under the recorded hash it fails the integrity check, like every edited state.
             edited = {**raw, "hash": left} if isinstance(raw, Mapping) else raw
             return self._policy.schema.load(edited, adopt=self._adopt)
         held = self._known(found)
@@ -93,7 +93,7 @@ class HeldStates:
         return self._hold(state).state
 
     def at(self, thread: Thread, branch: str, turn: int) -> CompressedCognitiveState | None:
-        """Return the state after turn ``turn`` on ``branch`` of ``thread``, if it is still cached."""
+        """Return the state after ``turn`` on ``branch`` of ``thread``, if it is still cached."""
         with self._guard:
             states = [held.state for held in self._held.values()]
         wanted = (thread.owner_key, branch, turn)

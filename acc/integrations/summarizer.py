@@ -122,7 +122,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         return state, turns
 
     def _turns(self, messages: Sequence[BaseMessage]) -> Iterator[Turn]:
-        """Yield a turn per user message with its following messages, after any that precede the first."""
+        """Yield a turn per user message with the messages after it; earlier ones form another."""
         groups: list[list[BaseMessage]] = []
         for message in messages:
             if not groups or is_users(message, self.voices):
@@ -146,7 +146,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     ) -> CompressedCognitiveState | None:
         """Return None if these messages begin the thread, for the first time or again.
 
-        Otherwise the previous summary was trimmed away, and the thread continues from its last state.
+        Otherwise the previous summary was trimmed away, and the thread continues.
         """
         last = self.controller.last_state(thread)
         if last is None or not turns:

@@ -46,7 +46,7 @@ class Directory:
             places[record.identity] = record.id
         if thread.key not in places:
             return False
-        # # Check the store: this or another process may have erased the entry after it was read.
+        # Check the store: this or another process may have erased the entry after it was read.
         found = self._store.get(thread.tenant, [places[thread.key]])
         return bool(found) and found[0].identity == thread.key
 

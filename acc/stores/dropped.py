@@ -37,8 +37,8 @@ def when_dropped(owner: object, release: Callable[[], None], what: str) -> Calla
 def _release(release: Callable[[], None], what: str, pid: int) -> None:
     if os.getpid() != pid:
         return
-    # # The garbage collector may run inside a call that holds a lock that the release needs. Waiting in
-    # # another thread for a limited time lets that call continue and release the lock.
+    # The garbage collector may run inside a call that holds a lock that the release needs. A
+    # limited wait for another thread lets that call continue and release the lock.
     thread = threading.Thread(
         target=_attempt, args=(release, what), name="acc-release", daemon=True
     )

@@ -58,7 +58,7 @@ def embed(text: str) -> array[float]:
     for term, count in _terms(text).items():
         bucket = _bucket(term)
         weights[bucket] = weights.get(bucket, 0.0) + _gain(count)
-    # # fsum: the rounding of sum() differs between Python versions.
+    # fsum: the rounding of sum() differs between Python versions.
     length = math.sqrt(math.fsum([weight * weight for weight in weights.values()]))
     vector = array("f", bytes(4 * DIMENSION))
     for bucket, weight in weights.items():
@@ -70,7 +70,7 @@ def embed(text: str) -> array[float]:
 
 @cache
 def probe_sha() -> str:
-    """Return the SHA-256 of a fixed text's vector; it distinguishes embedders with the same name."""
+    """Return the SHA-256 of a fixed text's vector; it distinguishes embedders of one name."""
     return hashlib.sha256(repr(embed(_PROBE).tolist()).encode()).hexdigest()
 
 

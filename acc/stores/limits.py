@@ -13,13 +13,13 @@ from acc.errors import StoreError
 from acc.stores.protocol import RECORD_BYTES, Artifact
 
 LABEL_BYTES = 48_000
-"""Limit, in UTF-8 bytes, of all texts of a record together, including the tenant, without ``text``."""
+"""Limit, in UTF-8 bytes, of all texts of a record except ``text``, including the tenant."""
 
 _INTEGER = 1 << 63
 
 
 def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
-    """Return all texts of a record except ``text``, by name; its sources as a JSON array, if any."""
+    """Return all texts of a record except ``text``, by name; any sources as a JSON array."""
     sources = artifact.sources
     return {
         "tenant": tenant,

@@ -52,7 +52,7 @@ class Thread(BaseModel):
 
     @property
     def has_user(self) -> bool:
-        """Whether the user is known. Otherwise threads may be different people's, and share nothing."""
+        """Whether the user is known. Otherwise its threads share nothing."""
         return self.user.strip() not in ("", UNNAMED)
 
     @property
@@ -137,7 +137,7 @@ class Artifact(BaseModel):
 
 
 def artifact_id(thread: str, branch: str, seq: int) -> str:
-    """Return the id of place ``seq`` on a branch; being computable, it makes a search unnecessary."""
+    """Return the id of place ``seq`` on a branch. Reads compute it and never search."""
     return f"{thread}.{branch}:{seq}"
 
 
@@ -339,7 +339,7 @@ class IndexedStore(Protocol):
         ...
 
     def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
-        """Rewrite these vectors. A lost dense vector loses its entry; it is embedded again on demand.
+        """Rewrite these vectors. The entry of a lost dense vector is deleted; a use re-embeds it.
 
         A kill leaves each record unchanged. Idempotent.
 

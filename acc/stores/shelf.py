@@ -96,7 +96,7 @@ BASE = "base"
 
 
 def namespace(user: str = UNNAMED, agent: str = UNNAMED, tenant: str = UNNAMED) -> Thread:
-    """Return the identity of a namespace: a thread without a name, impossible for a conversation."""
+    """Return the identity of a namespace: a thread without a name, unlike any conversation."""
     return Thread(thread="", user=user, agent=agent, tenant=tenant)
 
 
@@ -244,7 +244,7 @@ class Shelf:
         return artifact_id(self._key, self.name, seq)
 
     def moved_id(self, first: int) -> str:
-        """Return the id of the record that names the new beginning of a shelf that began at ``first``."""
+        """Return the id of the record with the new beginning of a shelf that began at ``first``."""
         return artifact_id(self._key, f"{self.name}.{BASE}", first)
 
     def _placed(self, artifacts: Iterable[Artifact]) -> list[Artifact]:
@@ -264,14 +264,13 @@ class Shelf:
         if start <= placed[0].seq:
             is_lost = len(mine) < len(placed)
         elif len(mine) == len(placed):
-            # # The shelf was compacted concurrently. The next compaction deletes the records before
-            # # the new beginning. If that compaction has happened, these records came after it,
-            # # and no reader sees them.
+            # The shelf was compacted concurrently. The next compaction deletes the records before
+            # the new beginning. If that compaction has happened, these records came after it,
+            # and no reader sees them.
             is_lost = bool(self.store.get(self.space.tenant, [self.moved_id(start)]))
         else:
-            is_lost = not stored.keys().isdisjoint(
-                ids
-            )  # otherwise the records were read and then deleted
+            # Without any of the ids, the records were read and then deleted.
+            is_lost = not stored.keys().isdisjoint(ids)
         if is_lost:
             self._bury(mine)
         return not is_lost

@@ -27,8 +27,8 @@ class _Fault(NamedTuple):
     hint: str
 
 
-# # Chroma passes messages of SQLite, the system and the server as texts without a code. They can only
-# # be distinguished by their words. The first match counts.
+# Chroma passes messages of SQLite, the system and the server as texts without a code. Only their
+# words distinguish them. The first match counts.
 _FULL = _Fault(
     r"disk is full|no space left|disk quota",
     "the disk is full",
@@ -162,7 +162,7 @@ def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
 
 
 def _is_full(where: str) -> bool:
-    # # Chroma does not say why it could not apply its latest records; a full disk is the usual cause.
+    # Chroma does not say why it could not apply records; a full disk is the usual cause.
     with suppress(OSError, ValueError):
         return shutil.disk_usage(where).free < _SPARE
     return False
@@ -215,7 +215,7 @@ class Connection:
         return False
 
     def widen(self, collection: str, links: int) -> bool:
-        """Rebuild a collection's index with ``links`` links per vector; False if the files are not owned."""
+        """Rebuild an index with ``links`` links per vector; False if another process owns it."""
         return False
 
     def keep_private(self) -> None:
@@ -243,7 +243,7 @@ class ServerConnection(Connection):
                 chroma_server_ssl_enabled=ssl,
                 chroma_server_headers=dict(headers or {}),
             )
-            # # Chroma's own client would wait without a limit; this request does not.
+            # Chroma's own client would wait without a limit; this request does not.
             _require_answer(settings, timeout)
             super().__init__(_server_client(settings, timeout))
 
@@ -355,18 +355,18 @@ def _server_client(settings: Settings, timeout: float) -> ClientAPI:
 def _settings(**given: Any) -> Settings:
     from chromadb.config import Settings
 
-    # # Without _env_file=None, a .env in the working directory would override the deployer.
+    # Without _env_file=None, a .env in the working directory would override the deployer.
     return Settings(_env_file=None, anonymized_telemetry=False, allow_reset=False, **given)
 
 
 def _session(client: ClientAPI) -> Any:
-    # # Chroma has no public access to its connection pool. Without it, requests have no time limit.
+    # Chroma has no public access to its connection pool. Without it, requests have no time limit.
     return getattr(getattr(client, "_server", None), "_session", None)
 
 
 def _forget(path: str) -> None:
-    # # After a failed start Chroma keeps the half-started system for this path. Every later attempt in
-    # # this process would fail, even after the cause is gone.
+    # After a failed start Chroma keeps the half-started system for this path. Every later
+    # attempt in this process would fail, even after the cause is gone.
     from chromadb.api.shared_system_client import SharedSystemClient
 
     with suppress(AttributeError):

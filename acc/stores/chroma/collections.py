@@ -157,7 +157,7 @@ class TenantCollections:
         return collection
 
     def _get_or_create(self, name: str) -> Collection:
-        # # No embedding function: Chroma would store it and rebuild it from the stored form.
+        # No embedding function: Chroma would store it and rebuild it from the stored form.
         return self._client.get_or_create_collection(
             name,
             embedding_function=None,
@@ -242,7 +242,7 @@ class GuardedClient:
 
     def _read_anew(self, client: ClientAPI) -> None:
         """Drop cached collections: ``client`` is new, or its files were rewritten."""
-        store = weakref.proxy(self)  # a strong reference would delay the release of a dropped store
+        store = weakref.proxy(self)  # lets a dropped store be released
         self._collections = TenantCollections(
             client, lambda call: store._ask(call), shared=self._shared
         )

@@ -46,12 +46,12 @@ class PathLock:
         self.left_open = False
         with translated("the directory of the store cannot be locked", str(directory)):
             private_folder(directory)
-            # # Not per thread: the thread that closes a store may differ from the one that opened it.
+            # Not per thread: another thread may close the store.
             self._lock = filelock.FileLock(
                 directory / LOCK, timeout=0, mode=PRIVATE_FILE, thread_local=False
             )
             if self._other is not None:
-                gc.collect()  # the holder may be an unreferenced memory that was not collected yet
+                gc.collect()  # the holder may be an unreferenced memory
             with _GUARD:
                 self._acquire()
 
@@ -79,10 +79,10 @@ class PathLock:
         return os.getpid() == self._pid and self._lock.is_locked
 
     def release(self, *, clean: bool = True) -> None:
-        """Release the lock. Idempotent; does nothing in a forked child, because the parent holds it.
+        """Release the lock. Idempotent; does nothing in a forked child: the parent holds it.
 
         Args:
-            clean: Whether no work was left unfinished; if False, the next holder sees ``left_open``.
+            clean: Whether all work was finished; if not, the next holder sees ``left_open``.
         """
         if not self.held:
             return
@@ -242,7 +242,7 @@ class EmbeddedConnection(Connection):
     def _opened(self, *, suspect: bool) -> ClientAPI:
         aside = set_aside_damaged(self._directory, suspect=suspect)
         with translated("the embedded Chroma cannot be opened", str(self._directory)):
-            # # Create the file here: Chroma would use the umask. SQLite's journals get the file's mode.
+            # Chroma would create it with the umask's mode. SQLite's journals take its mode.
             opened_private(self._directory / DATABASE, "ab").close()
         client = embedded_client(self._directory)
         try:

@@ -125,11 +125,11 @@ _SEGMENTS = """
     WHERE segments.scope = 'VECTOR'
 """
 
-# # The head of an index's header: version, offset, capacity, elements, bytes per element.
+# The head of an index's header: version, offset, capacity, elements, bytes per element.
 _HEADER = struct.Struct("<i4Q")
 
-# # Keep the newest row: the numbers of later rows continue from it, and Chroma skips rows with
-# # numbers that its records already have.
+# Keep the newest row: the numbers of later rows continue from it, and Chroma skips rows with
+# numbers that its records already have.
 _APPLIED = """
     DELETE FROM embeddings_queue
     WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue) AND seq_id <= (

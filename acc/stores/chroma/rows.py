@@ -194,7 +194,7 @@ def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
         )
         old = dict(zip(found["ids"], found["metadatas"] or [], strict=True))
         embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in batch]
-        # # Chroma merges metadata: keys that the new record lacks must be removed by name.
+        # Chroma merges metadata: keys that the new record lacks must be removed by name.
         metadatas: list[Any] = [
             {**dict.fromkeys(old.get(row.id) or {}), **row.metadata} for row in batch
         ]
@@ -237,7 +237,7 @@ def _upserted(ask: Any, collection: Collection, made: Mapping[str, array[float]]
     import numpy
 
     vectors: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in made.values()]
-    # # An upsert without documents and metadata leaves those unchanged.
+    # An upsert without documents and metadata leaves those unchanged.
     if made:
         ask(lambda: collection.upsert(ids=list(made), embeddings=vectors))
 

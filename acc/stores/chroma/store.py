@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class ManagedRecords(GuardedClient):
-    """The retention and erasure operations of `acc.stores.chroma.store.ChromaArtifactStore`."""
+    """The `acc.stores.protocol.ManagedStore` part of the Chroma store."""
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
         """Return the sorted ids of all records, or of those of this kind or thread.
@@ -95,7 +95,7 @@ class ManagedRecords(GuardedClient):
             StoreError: The store cannot be read.
         """
         with self._reading(tenant) as collection:
-            # # A lost vector is a valid answer, not a connection failure: do not use `_ask` here.
+            # No `_ask` here: a lost vector is no failure of the connection.
             return vectors(self._patience, collection, ids) if collection is not None else {}
 
     def compact(self) -> bool:

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 _EMBEDDER = "acc:embedder"
 
-# # No query uses this index, and "cosine" would change the length of a returned vector.
+# No query uses this index, and "cosine" would change the length of a returned vector.
 _INDEX: Mapping[str, Any] = {"space": "l2", "sync_threshold": SYNC}
 
 
 class DenseRecords(GuardedClient):
-    """The `acc.stores.protocol.DenseStore` part of `acc.stores.chroma.store.ChromaArtifactStore`."""
+    """The `acc.stores.protocol.DenseStore` part of the Chroma store."""
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep these vectors; see `acc.stores.protocol.DenseStore`.
@@ -63,7 +63,7 @@ class DenseRecords(GuardedClient):
             there = {c.name: c for c in self._ask(client.list_collections)}
             if name not in there:
                 return {}
-            # # A lost vector is a valid answer, not a connection failure: do not use `_ask` here.
+            # No `_ask` here: a lost vector is no failure of the connection.
             return vectors(self._patience, there[name], ids)
 
 
@@ -165,7 +165,7 @@ _ROUNDING = 1e-6
 
 
 class IndexedRecords(GuardedClient):
-    """The `acc.stores.protocol.IndexedStore` part of `acc.stores.chroma.store.ChromaArtifactStore`."""
+    """The `acc.stores.protocol.IndexedStore` part of the Chroma store."""
 
     def indexes(self, tenant: str) -> list[str]:
         """Return the tenant's indexes; see `acc.stores.protocol.IndexedStore`.
@@ -190,7 +190,7 @@ class IndexedRecords(GuardedClient):
             batch = keys[start : start + BATCH]
             with self._reading(tenant):
                 collection = self._index(tenant, index)
-                # # A lost vector is a valid answer, not a connection failure: do not use `_ask` here.
+                # No `_ask` here: a lost vector is no failure of the connection.
                 found = dict(read(self._patience, collection, batch)) if collection else {}
                 missed = tuple(_missed(self._patience, collection, found))
             lost = tuple(key for key in batch if key not in found)
