@@ -1,8 +1,8 @@
 """Erase a thread from LangGraph's checkpointers, which hold their own states and messages.
 
 A checkpoint is one blob, so an erasure in a thread deletes all its checkpoints: the thread
-continues from the memory's last state. SQLite's file and Postgres's tables are rewritten. The deployer
-is responsible for Postgres's write-ahead log, backups and free disk blocks.
+continues from the memory's last state. SQLite's file and Postgres's tables are rewritten. The
+deployer is responsible for Postgres's write-ahead log, backups and free disk blocks.
 """
 
 from __future__ import annotations

@@ -256,7 +256,7 @@ class ExperienceMemory:
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """Per execution: similarity of its task to the most similar one shown, and of the outputs."""
+        """Per execution: similarity of its task to the most similar one shown, and of outputs."""
         return list(self._ledger.similarities)
 
     @property

@@ -52,7 +52,7 @@ class Thread(BaseModel):
 
     @property
     def has_user(self) -> bool:
-        """Whether the user is known. Otherwise its threads share nothing."""
+        """Whether the user is known. If not, threads may be different people's and share nothing."""
         return self.user.strip() not in ("", UNNAMED)
 
     @property
