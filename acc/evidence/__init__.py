@@ -1,1 +1,1 @@
-"""Evidence that stays useful: what is kept, what is forgotten, and how it is erased."""
+"""Evidence upkeep: addition, retention, deletion and erasure."""

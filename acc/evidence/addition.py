@@ -1,8 +1,8 @@
-"""Addition policies: which documents and experiences are kept, and who says so.
+"""Addition policies: which documents and experiences are kept, and who decides.
 
-The paper's four (arXiv 2505.16067, section 4.1), for a task q and its execution e: ``none``
-keeps nothing, ``all`` keeps everything, ``automatic`` (its coarse one) asks a model's
-judgement, ``strict`` asks a test, a comparison with the truth, or a human.
+The paper's four (arXiv 2505.16067, section 4.1), for a task q and its execution e: ``none`` keeps
+nothing, ``all`` keeps everything, ``automatic`` (the paper's coarse policy) asks a model, and
+``strict`` asks a test, a comparison with the truth, or a human.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from acc.stores.protocol import Artifact
 PolicyName = Literal["none", "all", "automatic", "strict"]
 
 READ_CHARS = 12_000
-"""Characters of an execution that a model's judgement reads."""
+"""Limit, in characters, of an execution that a model's judgement reads."""
 
 
 class Judgement(BaseModel):
-    """What an evaluator says of an execution. Kept on the record (law 4).
+    """An evaluator's judgement of an execution. It is stored on the record (law 4).
 
     Attributes:
-        admitted: Whether it is kept.
+        admitted: Whether the execution is kept.
         reason: Why, in words.
-        utility: How good it was; any finite number, higher is better. None if not measured.
-        evaluator: Who said so.
+        utility: Quality; any finite number, higher is better. None if not measured.
+        evaluator: Name of the evaluator.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -55,11 +55,11 @@ class Judgement(BaseModel):
 class Evaluator(Protocol):
     """Judges an execution. A bool stands for a judgement of utility 1 or 0.
 
-    For `AsyncExperienceMemory` it may be asynchronous.
+    It may be asynchronous for `AsyncExperienceMemory`.
     """
 
     def __call__(self, task: str, execution: str) -> Judgement | bool | Awaitable[Judgement | bool]:
-        """What is to be said of ``execution`` as an answer to ``task``."""
+        """Return the judgement of ``execution`` as an answer to ``task``."""
         ...
 
 
@@ -69,10 +69,10 @@ class Addition:
 
     Attributes:
         name: ``none``, ``all``, ``automatic`` or ``strict``.
-        evaluator: Asked by the last two.
+        evaluator: Judges executions for the last two.
 
     Raises:
-        ConfigurationError: No such policy, or one without its evaluator.
+        ConfigurationError: There is no such policy, or the evaluator does not fit it.
     """
 
     name: PolicyName = "none"
@@ -95,11 +95,11 @@ class Addition:
 
     @property
     def quarantines(self) -> bool:
-        """Whether what is refused was judged, and can be looked at; ``none`` judges nothing."""
+        """Whether refused executions are stored for review; without an evaluator none are."""
         return self.evaluator is not None
 
     def judge(self, task: str, execution: str) -> Judgement:
-        """Whether ``execution`` is kept. An evaluator that fails admits nothing, and says so."""
+        """Judge ``execution``. A failing evaluator refuses it, with the error as reason."""
         if self.evaluator is None:
             return self._unasked()
         try:
@@ -108,7 +108,7 @@ class Addition:
             return self._named(_failed(error))
 
     async def ajudge(self, task: str, execution: str) -> Judgement:
-        """As `judge`; the evaluator runs off the loop, or is awaited where it is asynchronous."""
+        """Like `judge`; awaits an asynchronous evaluator, and runs others in a thread."""
         if self.evaluator is None:
             return self._unasked()
         try:
@@ -130,15 +130,15 @@ class Addition:
 
 
 class ModelJudge:
-    """The automatic evaluator: a model says yes or no in its first line, then why.
+    """The automatic evaluator: a model answers yes or no in its first line, then gives reasons.
 
     Args:
-        model: As `acc.compress.asking.endpoint_named` takes it; or a callable of
+        model: A model name for `acc.compress.asking.endpoint_named`, or a callable of
             (instruction, text) that returns the model's words.
-        criteria: What a good execution is, in words.
+        criteria: Description of a good execution.
 
     Raises:
-        ConfigurationError: The model cannot be asked as things are set up.
+        ConfigurationError: The configuration does not allow a call to the model.
     """
 
     __name__ = "model"
@@ -148,7 +148,7 @@ class ModelJudge:
         self._instruction = _INSTRUCTION.format(criteria=criteria.strip() or _CRITERIA)
 
     def __call__(self, task: str, execution: str) -> Judgement:
-        """The model's word; anything but a plain yes refuses."""
+        """Return the model's judgement; anything but a plain yes refuses."""
         shown = execution[:READ_CHARS]
         answer = self._ask(self._instruction, f"Task:\n{task}\n\nExecution:\n{shown}").strip()
         first, _, rest = answer.partition("\n")
@@ -169,11 +169,11 @@ _INSTRUCTION = (
 
 
 def _understood(said: Any) -> Judgement:
-    """The judgement that an evaluator's answer stands for. What is neither yes nor no is neither."""
+    """Convert an evaluator's answer to a judgement; other answers raise a `TypeError`."""
     if isinstance(said, Judgement):
         return said
     if inspect.iscoroutine(said):
-        said.close()  # never run, and not to be warned about
+        said.close()  # avoids the warning about a coroutine that never ran
     is_bool = isinstance(said, bool) or getattr(getattr(said, "dtype", None), "kind", "") == "b"
     if not is_bool:
         raise TypeError(f"it said {type(said).__name__}, neither a bool nor a Judgement")
@@ -195,13 +195,13 @@ def _asking(model: str) -> Callable[[str, str], str]:
 
 @dataclass(frozen=True)
 class Experience:
-    """A task and what was done about it.
+    """A task and its execution.
 
     Attributes:
-        ref: What it is called in its namespace.
+        ref: Name in its namespace.
         task: The paper's q.
         execution: The paper's e.
-        judgement: What the evaluator said of it.
+        judgement: The evaluator's judgement.
     """
 
     ref: str
@@ -211,7 +211,7 @@ class Experience:
 
 
 class Demonstration(NamedTuple):
-    """An experience found for a task, and how like the task its own was."""
+    """An experience found for a task, and the similarity of the two tasks."""
 
     experience: Experience
     similarity: float
@@ -219,14 +219,14 @@ class Demonstration(NamedTuple):
 
 @dataclass(frozen=True)
 class Finished:
-    """What came of an execution.
+    """The result of finishing an execution.
 
     Attributes:
-        judgement: What the evaluator said.
-        ref: What it is called in memory; empty where it was refused.
-        deleted: Why each that the deletion policy took is gone, by ref.
-        input_similarity: Of the task to the most similar one shown; -1 if none was shown.
-        output_similarity: Of the execution to that one's.
+        judgement: The evaluator's judgement.
+        ref: Name of the experience in memory; empty if it was refused.
+        deleted: Reason of each deletion by the deletion policy, by ref.
+        input_similarity: Similarity of the task to the most similar one shown; -1 if none was.
+        output_similarity: Similarity of the two executions.
     """
 
     judgement: Judgement
@@ -238,15 +238,15 @@ class Finished:
 
 @dataclass(frozen=True)
 class Retrieval:
-    """How demonstrations are found.
+    """Settings for finding demonstrations.
 
     Attributes:
         k: The paper's K.
-        chars: Characters of all demonstrations together at the most; the least similar go first. One
-            that is longer by itself is never shown.
-        least: Similarity below which nothing is shown.
-        vector: A task as numbers.
-        likeness: Compares them.
+        chars: Limit, in characters, of all demonstrations together; the least similar are dropped
+            first. A demonstration that exceeds it alone is never shown.
+        least: Minimum similarity of a demonstration.
+        vector: Converts a task to a vector.
+        likeness: Compares two vectors.
         outputs_alike: Compares two executions.
     """
 
@@ -259,19 +259,19 @@ class Retrieval:
 
 
 def told_as_demonstrations(shown: Sequence[Demonstration]) -> str:
-    """What the agent reads: each task with its execution, the most similar last, next to the task."""
+    """Render demonstrations for the agent, the most similar last, next to the task."""
     return "\n\n".join(
         f"Task: {d.experience.task}\nExecution: {d.experience.execution}" for d in reversed(shown)
     )
 
 
 def written(task: str, execution: str, t: int) -> str:
-    """An experience as the text of its records."""
+    """Return the text of an experience's records."""
     return json.dumps({"task": task, "execution": execution, "t": t}, ensure_ascii=False)
 
 
 def read_back(parts: Sequence[Artifact]) -> tuple[Experience, int]:
-    """The experience that all its records tell, and the time at which it came."""
+    """Return the experience of these records, and the time of its addition."""
     ordered = sorted(parts, key=lambda part: part.part)
     said = json.loads("".join(part.text for part in ordered))
     judgement = Judgement.model_validate_json(ordered[0].reason)

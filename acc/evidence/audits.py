@@ -1,4 +1,4 @@
-"""Rewriting a thread's audit log: what was erased taken out, and the tombstone commit at its end."""
+"""Find the audit logs of a namespace, and rewrite them without erased evidence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Audits:
     """The audit logs of a namespace.
 
     Args:
-        store: Where the evidence is.
+        store: The store of the evidence.
         folder: The folder of the audit logs; None if none are kept.
         space: The namespace.
     """
@@ -33,7 +33,7 @@ class Audits:
         self._space = space
 
     def threads(self) -> list[Thread]:
-        """The namespace's threads, by its directory and by the logs that there are.
+        """Return the namespace's threads, from its directory and its logs.
 
         Raises:
             StoreError: The store cannot be read.
@@ -46,18 +46,18 @@ class Audits:
         return list(found.values())
 
     def log(self, thread: Thread) -> AuditLog | None:
-        """The log of a thread, if it has one."""
+        """Return the log of a thread, if it has one."""
         log = AuditLog.of(self._folder, thread) if self._folder else None
         return log if log is not None and log.path.exists() else None
 
     def paths(self) -> list[Path]:
-        """The logs that there are."""
+        """Return the paths of the existing logs."""
         return [log.path for thread in self.threads() if (log := self.log(thread))]
 
     def newest(self, thread: Thread) -> list[Mapping[str, Any]]:
-        """The newest state of each branch of a thread, as plain JSON; empty if none is known."""
+        """Return the newest known state of each branch of a thread, as plain JSON."""
         log = self.log(thread)
-        # Not `newest_by_branch`, which looks at the last records only: a branch may rest for long.
+        # `newest_by_branch` reads only the last records, but a branch may be idle for longer.
         newest = (
             {entry["state"]["branch"]: entry["state"] for entry in log.records()} if log else {}
         )
@@ -69,7 +69,7 @@ Spaces = dict[Thread, list[Thread]]
 
 
 def known_spaces(store: ManagedStore, folder: Path | None, tenant: str) -> Spaces:
-    """The namespaces of a tenant, by their directories and by the logs that there are.
+    """Return the namespaces of a tenant, from their directories and logs.
 
     Raises:
         StoreError: The store cannot be read.
@@ -84,7 +84,7 @@ def known_spaces(store: ManagedStore, folder: Path | None, tenant: str) -> Space
 
 
 def other_readers(known: Spaces, space: Thread) -> Spaces:
-    """Those of the ``known`` namespaces that may see the documents of ``space``, but for itself."""
+    """Return the other ``known`` namespaces that may see the documents of ``space``."""
     return {
         other: threads
         for other, threads in known.items()
@@ -93,19 +93,22 @@ def other_readers(known: Spaces, space: Thread) -> Spaces:
 
 
 def logged(folder: Path | None) -> Iterator[Thread]:
-    """The threads that have an audit log in ``folder``, damaged ones too: who is not concerned goes on."""
+    """Yield the threads with an audit log in ``folder``, including damaged logs.
+
+    Work that does not need a damaged log can continue.
+    """
     for path in sorted(folder.glob("*.jsonl")) if folder and folder.is_dir() else ():
         if owner := AuditLog(path).owner():
             yield owner
 
 
 def read(path: Path) -> Iterator[dict[str, Any]]:
-    """The records of a log, oldest first."""
+    """Yield the records of a log, oldest first."""
     return AuditLog(path).records()
 
 
 def cited_in(state: Mapping[str, Any]) -> dict[str, str]:
-    """The refs that a state's items rest on, point to, or that are pending; and who does."""
+    """Return each ref that a state's items cite or that is pending, with the id of the item."""
     found: dict[str, str] = {}
     for value in state.values():
         for item in value if isinstance(value, list) else ():
@@ -121,10 +124,10 @@ _HALF = ".erasing"
 
 
 def foreseen(log: AuditLog, erased: Erased) -> Rewritten | None:
-    """What `rewrite` would do to ``log``; None where the log has nothing of what was erased.
+    """Return the result of `rewrite` without writing; None if the log has no erased evidence.
 
     Raises:
-        AuditError: It cannot be read.
+        AuditError: The log cannot be read.
     """
     future = _Future(log, erased)
     for _ in future.records("", ""):
@@ -133,23 +136,23 @@ def foreseen(log: AuditLog, erased: Erased) -> Rewritten | None:
 
 
 def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten | None:
-    """Take what was erased out of ``log``, and commit the state without it.
+    """Rewrite ``log`` without erased evidence, and commit the state without it.
 
-    The file is written anew beside the old one and takes its place at once; a kill leaves one
-    or the other. Done once: a log that ends with this very erasure is left as it is.
+    A new file replaces the old one atomically; a kill leaves one or the other. Idempotent: a log
+    that ends with this erasure stays unchanged.
 
     Args:
         log: The log.
-        erased: What was erased.
-        erasure: The erasure's identity.
+        erased: The erased evidence.
+        erasure: The erasure's id.
         at: The time.
 
     Returns:
-        What was done; None where the log has nothing of it.
+        The changes; None if the log has no erased evidence.
 
     Raises:
-        OSError: It cannot be written, or somebody else keeps it locked.
-        AuditError: It cannot be read.
+        OSError: The log cannot be written, or another process holds its lock.
+        AuditError: The log cannot be read.
     """
     half = log.path.with_name(log.path.name + _HALF)
     with log.lock:
@@ -171,7 +174,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
 
 
 class _Future:
-    """A log without what was erased: its records, and the tombstone commits that follow them."""
+    """A log without erased evidence: its redacted records, then tombstone commits."""
 
     def __init__(self, log: AuditLog, erased: Erased) -> None:
         self._log = log
@@ -182,7 +185,7 @@ class _Future:
         self._last: Mapping[str, Any] = {}
 
     def records(self, erasure: str, at: str) -> Iterator[Record]:
-        """What the log will hold, in order."""
+        """Yield the records of the rewritten log, in order."""
         items = items_resting_alone(self._log.records(), self._erased)
         newest: dict[str, Record] = {}
         for record in self._log.records():
@@ -190,7 +193,7 @@ class _Future:
             self._counted += 1
             self._is_concerned |= after is not None
             self._redacted += after is not None and not record.get("redacted")
-            # What the tombstone commit is made from: the state as it was, not as it is told now.
+            # The tombstone commit needs the original state, not the redacted one.
             newest.pop(record["state"]["branch"], None)
             newest[record["state"]["branch"]] = {**(after or record), "state": record["state"]}
             yield after or record
@@ -203,7 +206,7 @@ class _Future:
                 yield self._last
 
     def told(self) -> Rewritten | None:
-        """What comes of it, once all records were asked for."""
+        """Return the result, after all records were read."""
         if not self._is_concerned:
             return None
         leaving = tuple(dict.fromkeys(self._leaving))

@@ -1,8 +1,8 @@
-"""Erasing a thread from LangGraph's checkpointers, which hold states and messages of their own.
+"""Erase a thread from LangGraph's checkpointers, which hold their own states and messages.
 
-A checkpoint is one blob, so what is erased of a thread takes all its checkpoints: the thread
-goes on from the memory's own last state. SQLite's file is rewritten, and so are Postgres's tables;
-its log of writes, its backups and the free blocks of its disk are the deployer's.
+A checkpoint is one blob, so an erasure in a thread deletes all its checkpoints: the thread
+continues from the memory's last state. SQLite's file and Postgres's tables are rewritten. The
+deployer is responsible for Postgres's write-ahead log, backups and free disk blocks.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _SECRET = re.compile(r"([?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)
 
 
 def lasting_url(url: str) -> str:
-    """``url`` as it means the same wherever the process runs, and tells no secret.
+    """Return ``url`` without passwords and independent of the working directory.
 
-    A relative path is made absolute, a password is left out.
+    A relative path becomes absolute.
     """
     kind, _, path = url.partition(":")
     return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else without_password(url)
 
 
 def without_password(url: str) -> str:
-    """``url`` without the passwords in it.
+    """Return ``url`` without its passwords.
 
-    Where it is no URL as it should be, rather too much is left out than too little.
+    For a malformed URL this removes more rather than less.
     """
     scheme, separator, rest = url.partition("://")
     if not separator:
@@ -52,12 +52,12 @@ def _without(head: str) -> str:
 
 
 def by_lasting(urls: Iterable[str]) -> dict[str, str]:
-    """Each of ``urls``, whole, by the address under which it is kept."""
+    """Map the stored form of each URL to the complete URL."""
     return {lasting_url(url): url for url in urls}
 
 
 Hook = Callable[[Sequence[str]], int]
-"""Deletes all rows of threads by their names; returns how many."""
+"""Deletes all rows of threads by their names; returns the number of rows."""
 
 _ABSENT = (
     "no password is kept: run acc erase --checkpointer URL with it, or set PGPASSWORD and open the "
@@ -70,13 +70,13 @@ _POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 
 def checkpointer_at(url: str) -> Hook:
-    """The hook of a checkpointer's database.
+    """Return the hook of a checkpointer's database.
 
     Args:
         url: ``sqlite:PATH``, or ``postgresql://...``.
 
     Raises:
-        ConfigurationError: Neither, no such file, or psycopg is not installed.
+        ConfigurationError: The URL is neither, the file is missing, or psycopg is not installed.
     """
     if url.startswith("sqlite:"):
         path = Path(url.removeprefix("sqlite:"))
@@ -93,10 +93,10 @@ def checkpointer_at(url: str) -> Hook:
 
 
 def rows_at(url: str, threads: Sequence[str]) -> int:
-    """Rows that the hook of `checkpointer_at` would delete now.
+    """Count the rows that the hook of `checkpointer_at` would delete now.
 
     Raises:
-        ConfigurationError: As there.
+        ConfigurationError: As for `checkpointer_at`.
         StoreError: The database cannot be read.
     """
     checkpointer_at(url)
@@ -118,10 +118,10 @@ def rows_at(url: str, threads: Sequence[str]) -> int:
 
 
 def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
-    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite it.
+    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite the file.
 
     Raises:
-        StoreError: The file cannot be written, or somebody keeps it busy.
+        StoreError: The file cannot be written, or another process holds its lock.
     """
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -148,7 +148,7 @@ def _postgres(url: str) -> Hook:
 
     def erase(threads: Sequence[str]) -> int:
         try:
-            # VACUUM runs outside a transaction; where it may not run, Postgres only warns.
+            # VACUUM runs outside a transaction. Without the permission, Postgres only warns.
             warned: list[str] = []
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.add_notice_handler(lambda said: warned.append(str(said.message_primary)))
@@ -194,12 +194,12 @@ _NAME = "checkpoints-{}.json"
 
 
 class Due(NamedTuple):
-    """What is to be deleted.
+    """A deletion of checkpoints that is due.
 
     Attributes:
-        erasure: The erasure's identity.
+        erasure: The erasure's id.
         threads: Names of threads.
-        urls: Databases, as `checkpointer_at` takes them, but without passwords.
+        urls: Databases in the form of `checkpointer_at`, without passwords.
     """
 
     erasure: str
@@ -208,11 +208,11 @@ class Due(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """What came of it.
+    """The result of a deletion of checkpoints.
 
     Attributes:
-        rows: Rows that went.
-        left: Why each database that could not be used still has its rows; it is tried again.
+        rows: Number of deleted rows.
+        left: Error for each database that still has its rows; the deletion is retried.
     """
 
     rows: int = 0
@@ -220,27 +220,27 @@ class Settled(NamedTuple):
 
 
 class CheckpointsDue:
-    """The notes in a memory's folder; without one, what fails now is not tried again."""
+    """Notes of due deletions in a memory's folder; without a folder, failures are not retried."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
 
     def owe(self, erasure: str, threads: Sequence[str], urls: Sequence[str]) -> Due:
-        """Note it. On return it will be tried until it is done.
+        """Write a note of the deletion. On return it will be retried until it succeeds.
 
         Raises:
-            StoreError: It cannot be noted.
+            StoreError: The note cannot be written.
         """
         due = Due(erasure, tuple(threads), tuple(map(lasting_url, urls)))
         self._note(due)
         return due
 
     def settle(self, due: Due, given: Sequence[str] = ()) -> Settled:
-        """Delete what is due, database by database.
+        """Delete the due checkpoints, database by database.
 
         Args:
-            due: What is due.
-            given: Databases' addresses with their passwords, which the note does not have.
+            due: The due deletion.
+            given: URLs of databases with their passwords, which the note does not contain.
         """
         rows, left, urls = 0, [], []
         whole = by_lasting(given)
@@ -254,7 +254,7 @@ class CheckpointsDue:
         return Settled(rows, tuple(left))
 
     def waiting(self) -> Iterator[Due]:
-        """What earlier processes left.
+        """Yield deletions that earlier processes left.
 
         Raises:
             StoreError: A note cannot be read.
@@ -265,7 +265,7 @@ class CheckpointsDue:
                 yield Due(said["erasure"], tuple(said["threads"]), tuple(said["urls"]))
 
     def notes(self) -> list[Path]:
-        """The notes that there are."""
+        """Return the paths of the existing notes."""
         return sorted(self._folder.glob(_NAME.format("*"))) if self._folder is not None else []
 
     def _note(self, due: Due) -> None:

@@ -1,11 +1,11 @@
-"""Compacting a usage shelf: many small events become one summary that policies judge alike.
+"""Compact a usage shelf: one summary replaces many events, with the same effect on policies.
 
-The summary is put right behind the last event, with the holds that stand and what is begun and not
-ended. Then a record, of which each beginning of the shelf can have but one, says that the shelf
-begins there: killed before that, or if another process was first, nothing has happened; killed after
-it, all has. Then goes what nobody reads any more. Where others write to the store, one of them may
-be about to write behind an event that it has read: so there, what a compaction told of goes with the
-next one.
+The summary is appended after the last event, with the current holds and the unfinished intents. A
+record then says that the shelf begins there; each beginning of the shelf can have only one such
+record. A kill before that record changes nothing, as does another process that was first; a kill
+after it leaves the compaction complete. Unreachable records are then deleted. In a shared store,
+another process may be about to append after an event that it has read, so the next compaction
+deletes the records that this one replaced.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
 from acc.stores.shelf import BASE, Shelf
 
 WORTH = 1_000
-"""Records of a usage shelf from which compacting it is worth the while."""
+"""Minimum number of records of a usage shelf for a compaction."""
 
 
 def compact(
     store: ArtifactStore, space: Thread, now: Callable[[], str], *, worth: int = WORTH
 ) -> int:
-    """Compact the usage shelf of a namespace, unless it is short. Others may write to it meanwhile.
+    """Compact the usage shelf of a namespace, unless it is short. Concurrent writes are allowed.
 
-    What is said of experiences that are gone goes.
+    Also removes the tallies of deleted experiences.
 
     Args:
-        store: Where it is.
+        store: The store of the shelf.
         space: The namespace.
-        now: Tells the time as records have it.
-        worth: Records from which it is done.
+        now: Returns the time in the format of records.
+        worth: Minimum number of records for a compaction.
 
     Returns:
-        How many records fewer there are to read; 0 where another process was first.
+        The decrease in records to read; 0 if another process was first.
 
     Raises:
-        StoreError: It cannot be done now; what was told, is told as before.
+        StoreError: The compaction failed; the shelf's content is unchanged.
     """
     usage = Shelf(store, space, "usage")
     if not isinstance(store, ManagedStore) or len(usage.records()) < worth:
@@ -62,7 +62,7 @@ def compact(
 
 
 def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
-    """Say that the shelf begins at ``first``; False where another process said another place."""
+    """Record that the shelf begins at ``first``; False if another process was first."""
     said = first.model_copy(update={
         "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
         "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
@@ -72,7 +72,7 @@ def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
 
 
 def _sweep(store: ManagedStore, usage: Shelf, before: int, first: Artifact) -> None:
-    """Let the first place say where to begin, and delete what nobody comes to any more."""
+    """Store the new beginning in the first place, and delete unreachable records."""
     tenant, key = usage.space.tenant, usage.space.key
     base = first.model_copy(update={
         "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,

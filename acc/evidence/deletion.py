@@ -6,16 +6,16 @@ arXiv 2505.16067, section 5.1, for a record i at the time t, with freq_t(i) its 
     history(i)  = freq_t(i) > n  and  mean utility(i) <= beta
     combined(i) = period(i) * history(i)
 
-The paper's combined product is an intersection, while its tables (the combined memory is
-smaller than either) and text ("redundant records will be deleted ..., while low-quality
-records will be deleted") are those of a union: `combined` offers both, the union by default.
+The paper's combined product is an intersection, but its tables (the combined memory is smaller
+than either) and text ("redundant records will be deleted ..., while low-quality records will be
+deleted") describe a union. `combined` offers both, the union by default.
 
-The paper bounds the memory after a periodical deletion by alpha * (t' - t) * K, which is
-negative, and 0 for alpha = 0. The right bound: K retrievals in each of t - t' executions are
-K * (t - t') in all, and each survivor took at least alpha + 1 of them, so at most
-floor(K * (t - t') / (alpha + 1)) survive, and what came within the period if it is spared.
+The paper limits the memory after a periodical deletion to alpha * (t' - t) * K, which is negative,
+and 0 for alpha = 0. The correct limit: t - t' executions make K * (t - t') retrievals, and each
+survivor has at least alpha + 1 of them. At most floor(K * (t - t') / (alpha + 1)) records survive,
+plus spared records added within the period.
 
-They compose as `acc.evidence.deletion` says.
+Policies compose with ``&``, ``|``, ``~`` and `Deletion.then`.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from acc.errors import ConfigurationError
 from acc.evidence.usage import Usage
 
 Doomed = dict[str, str]
-"""Why each is to be deleted, by `Usage.key`."""
+"""Reason of each deletion, by `Usage.key`."""
 
 Judge = Callable[[Sequence[Usage], int], Doomed]
 
 
 class Deletion:
-    """Base of the policies: composition, and when one is due."""
+    """Base class of the policies: composition and schedule."""
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What is to be deleted at the time ``t``, and why."""
+        """Return the records to delete at the time ``t``, with reasons."""
         raise NotImplementedError
 
     def due(self, t: int) -> bool:
-        """Whether the policy runs by itself after the execution number ``t``."""
+        """Return whether the policy runs by itself after the execution number ``t``."""
         return True
 
     def run(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """As calling it, when it is due; else nothing. What runs after each execution."""
+        """Apply the policy if it is due, else return nothing. Runs after each execution."""
         return self(usages, t) if self.due(t) else {}
 
     def then(self, other: Deletion) -> Deletion:
-        """This policy, then ``other`` over what it leaves."""
+        """Return this policy followed by ``other`` on the remaining records."""
         return Then(self, other)
 
     def __and__(self, other: Deletion) -> Deletion:
@@ -64,21 +64,21 @@ class Deletion:
 
 
 class _Pair(Deletion):
-    """Two policies joined: by what they say now, or by what they say when each is due."""
+    """Two policies joined: their results now, or their results when each is due."""
 
     one: Deletion
     other: Deletion
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What the two say now."""
+        """Return the joined results of both policies now."""
         return self._join(self.one, self.other, usages, t)
 
     def run(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """What those that are due say."""
+        """Return the joined results of the policies that are due."""
         return self._join(self.one.run, self.other.run, usages, t)
 
     def due(self, t: int) -> bool:
-        """When one is."""
+        """Return whether either policy is due."""
         return self.one.due(t) or self.other.due(t)
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
@@ -87,7 +87,7 @@ class _Pair(Deletion):
 
 @dataclass(frozen=True)
 class Both(_Pair):
-    """What both would delete: the intersection, with both reasons."""
+    """Deletes the intersection of both policies, with both reasons."""
 
     one: Deletion
     other: Deletion
@@ -99,7 +99,7 @@ class Both(_Pair):
 
 @dataclass(frozen=True)
 class Either(_Pair):
-    """What either would delete: the union, with every reason."""
+    """Deletes the union of both policies, with all reasons."""
 
     one: Deletion
     other: Deletion
@@ -112,7 +112,7 @@ class Either(_Pair):
 
 @dataclass(frozen=True)
 class Then(_Pair):
-    """One policy, then another over what is left."""
+    """Applies one policy, then another to the remaining records."""
 
     one: Deletion
     other: Deletion
@@ -124,16 +124,16 @@ class Then(_Pair):
 
 @dataclass(frozen=True)
 class Inverse(Deletion):
-    """What the other would keep."""
+    """Deletes what the other policy would keep."""
 
     policy: Deletion
 
     def due(self, t: int) -> bool:
-        """When the other is."""
+        """Return whether the other policy is due."""
         return self.policy.due(t)
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """The complement."""
+        """Return the complement."""
         gone = self.policy(usages, t)
         return {u.key: "what the policy would keep" for u in usages if u.key not in gone}
 
@@ -143,19 +143,19 @@ class Keep(Deletion):
     """Deletes nothing."""
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Nothing."""
+        """Return nothing."""
         return {}
 
 
 @dataclass(frozen=True)
 class Period(Deletion):
-    """Deletes what was retrieved at most ``alpha`` times in the last ``period`` executions.
+    """Deletes records retrieved at most ``alpha`` times in the last ``period`` executions.
 
     Attributes:
         period: t - t'.
         alpha: The threshold.
-        newcomers: What came within the period had less time than the rest. ``spare`` leaves it to
-            the next; ``judge`` takes the formula by the letter.
+        newcomers: How to treat records added within the period, which had less time. ``spare``
+            leaves them to the next period; ``judge`` applies the formula literally.
     """
 
     period: int = 200
@@ -169,11 +169,11 @@ class Period(Deletion):
             )
 
     def due(self, t: int) -> bool:
-        """At the end of each period."""
+        """Return whether ``t`` ends a period."""
         return t > 0 and t % self.period == 0
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """freq_t - freq_t' <= alpha."""
+        """Apply freq_t - freq_t' <= alpha."""
         since = t - self.period
         if since < 0:
             return {}
@@ -187,15 +187,15 @@ class Period(Deletion):
         return doomed
 
     def bound(self, k: int) -> int:
-        """Records, newcomers apart, that survive at the most where ``k`` are retrieved at a time."""
+        """Return the limit of survivors, without newcomers, for ``k`` retrievals at a time."""
         return k * self.period // (self.alpha + 1)
 
 
 @dataclass(frozen=True)
 class History(Deletion):
-    """Deletes what was retrieved more than ``n`` times with a mean utility of at most ``beta``.
+    """Deletes records retrieved more than ``n`` times with a mean utility of at most ``beta``.
 
-    Only retrievals whose utility is known count.
+    Only retrievals with a known utility count.
     """
 
     n: int = 5
@@ -208,7 +208,7 @@ class History(Deletion):
             )
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """freq_t > n and mean utility <= beta."""
+        """Apply freq_t > n and mean utility <= beta."""
         doomed = {}
         for usage in usages:
             if len(usage.utilities) <= self.n:
@@ -224,11 +224,11 @@ class History(Deletion):
 
 @dataclass(frozen=True)
 class Capacity(Deletion):
-    """Keeps at most ``limit``: beyond it the least useful goes, one by one.
+    """Keeps at most ``limit`` records: beyond it, the least useful is deleted, one by one.
 
-    Least useful is the lowest mean utility; where nobody said, what the evaluator thought of it
-    when it was added, else ``unknown``. Of equals the least retrieved goes, then the oldest.
-    The paper runs a periodical deletion first: ``Period(...).then(Capacity(100))``, or `bounded`.
+    The least useful record has the lowest mean utility. Without utilities, the evaluator's utility
+    at its addition counts, else ``unknown``. Ties delete the least retrieved, then the oldest. The
+    paper runs a periodical deletion first: ``Period(...).then(Capacity(100))``, or `bounded`.
     """
 
     limit: int = 100
@@ -239,7 +239,7 @@ class Capacity(Deletion):
             raise ConfigurationError(f"limit is {self.limit}", where="Capacity", hint="0 or more")
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """The least useful beyond the limit."""
+        """Return the least useful records beyond the limit."""
         over = len(usages) - self.limit
         if over <= 0:
             return {}
@@ -257,12 +257,12 @@ class Capacity(Deletion):
 def combined(
     period: Period, history: History, rule: Literal["union", "intersection"] = "union"
 ) -> Deletion:
-    """The paper's combined deletion; see the head of this file for the two readings of it."""
+    """Return the paper's combined deletion; the module docstring explains its two readings."""
     return period | history if rule == "union" else period & history
 
 
 def bounded(limit: int, period: Period) -> Deletion:
-    """The paper's section 6.2: periodical first, then the least useful beyond ``limit``."""
+    """Return the paper's section 6.2: periodical first, then the least useful beyond ``limit``."""
     return period.then(Capacity(limit))
 
 
@@ -271,14 +271,14 @@ DeletionName = Literal["none", "period", "history", "combined", "intersection"]
 
 
 class Preset(NamedTuple):
-    """What one agent of the paper was run with.
+    """The settings of one agent in the paper.
 
     Attributes:
         k: Records retrieved for each task.
         period: Its periodical deletion.
         history: Its history-based deletion by evaluator.
         initial: Records in memory at the start.
-        tasks: Tasks in all.
+        tasks: Number of tasks.
     """
 
     k: int
@@ -288,14 +288,14 @@ class Preset(NamedTuple):
     tasks: int
 
     def yes_or_no(self, evaluator: EvaluatorName) -> Preset:
-        """The preset for utilities of 1 and 0: a threshold that none of them reaches becomes 0.5."""
+        """Return the preset for utilities of 1 and 0: an unreachable threshold becomes 0.5."""
         history = self.history[evaluator]
         if history.beta >= 0:
             return self
         return self._replace(history={**self.history, evaluator: replace(history, beta=0.5)})
 
     def deletion(self, name: DeletionName, evaluator: EvaluatorName = "strict") -> Deletion:
-        """The deletion policy of that name.
+        """Return the deletion policy of that name.
 
         Raises:
             ConfigurationError: There is none.
@@ -341,10 +341,10 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(agent: str) -> Preset:
-    """The preset of one of the paper's agents.
+    """Return the preset of one of the paper's agents.
 
     Raises:
-        ConfigurationError: No such agent.
+        ConfigurationError: There is no such agent.
     """
     found = PRESETS.get(agent.lower())
     if found is None:

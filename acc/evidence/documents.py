@@ -1,4 +1,4 @@
-"""Documents: files taken in part by part, each part with where it comes from."""
+"""Documents: files ingested in parts, each with its provenance."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _INGEST = "ingest"
 
 
 class Partial(NamedTuple):
-    """A document that was begun and not ended.
+    """A document with an unfinished ingest.
 
     Attributes:
         space: Its namespace.
-        ref: What all its parts' refs begin with.
-        name: The file, as it was named; "" where nothing of it is there.
-        there: Parts that are there, of those that were to be written.
-        of: Parts that were to be written.
+        ref: Common prefix of its parts' refs.
+        name: The file's name; "" if no part is stored.
+        there: Number of stored parts.
+        of: Number of parts to store.
     """
 
     space: Thread
@@ -41,7 +41,7 @@ class Partial(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether all was written, and the end of it not noted."""
+        """Whether all parts were written, without a note of the end."""
         return self.there == self.of
 
 
@@ -49,17 +49,17 @@ def begin_ingest(usage: Shelf, parts: Sequence[Artifact], at: str) -> Intent:
     """Note that these parts are about to be written.
 
     Raises:
-        StoreError: It cannot be noted.
+        StoreError: The note cannot be written.
     """
     return intents.begin(usage, _INGEST, [part.ref for part in parts], at)
 
 
 def end_ingest(usage: Shelf, intent: Intent) -> None:
-    """Note that they are written.
+    """Note that the parts are written.
 
     Raises:
-        ConflictError: Somebody took them back meanwhile.
-        StoreError: It cannot be noted.
+        ConflictError: Another process undid the ingest meanwhile.
+        StoreError: The note cannot be written.
     """
     if intent.id not in {open_.id for open_ in open_ingests(usage)}:
         raise ConflictError(
@@ -71,13 +71,13 @@ def end_ingest(usage: Shelf, intent: Intent) -> None:
 
 
 def open_ingests(usage: Shelf, ref: str = "") -> list[Intent]:
-    """What was begun and not ended, of all documents or of one."""
+    """Return unfinished ingests of all documents or of one."""
     found = [intent for intent in unfinished(usage.records()) if intent.act == _INGEST]
     return [intent for intent in found if ref in ("", _ref_of(intent))]
 
 
 def partial_ingests(store: ArtifactStore, space: Thread) -> list[Partial]:
-    """The documents of a namespace that were begun and not ended.
+    """Return the documents of a namespace with an unfinished ingest.
 
     Raises:
         StoreError: The store cannot be read.
@@ -86,10 +86,10 @@ def partial_ingests(store: ArtifactStore, space: Thread) -> list[Partial]:
 
 
 def take_back_ingests(store: ArtifactStore, space: Thread, now: Callable[[], str]) -> list[Partial]:
-    """Take back what is there of documents that were begun and not ended; the whole ones stay.
+    """Undo unfinished ingests by deleting their parts; complete documents stay.
 
     Raises:
-        StoreError: It cannot be done now.
+        StoreError: The undo failed; it can be repeated.
     """
     done = []
     for intent, parts, told in list(_found(store, space)):
@@ -116,24 +116,23 @@ def _ref_of(intent: Intent) -> str:
 
 
 PART_BYTES = 2_000
-"""UTF-8 bytes of one part: some paragraphs, so that recall finds the place and not the book."""
+"""Limit, in UTF-8 bytes, of one part: some paragraphs. Recall then finds the passage."""
 
 AT_ONCE = 100
-"""Parts that a store writes at once, so that a kill leaves all of them or none; see
-`acc.stores.chroma.rows.BATCH`."""
+"""Number of parts that a store writes atomically; see `acc.stores.chroma.rows.BATCH`."""
 
 
 @dataclass(frozen=True)
 class Ingested:
-    """What came of one file.
+    """The result of ingesting one file.
 
     Attributes:
-        name: The file, as it was named.
-        ref: What all its parts' refs begin with.
-        parts: Parts written; 0 where all were there already.
-        judgement: What the evaluator said.
-        replaced: Parts of an earlier version that were deleted.
-        ended: Whether these were the rest of a document that was begun before and not ended.
+        name: The file's name.
+        ref: Common prefix of its parts' refs.
+        parts: Number of parts written; 0 if all were stored before.
+        judgement: The evaluator's judgement.
+        replaced: Number of deleted parts of an earlier version.
+        ended: Whether this finished an earlier, unfinished ingest.
     """
 
     name: str
@@ -148,12 +147,12 @@ class Documents:
     """The documents of a namespace.
 
     Args:
-        store: Where they are kept.
+        store: The store of the documents.
         space: The namespace (`acc.stores.shelf.namespace`).
-        now: Tells the time as records have it.
+        now: Returns the time in the format of records.
         addition: Judges each file; ``all`` by default.
-        notes: The memory's folder, in which what is begun is noted; see `acc.evidence.intents`.
-        redact: Takes secrets out, as `acc.pipeline.session.Settings.redact` does.
+        notes: The memory's folder for notes of unfinished work; see `acc.evidence.intents`.
+        redact: Removes secrets, like `acc.pipeline.session.Settings.redact`.
     """
 
     def __init__(
@@ -175,24 +174,24 @@ class Documents:
         self._standing = Standing(self._usage, now, notes)
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:
-        """Take in one file. The same file twice is taken in once.
+        """Ingest one file. A second ingest of the same content stores nothing.
 
         Args:
             path: The file.
-            name: How it is called from then on; its path as given, if empty.
+            name: Name of the document; by default its path as given.
             replace: Delete the parts of an earlier version of the same name.
 
         Raises:
-            InputError: It cannot be read.
-            ConflictError: A doctor took it back meanwhile.
-            StoreError: It cannot be written; of more than `AT_ONCE` parts, the next ingest of it ends
-                what was begun, or whoever opens the memory next takes it back.
+            InputError: The file cannot be read.
+            ConflictError: A doctor undid the ingest meanwhile.
+            StoreError: The document cannot be written. Beyond `AT_ONCE` parts, its next ingest
+                finishes the work, or the next opening of the memory undoes it.
         """
         found = sections(path)
         return self.add(name or path.as_posix(), found, replace=replace)
 
     def add(self, name: str, found: Sequence[Section], *, replace: bool = False) -> Ingested:
-        """Take in the sections of a document of that name."""
+        """Ingest the sections of a document of that name."""
         name = storable(name)
         if (redact := self._redact) is not None:
             name, found = redact(name), [s._replace(text=redact(s.text)) for s in found]
@@ -213,7 +212,7 @@ class Documents:
         return Ingested(name, ref, len(parts), judgement, gone, ended)
 
     def _written(self, shelf: Shelf, ref: str, parts: Sequence[Artifact]) -> bool:
-        """Write ``parts``, and end what was begun of this document before; whether any was."""
+        """Write ``parts``, finish open ingests of this document; return whether any was open."""
         before = open_ingests(self._usage, ref)
         under_way = list(before)
         if parts:
@@ -246,7 +245,7 @@ class Documents:
 
 
 def split_passages(text: str, limit: int = PART_BYTES) -> list[str]:
-    """Cut ``text`` between paragraphs, longer ones at line ends; joined they are the text."""
+    """Cut ``text`` between paragraphs, long ones at line ends; joined they equal the text."""
     passages: list[str] = []
     for paragraph in _paragraphs(text):
         last = passages[-1] if passages else ""
@@ -268,7 +267,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def files_below(paths: Iterable[Path]) -> list[Path]:
-    """The files that ``paths`` name; of a folder all that can be read as documents, sorted.
+    """Return the files that ``paths`` name; of a folder, all readable documents, sorted.
 
     Raises:
         InputError: A path does not exist, or a folder has no document.

@@ -1,8 +1,8 @@
-"""Erasure: an operator's act above the laws, done to its end, and proved.
+"""Erasure: an act of the operator that takes precedence over the laws, completed and verified.
 
-It takes the records, their vectors and full-text rows, the words in audit logs, and each
-committed item that rested on them alone; a tombstone commit says so in the thread. Then every
-file of the memory is searched, byte by byte, for what was erased.
+It deletes the records, their vectors and full-text rows, the words in audit logs, and each
+committed item that rested only on them. A tombstone commit in the thread records this. Every file
+of the memory is then searched, byte by byte, for the erased content.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Erasure:
     """Erases from one memory.
 
     Args:
-        store: One that offers `acc.stores.protocol.ManagedStore`.
-        folders: The memory's folders: all their files are searched, and what is begun is noted
-            in the first.
+        store: A store with the methods of `acc.stores.protocol.ManagedStore`.
+        folders: The memory's folders. All files in them are searched; the first holds the
+            journal of unfinished work.
         audit: The folder of the audit logs; None if none are kept.
-        now: Tells the time as records have it.
-        lock: Held meanwhile; a memory's `Memory.lock`.
-        forget: Called when records and logs were replaced: what was read is read anew.
+        now: Returns the time in the format of records.
+        lock: Held during the work; a memory's `Memory.lock`.
+        forget: Called after records and logs were replaced, to drop cached reads.
 
     Raises:
         StoreError: The store cannot delete.
@@ -64,20 +64,21 @@ class Erasure:
     def plan(
         self, target: Target, *, echoes: bool = True, despite_holds: bool = False
     ) -> ErasurePlan:
-        """What erasing ``target`` takes: to be looked at, then given to `erase`. Erases nothing.
+        """Plan the erasure of ``target`` for review and for `erase`. Erases nothing.
 
-        What waits to be written with the next turn is written first, so that it is found.
+        Pending writes of the next turn are written first, and are part of the plan.
 
         Args:
-            target: What is to be erased.
-            echoes: Take with an artifact what repeats a run of its words in the user's evidence; with
-                a document also what the agents and tools of others said of it (`acc.evidence.erasure_reach`).
-            despite_holds: Erase what is held, too.
+            target: The evidence to erase.
+            echoes: With an artifact, erase evidence of the user that repeats a run of its words;
+                with a document, also words of others' agents and tools about it
+                (`acc.evidence.erasure_reach`).
+            despite_holds: Also erase held evidence.
 
         Raises:
-            InputError: There is nothing of that name, or a hold protects it.
+            InputError: There is no such target, or a hold protects it.
             StoreError: The store cannot be read.
-            AuditError: A log that would be rewritten is damaged: what was begun could not be ended.
+            AuditError: A log to rewrite is damaged, and the erasure could not complete.
         """
         with self._lock:
             self._forget()
@@ -86,23 +87,22 @@ class Erasure:
             )
 
     def erase(self, plan: ErasurePlan, checkpointers: Sequence[str] = ()) -> Receipt:
-        """Do what ``plan`` says, to its end: a kill meanwhile leaves it to `resume`.
+        """Execute ``plan`` completely; after a kill, `resume` does the rest.
 
         Args:
-            plan: What is to go.
-            checkpointers: Databases of LangGraph's checkpointers, from which its conversations go too
-                (`acc.evidence.checkpoints.checkpointer_at`).
+            plan: The plan.
+            checkpointers: URLs of LangGraph's checkpointer databases to erase the conversations
+                from (`acc.evidence.checkpoints.checkpointer_at`).
 
         Returns:
-            What was done: its effects are those of the plan.
+            The receipt; its effects are those of the plan.
 
         Raises:
-            ConflictError: The memory has changed, so that the plan does not say any more what would be
-                done; nothing was.
-            InputError: What was to go is not there any more, or is held now; nothing was done.
-            ConfigurationError: No such database; nothing was done.
-            StoreError: It cannot be done now; nothing of it was, or `resume` does the rest.
-            AuditError: An audit log cannot be read or written; likewise.
+            ConflictError: The memory has changed since the plan was made; nothing was done.
+            InputError: The target is no longer there, or is held now; nothing was done.
+            ConfigurationError: There is no such database; nothing was done.
+            StoreError: The erasure failed; nothing was done, or `resume` does the rest.
+            AuditError: An audit log cannot be read or written; the same holds.
         """
         for url in checkpointers:
             checkpointer_at(url)
@@ -112,7 +112,8 @@ class Erasure:
         begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
         with self._lock:
             before = self._journal.under_way()
-            done = self.resume()  # one that failed before: its journal has the place of this one's
+            # A failed erasure must finish first: its journal uses the same file.
+            done = self.resume()
             if done is not None and before is not None and before.plan.takes_the_same(plan):
                 return done
             self._check_current(plan)
@@ -129,13 +130,13 @@ class Erasure:
             )
 
     def resume(self) -> Receipt | None:
-        """Do the rest of an erasure that a killed process had begun; None if there is none."""
+        """Finish the erasure that a killed process began; None if there is none."""
         with self._lock:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
 
     def waiting(self) -> list[Due]:
-        """Checkpoints that earlier erasures have left to delete.
+        """Return checkpoints that earlier erasures still have to delete.
 
         Raises:
             StoreError: A note of them cannot be read.
@@ -144,10 +145,10 @@ class Erasure:
             return list(self._journal.checkpoints.waiting())
 
     def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
-        """Delete the checkpoints that earlier erasures could not; what came of each, by its identity.
+        """Retry the checkpoint deletions of earlier erasures; return the results by erasure id.
 
         Args:
-            checkpointers: Databases' addresses with their passwords, which nothing keeps.
+            checkpointers: URLs of databases with their passwords, which are never stored.
         """
         with self._lock:
             return [
@@ -220,7 +221,7 @@ class Erasure:
         found = list(traces.in_files(files))
         if not found:
             return
-        # What somebody whose evidence stays said too is theirs.
+        # Words that remaining evidence also contains are not traces of the erased evidence.
         unexplained = traces.without(texts_of(self._store, self._everybody(plan)))
         yield from unexplained.in_files({trace.path: None for trace in found})
 

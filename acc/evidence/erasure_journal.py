@@ -1,8 +1,8 @@
-"""The erasure that is under way, in one file: until it is there nothing has happened, and while
-it is there the erasure is to be done to its end.
+"""The journal of a running erasure, in one file.
 
-It holds the words that are to go, so that what is left of them can be looked for after a kill.
-At the end it is overwritten, then removed.
+Before the file exists nothing has happened; while it exists the erasure has to be completed. It
+holds the words to erase, because the search for traces must work after a kill. At the end it is
+overwritten, then removed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ RECEIPTS = "erasures.jsonl"
 
 
 class Begun(NamedTuple):
-    """An erasure under way.
+    """A running erasure.
 
     Attributes:
-        id: Its identity.
-        at: When it was begun.
-        plan: What it takes.
-        checkpointers: Databases in which its conversations' checkpoints go, too.
+        id: Its id.
+        at: Time of its start.
+        plan: The plan.
+        checkpointers: Databases to erase the conversations' checkpoints from.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Begun(NamedTuple):
 
 
 class ErasureJournal:
-    """The journal in a memory's folder; without a folder nothing outlives a kill anyway.
+    """The journal in a memory's folder; without a folder nothing survives a kill anyway.
 
     Args:
         folders: The folders of the memory: the first holds the journal, all are searched.
@@ -54,17 +54,17 @@ class ErasureJournal:
         self.checkpoints = CheckpointsDue(self._folder)
 
     def begin(self, begun: Begun) -> None:
-        """Write it. On return the erasure will be done, whatever happens.
+        """Write the journal. On return the erasure will complete, even after a kill.
 
         Raises:
-            StoreError: It cannot be written; nothing has happened.
+            StoreError: The journal cannot be written; nothing has happened.
         """
         if self._folder is None:
             return
         marks.begin(self._path, _plain(begun))
 
     def under_way(self) -> Begun | None:
-        """The erasure that was begun and not ended; what was only half begun is dropped.
+        """Return the unfinished erasure; drop a journal that was only partly written.
 
         Raises:
             StoreError: The journal cannot be read.
@@ -80,14 +80,14 @@ class ErasureJournal:
             ) from error
 
     def end(self, receipt: dict[str, Any]) -> None:
-        """Write the receipt, which says nothing of what was erased, and drop the journal."""
+        """Write the receipt, which contains no erased content, and remove the journal."""
         if self._folder is None:
             return
         self._write(receipt)
         marks.wipe(self._path)
 
     def settled(self, erasure: str, done: Settled) -> None:
-        """Write what became of an erasure's checkpoints."""
+        """Write the result of an erasure's checkpoint deletion."""
         if self._folder is not None:
             self._write({"id": erasure, "checkpoints": done.rows, "left": len(done.left)})
 
@@ -95,7 +95,7 @@ class ErasureJournal:
         receipts = (self._folder or Path()) / RECEIPTS
         told = receipts.read_bytes().splitlines() if receipts.exists() else []
         if "records" in receipt and any(receipt["id"].encode() in line for line in told[-1:]):
-            return  # a kill came between the receipt and the end of the journal
+            return  # a kill came between the receipt and the removal of the journal
         line = json.dumps(receipt, ensure_ascii=False).encode() + b"\n"
         with opened_private(receipts, "ab") as file:
             file.write(line)
@@ -103,7 +103,7 @@ class ErasureJournal:
             os.fsync(file.fileno())
 
     def files(self) -> list[Path]:
-        """Every file below the folders but the journal itself."""
+        """Return every file below the folders except the journal."""
         below = {p for folder in self._folders for p in folder.rglob("*") if p.is_file()}
         return sorted(below - {self._path})
 
@@ -113,7 +113,7 @@ class ErasureJournal:
 
 
 def told(begun: Begun, receipt: Receipt) -> dict[str, Any]:
-    """The receipt as the file of receipts has it."""
+    """Return the receipt in the form of the receipts file."""
     target = begun.plan.target
     keys = [t.key for t in begun.plan.logs] or [target.artifact or ""]
     return {
@@ -137,7 +137,7 @@ def _plain(begun: Begun) -> dict[str, Any]:
             "target": dataclasses.asdict(plan.target),
             "threads": [[t.model_dump(), sorted(refs)] for t, refs in plan.threads],
             "logs": [t.model_dump() for t in plan.logs],
-            # What becomes of the logs that are rewritten is found again when it is done.
+            # Effects on rewritten logs are computed again during the rewrite.
             "effects": {
                 "kinds": plan.effects.kinds, "digests": plan.effects.digests,
                 "dropped": plan.effects.dropped,
@@ -148,7 +148,7 @@ def _plain(begun: Begun) -> dict[str, Any]:
 
 def _read(said: dict[str, Any]) -> Begun:
     plan = said["plan"]
-    # Notes of earlier versions have "" where nothing was named.
+    # Journals of earlier versions have "" for a name that was not given.
     named: dict[str, Any] = {name: what for name, what in plan["target"].items() if what}
     effects = plan.get("effects", {})
     return Begun(

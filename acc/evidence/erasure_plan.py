@@ -1,4 +1,4 @@
-"""What is to be erased, what that takes, and what was done: a plan and a receipt tell it in the same terms."""
+"""The target, plan, effects and receipt of an erasure."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from acc.stores.shelf import document_spaces, namespace_of
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be erased: a user, a thread, or one piece of evidence.
+    """The target of an erasure: a user, a thread, or one piece of evidence.
 
     Attributes:
-        user: The user; alone, everything of theirs, whatever the agent.
-        thread: One thread of the user, who is ``default`` if none is named, and agent; where no
-            agent is named, with the runs of the agents that a graph ran inside it.
-        artifact: A ref on that thread; without one a document's, a part's or an experience's ref.
+        user: The user; alone, all evidence of the user with every agent.
+        thread: One thread of the user (``default`` if not given) and agent. Without an agent it
+            includes the runs of agents inside its graph.
+        artifact: A ref on that thread; without a thread, the ref of a document, a part or an
+            experience.
         agent: The agent, for a thread or an artifact.
         tenant: The tenant.
 
     Raises:
-        InputError: Nothing is named, or a name is empty: left out it would mean more.
+        InputError: No name is given, or a name is empty. An omitted name would erase more.
     """
 
     user: str | None = None
@@ -55,7 +56,7 @@ class Target:
 
     @property
     def name(self) -> str:
-        """The narrowest name that was given."""
+        """The narrowest given name."""
         return self.artifact or self.thread or self.whose
 
     @property
@@ -66,15 +67,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What becomes of an audit log that is rewritten.
+    """The effect on an audit log that is rewritten.
 
     Attributes:
         path: The log.
         thread: Its thread's name.
-        records: Records that are redacted.
-        of: Records that the log has, without the tombstone commits that are added.
+        records: Number of redacted records.
+        of: Number of records in the log, without the added tombstone commits.
         leaving: Items that leave the newest states of its branches, each once.
-        head: Hash of the state that is the newest afterwards.
+        head: Hash of the newest state afterwards.
     """
 
     path: Path
@@ -91,12 +92,12 @@ class Rewritten:
 
 
 class Dropped(NamedTuple):
-    """An audit log that goes whole.
+    """An audit log that is deleted.
 
     Attributes:
-        log: The name of its file.
+        log: Its file name.
         thread: Its thread's name.
-        records: Records that it has.
+        records: Number of its records.
     """
 
     log: str
@@ -106,13 +107,13 @@ class Dropped(NamedTuple):
 
 @dataclass(frozen=True)
 class Effects:
-    """What an erasure does: announced by its plan, and told again by its receipt.
+    """The effects of an erasure, announced by its plan and repeated by its receipt.
 
     Attributes:
-        kinds: Records that go, by kind: ``observation``, ``set_aside``, ``document``, ``experience``,
-            ``usage`` and so on; those that leave a tombstone included.
-        digests: Claims of turns that stay, without the digest of what was said.
-        dropped: Audit logs that go whole.
+        kinds: Number of deleted records by kind (``observation``, ``set_aside``, ``document``,
+            ``experience``, ``usage`` and so on), including those that leave a tombstone.
+        digests: Number of turn claims that stay, without the digest of the words.
+        dropped: Audit logs that are deleted.
         rewritten: Audit logs that are rewritten.
     """
 
@@ -123,12 +124,12 @@ class Effects:
 
     @property
     def threads(self) -> tuple[str, ...]:
-        """Names of the threads whose logs go or change."""
+        """Names of the threads with a deleted or changed log."""
         names = [log.thread for log in self.dropped] + [log.thread for log in self.rewritten]
         return tuple(sorted(set(names)))
 
     def without_words(self) -> Effects:
-        """The same, but for the words of items: nothing that is kept may say them."""
+        """Return the effects without the words of items, because no stored data may have them."""
         logs = (
             replace(log, leaving=tuple(item._replace(words="") for item in log.leaving))
             for log in self.rewritten
@@ -138,24 +139,24 @@ class Effects:
 
 @dataclass(frozen=True)
 class ErasurePlan:
-    """What would be done. It holds the words that are to go: keep it nowhere.
+    """The plan of an erasure. It contains the words to erase: do not store it.
 
     Attributes:
-        target: What was asked for.
-        delete: Ids of records that go whole.
-        bury: Ids of records in whose place a tombstone stays, so that a thread stays readable.
-        claims: Ids of claims whose digests were made from what goes.
-        threads: The threads whose states and logs may speak of it, and under which refs; of other
-            users and agents, too, where a document goes that they may see.
-        logs: Threads whose audit logs go whole.
-        texts: The words of all that goes.
-        owners: Whose each of the texts is (`owner_of`); empty in a plan that an earlier version noted.
-        echoes: Refs of evidence that was not asked for: what rests on it alone, or repeats the words.
-            Those of other users and agents have the beginning of their thread's key before them.
-        conversations: Names of the threads that said or heard it: what a checkpointer knows them by.
-        effects: What all that comes to.
-        with_echoes: Whether evidence that repeats the words was looked for.
-        despite_holds: Whether what is held goes, too.
+        target: The target.
+        delete: Ids of records to delete.
+        bury: Ids of records to replace by a tombstone, which keeps a thread readable.
+        claims: Ids of claims with digests of erased words.
+        threads: Threads with states and logs that may mention the evidence, with the refs that
+            they use; for a document also those of other users and agents that may see it.
+        logs: Threads with audit logs to delete.
+        texts: The words of all erased evidence.
+        owners: Owner of each text (`owner_of`); empty in a plan stored by an earlier version.
+        echoes: Refs of evidence outside the target that rests only on it, or repeats the words.
+            Those of other users and agents start with the beginning of their thread's key.
+        conversations: Names of the threads that contain it, as a checkpointer knows them.
+        effects: The effects of the plan.
+        with_echoes: Whether the plan includes evidence that repeats the words.
+        despite_holds: Whether the plan includes held evidence.
     """
 
     target: Target
@@ -173,7 +174,7 @@ class ErasurePlan:
     owners: tuple[str, ...] = ()
 
     def heard_by(self, thread: Thread) -> tuple[str, ...]:
-        """Those of the texts that a thread may have read: its namespace's, and documents that it may see."""
+        """Return the texts that a thread may have read: its namespace's, and visible documents."""
         if not self.owners:
             return self.texts
         space = namespace_of(thread)
@@ -183,21 +184,21 @@ class ErasurePlan:
 
     @property
     def records(self) -> int:
-        """Records that go."""
+        """Number of records to erase."""
         return len(self.delete) + len(self.bury)
 
     def takes_the_same(self, other: ErasurePlan) -> bool:
-        """Whether both were made for the same, and take the same records."""
+        """Return whether both plans have the same target and records."""
         return (self.target, self.delete, self.bury) == (other.target, other.delete, other.bury)
 
 
 def is_document(artifact: Artifact) -> bool:
-    """Whether it is a part of a document that is recalled, by others than its namespace too."""
+    """Return whether the record is part of a recalled document, which other namespaces may see."""
     return artifact.kind == "document" and artifact.branch == "documents"
 
 
 def owner_of(artifact: Artifact, space: Thread) -> str:
-    """Whose text it is, as `ErasurePlan.owners` has it: of its namespace ``space``, or a document's."""
+    """Return a text's owner for `ErasurePlan.owners`: its namespace ``space``, or a document's."""
     return _shelf_of(artifact.thread) if is_document(artifact) else space.key
 
 
@@ -207,18 +208,18 @@ def _shelf_of(space: str) -> str:
 
 @dataclass(frozen=True)
 class Receipt:
-    """What an erasure did. It says nothing of what was erased.
+    """The result of an erasure. It contains no erased content.
 
     Attributes:
-        id: Its identity; tombstone commits have it.
-        records: Records deleted, or buried under a tombstone.
-        effects: The same as the plan announced, without the words.
-        files: Files that were searched.
-        traces: What was still found. None is what should be.
-        foreign: Whether the store's files are a server's, which nobody searched.
-        checkpoints: Rows of checkpoints that went.
-        left: Why checkpoints are still there, a reason for each database. That is tried again whenever
-            the memory is opened.
+        id: Its id, also in tombstone commits.
+        records: Number of records deleted, or replaced by a tombstone.
+        effects: The effects of the plan, without the words.
+        files: Number of searched files.
+        traces: Traces still found; empty after a complete erasure.
+        foreign: Whether the store's files are a server's, and were not searched.
+        checkpoints: Number of deleted checkpoint rows.
+        left: Error for each database that still has checkpoints. Each opening of the memory retries
+            the deletion.
     """
 
     id: str
@@ -232,25 +233,25 @@ class Receipt:
 
     @property
     def rewritten(self) -> tuple[Rewritten, ...]:
-        """What became of audit logs."""
+        """The rewritten audit logs."""
         return self.effects.rewritten
 
     @property
     def logs(self) -> int:
-        """Audit logs that went whole."""
+        """Number of deleted audit logs."""
         return len(self.effects.dropped)
 
     @property
     def proved(self) -> bool:
-        """Whether every file that could hold something of it was searched, and nothing found."""
+        """Whether every file that could hold a trace was searched, and none found."""
         return not self.traces and not self.foreign and not self.left
 
 
 def refuse_unproved(receipt: Receipt) -> None:
-    """Raise where something of what was erased is still there.
+    """Raise if erased content is still stored.
 
     Raises:
-        StoreError: Where, so that it can be removed by hand.
+        StoreError: With the location, for removal by hand.
     """
     if receipt.traces:
         places = {f"{trace.path} at byte {trace.offset}" for trace in receipt.traces}

@@ -1,4 +1,4 @@
-"""Finding what an erasure takes: the records, what was made of them alone, what repeats their words."""
+"""Plan an erasure: its records, evidence that rests only on them, and repeated words."""
 
 from __future__ import annotations
 
@@ -36,22 +36,23 @@ def plan_erasure(
     echoes: bool = True,
     despite_holds: bool = False,
 ) -> ErasurePlan:
-    """What erasing ``target`` takes, and all that it comes to. Changes nothing.
+    """Plan the erasure of ``target`` with all its effects. Changes nothing.
 
-    Of an open memory, `acc.evidence.erasure.Erasure.plan` makes it: that sees what waits to be written.
+    For an open memory use `acc.evidence.erasure.Erasure.plan`, which includes pending writes.
 
     Args:
-        store: One that offers `acc.stores.protocol.ManagedStore`.
+        store: A store with the methods of `acc.stores.protocol.ManagedStore`.
         audit: The folder of the audit logs; None if none are kept.
-        target: What is to be erased.
-        echoes: Take with an artifact what repeats a run of its words in the user's evidence; with
-            a document also what the agents and tools of others said of it (`acc.evidence.erasure_reach`).
-        despite_holds: Erase what is held, too.
+        target: The evidence to erase.
+        echoes: With an artifact, erase evidence of the user that repeats a run of its words; with a
+            document, also words of others' agents and tools about it
+            (`acc.evidence.erasure_reach`).
+        despite_holds: Also erase held evidence.
 
     Raises:
-        InputError: There is nothing of that name, or a hold protects it.
+        InputError: There is no such target, or a hold protects it.
         StoreError: The store cannot be read.
-        AuditError: A log that would be rewritten is damaged: what was begun could not be ended.
+        AuditError: A log to rewrite is damaged, and the erasure could not complete.
     """
     planning = _Planning(store, audit, target)
     is_one = target.kind == "artifact"
@@ -70,7 +71,7 @@ def plan_erasure(
 
 
 class _Planning:
-    """What erasing ``target`` takes of a store, and of the audit logs in a folder."""
+    """Plans the erasure of ``target`` from a store and the audit logs in a folder."""
 
     def __init__(self, store: ArtifactStore, audit: Path | None, target: Target) -> None:
         self._store = managed(store)
@@ -79,7 +80,7 @@ class _Planning:
         self._space = namespace(target.whose, target.agent, target.tenant)
 
     def whole(self) -> ErasurePlan:
-        """A thread, or all of a user."""
+        """Plan the erasure of a thread, or of a user."""
         threads = self._threads()
         spaces = self._spaces(threads)
         keys = [t.key for t in threads]
@@ -101,7 +102,7 @@ class _Planning:
         return _with_others(plan, self._elsewhere(words, spaces, echoes=False))
 
     def artifact(self, *, echoes: bool) -> ErasurePlan:
-        """One piece of evidence, and what was made of it."""
+        """Plan the erasure of one piece of evidence, and of what was derived from it."""
         threads = self._known.get(self._space, [])
         evidence = [a for owner in (self._space, *threads) for a in words_of(self._store, owner)]
         own = self._space.model_copy(update={"thread": self._target.thread or ""})
@@ -135,12 +136,12 @@ class _Planning:
     def _elsewhere(
         self, going: Sequence[Artifact], own: Sequence[Thread], *, echoes: bool
     ) -> list[Taken]:
-        """What goes of other namespaces, which may see the documents among ``going``."""
+        """Return the effects on other namespaces that may see the documents among ``going``."""
         others = {space: threads for space, threads in self._known.items() if space not in own}
         return list(Reach(self._store, going, echoes=echoes).into(others))
 
     def _refusals(self, turns: set[tuple[str, str, int]]) -> Iterator[str]:
-        """The notes that the words of ``turns`` were refused: each holds a digest of them."""
+        """Yield ids of refusal notes for the words of ``turns``: each contains a digest of them."""
         for thread in sorted({thread for thread, _, _ in turns}):
             ids = self._store.ids(self._target.tenant, kind="refusal", thread=thread)
             notes = self._store.get(self._target.tenant, ids)
@@ -148,7 +149,7 @@ class _Planning:
             yield from (a.id for a in notes if a.identity in gone)
 
     def refuse_held(self, plan: ErasurePlan) -> None:
-        """Raise where a hold protects something of ``plan``."""
+        """Raise if a hold protects a record of ``plan``."""
         ids = (*plan.delete, *plan.bury)
         keys = {evidence_key(a) for a in self._store.get(self._target.tenant, ids)}
         owners = {key.partition(":")[0] for key in keys}
@@ -163,16 +164,16 @@ class _Planning:
                 )
 
     def _owning(self, owners: set[str]) -> Iterator[Thread]:
-        """The namespaces that the keys ``owners`` are of, or of whose threads."""
+        """Yield the namespaces that own the keys ``owners``, directly or through their threads."""
         for space, threads in self._known.items():
             if not owners.isdisjoint({space.key, *(t.key for t in threads)}):
                 yield space
 
     def effects(self, plan: ErasurePlan) -> Effects:
-        """What ``plan`` comes to.
+        """Compute the effects of ``plan``.
 
         Raises:
-            AuditError: A log cannot be read that would be rewritten.
+            AuditError: A log to rewrite cannot be read.
         """
         records = self._store.get(self._target.tenant, (*plan.delete, *plan.bury))
         logs = logs_to_rewrite(self._store, self._audit, plan)
@@ -187,7 +188,7 @@ class _Planning:
 
     def _dropped(self, thread: Thread) -> Dropped:
         log = Audits(self._store, self._audit, self._space).log(thread)
-        # Lines, not records: a damaged log goes, too.
+        # Count lines, not records: a damaged log is deleted too.
         lines = log.path.read_bytes().splitlines() if log is not None else []
         return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
 
@@ -196,7 +197,7 @@ class _Planning:
         return known_spaces(self._store, self._audit, self._target.tenant)
 
     def _threads(self) -> list[Thread]:
-        """The threads that are meant: one with the runs of the agents inside it, or all of the user."""
+        """Return the target's threads: one with the agent runs inside it, or all of the user."""
         theirs = [t for space in self._known if self._is_theirs(space) for t in self._known[space]]
         if self._target.kind == "user":
             return theirs
@@ -209,7 +210,7 @@ class _Planning:
         if self._target.kind != "user":
             agents = {self._target.agent, *(t.agent for t in threads)}
             return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
-        # Those with documents or experiences alone have no thread: the directory knows them.
+        # A namespace with only documents or experiences has no thread; the directory lists it.
         known = [space.agent for space in self._known if self._is_theirs(space)]
         agents = {self._target.agent, "default", *known, *(t.agent for t in threads)}
         return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
@@ -224,7 +225,7 @@ class _Planning:
     def _others(
         self, spaces: Sequence[Thread], threads: Sequence[Thread]
     ) -> Iterator[tuple[Thread, frozenset[str]]]:
-        """The user's other threads, which may have read the erased ones."""
+        """Yield the user's other threads, which may have read the erased ones."""
         gone = {t.key for t in threads}
         for space in spaces if self._target.kind == "thread" else ():
             for other in Audits(self._store, self._audit, space).threads():
@@ -267,7 +268,7 @@ def _names(threads: Iterable[Thread]) -> tuple[str, ...]:
 
 
 def _with_others(plan: ErasurePlan, elsewhere: Sequence[Taken]) -> ErasurePlan:
-    """``plan``, and what goes of other namespaces."""
+    """Add the effects on other namespaces to ``plan``."""
     records = [(a, taken.space) for taken in elsewhere for a in taken.records]
     threads = [pair for taken in elsewhere for pair in taken.threads]
     said = {a.thread for a, _ in records}

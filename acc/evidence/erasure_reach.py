@@ -1,8 +1,9 @@
-"""How far an erasure reaches: to what rests on the erased evidence, and with a document to all who may see it.
+"""Determine what an erasure includes besides its target.
 
-Of other users and agents goes what was made of an erased document: items that rested on it alone, and
-what the agent or a tool said in its words. What they said or pasted themselves, and documents that they
-took in, are theirs and stay, whatever they repeat.
+An erasure includes evidence that rests only on the erased evidence. For a document it extends to
+other users and agents that may see it: to items that rested only on the document, and to words of
+the agent or a tool that repeat it. Words that these users said or pasted themselves, and documents
+that they ingested, belong to them and stay, whatever they repeat.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ _WORDS = ("observation", "set_aside", "document", "experience")
 
 
 class Taken(NamedTuple):
-    """What goes of another namespace with a document.
+    """The effects of a document's erasure on another namespace.
 
     Attributes:
         space: The namespace.
-        records: Its records that go.
-        threads: Its threads, and the refs under which their states may name what goes.
+        records: Its records to erase.
+        threads: Its threads, with the refs that their states may use for erased evidence.
     """
 
     space: Thread
@@ -39,12 +40,12 @@ class Taken(NamedTuple):
 
 
 class Reach:
-    """What goes of other namespaces with the documents among ``going``.
+    """Finds the effects on other namespaces of erasing the documents among ``going``.
 
     Args:
-        store: Where the evidence is.
-        going: All records that go of the documents' own namespace.
-        echoes: Take what repeats a run of a document's words, too.
+        store: The store of the evidence.
+        going: All records to erase of the documents' own namespace.
+        echoes: Include evidence that repeats a run of a document's words.
     """
 
     def __init__(self, store: ManagedStore, going: Sequence[Artifact], *, echoes: bool) -> None:
@@ -56,7 +57,7 @@ class Reach:
         self._traces: dict[tuple[str, ...], Traces] = {}
 
     def into(self, known: Mapping[Thread, Sequence[Thread]]) -> Iterator[Taken]:
-        """What goes of each of these namespaces that may see one of the documents.
+        """Yield the effects on each of these namespaces that may see one of the documents.
 
         Raises:
             StoreError: The store cannot be read.
@@ -98,16 +99,16 @@ class Reach:
 def logs_to_rewrite(
     store: ArtifactStore, audit: Path | None, plan: ErasurePlan
 ) -> Iterator[tuple[AuditLog, Erased]]:
-    """The logs that may speak of what ``plan`` takes, and what of it is to be taken out of each.
+    """Yield the logs that may mention the plan's evidence, with the content to remove from each.
 
-    The answer is the same before the records are gone and afterwards.
+    The result is the same before and after the records are erased.
     """
     going = {*plan.delete, *plan.bury, *plan.claims}
     looked_for: dict[tuple[str, ...], Traces] = {}
     for thread, refs in plan.threads:
         log = Audits(store, audit, namespace_of(thread)).log(thread)
         heard = plan.heard_by(thread)
-        if heard not in looked_for:  # most threads have heard the same
+        if heard not in looked_for:  # most threads share these texts
             looked_for[heard] = Traces(heard)
         if log is not None and _may_speak(log, refs, looked_for[heard]):
             stays = texts_of(store, [thread, *document_spaces(thread)], going)
@@ -115,14 +116,14 @@ def logs_to_rewrite(
 
 
 def _may_speak(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
-    """Whether anything of it stands in the log's bytes, or an erasure has been in the log.
+    """Return whether the log's bytes contain a trace or an earlier erasure.
 
-    A log that has nothing of it is not read as records: it may be damaged, and stops nothing.
+    Other logs are not parsed: a damaged one must not stop the erasure.
     """
     try:
         data = log.path.read_bytes()
     except OSError:
-        return True  # whoever reads its records says why they cannot be read
+        return True  # reading its records will raise an error with the cause
     marks = ['"erasure":', *map(json.dumps, refs)]
     return any(mark.encode() in data for mark in marks) or bool(traces.in_bytes(data))
 
@@ -130,7 +131,7 @@ def _may_speak(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
 def texts_of(
     store: ArtifactStore, owners: Iterable[Thread], without: Iterable[str] = ()
 ) -> Iterator[str]:
-    """Texts of the owners' records, but for these ids; of an owner without a user, of the tenant's."""
+    """Yield texts of the owners' records except ``without``; without a user, of the tenant's."""
     left_out = set(without)
     for owner in owners:
         ids = managed(store).ids(owner.tenant, thread=owner.key if owner.user else "")
@@ -145,14 +146,14 @@ def closed(
     kept: frozenset[str],
     traces_of: Callable[[frozenset[str]], Traces],
 ) -> frozenset[str]:
-    """The keys ``gone``, and those of all evidence that rests on them alone, or repeats them.
+    """Return ``gone`` and the keys of all evidence that rests only on them, or repeats them.
 
     Args:
         gone: Keys of evidence (`acc.evidence.usage.evidence_key`).
-        evidence: What may go with it.
-        threads: Those whose evidence it is.
-        kept: Refs that name a document that stays, too.
-        traces_of: Gives what repeated words of such keys look like.
+        evidence: The evidence to examine.
+        threads: The threads that own it.
+        kept: Refs that also name a remaining document.
+        traces_of: Returns the traces of repeated words for such keys.
     """
     while True:
         named = {thread.key: names_in(thread, gone, kept) for thread in threads}
@@ -168,12 +169,12 @@ def closed(
 
 
 def names_in(thread: Thread, gone: Iterable[str], kept: frozenset[str]) -> frozenset[str]:
-    """The refs under which a thread's states name what is gone, but for those that it may open still.
+    """Return the refs that a thread's states use for erased evidence, except still valid ones.
 
     Args:
         thread: The thread.
         gone: Keys of evidence.
-        kept: Refs that name a document that stays, too: another copy of it, which the thread may see.
+        kept: Refs that also name a remaining document: another copy that the thread may see.
     """
     space = namespace_of(thread)
     shelves = {each.key for each in document_spaces(space)}
@@ -188,7 +189,7 @@ def names_in(thread: Thread, gone: Iterable[str], kept: frozenset[str]) -> froze
 
 
 def kept_elsewhere(store: ManagedStore, space: Thread) -> frozenset[str]:
-    """Refs of the documents that a namespace may see and that are not its own.
+    """Return the refs of documents that a namespace may see in other namespaces.
 
     Raises:
         StoreError: The store cannot be read.
@@ -198,13 +199,13 @@ def kept_elsewhere(store: ManagedStore, space: Thread) -> frozenset[str]:
 
 
 def words_of(store: ManagedStore, owner: Thread) -> list[Artifact]:
-    """The records of a thread, or of a namespace's shelves, that hold somebody's words."""
+    """Return the records of a thread, or of a namespace's shelves, that contain words."""
     found = store.get(owner.tenant, store.ids(owner.tenant, thread=owner.key))
     return [a for a in found if has_words(a)]
 
 
 def has_words(artifact: Artifact) -> bool:
-    """Whether the record holds somebody's words, and not only what is noted about them."""
+    """Return whether the record contains someone's words, not only notes about them."""
     return artifact.kind in _WORDS
 
 
@@ -213,7 +214,7 @@ def _documents(store: ManagedStore, space: Thread) -> list[Artifact]:
 
 
 def _is_theirs(artifact: Artifact) -> bool:
-    """Whether it is a document, or came from the user or the operator: not from the agent or its tools."""
+    """Return whether it is a document, or came from the user or the operator."""
     if artifact.kind != "observation":
         return artifact.kind == "document"
     return artifact.channel not in (Channel.AGENT, Channel.TOOL) and not artifact.call_id

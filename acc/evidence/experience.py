@@ -1,9 +1,9 @@
-"""Experience memory: tasks and their executions, shown again where a task is like them.
+"""Experience memory: tasks and their executions, shown again for similar tasks.
 
-A channel of its own, outside the state and opt-in: what it finds is shown to the agent as
-demonstrations, bounded in number and size. Nothing of it reaches the CCS, and no law speaks of
-it: an execution that was wrong teaches the next one to be wrong, which is why addition and
-deletion are policies, and why the likeness of tasks and of executions is measured.
+An optional channel outside the state: the agent reads its results as demonstrations, limited in
+number and size. Nothing of it reaches the CCS, and no law covers it. A wrong execution teaches the
+next one to be wrong. Addition and deletion are therefore policies, and the similarity of tasks and
+of executions is measured.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ from acc.turn.redact import Redact, redactor
 
 
 class ExperienceShelves:
-    """The shelf of what is kept, and the one of what was refused.
+    """The shelf of kept experiences, and the shelf of refused ones.
 
     Args:
-        store: Where they are.
+        store: The store of the shelves.
         space: The namespace.
-        now: Tells the time as records have it.
+        now: Returns the time in the format of records.
     """
 
     def __init__(self, store: ArtifactStore, space: Thread, now: Callable[[], str]) -> None:
@@ -52,10 +52,10 @@ class ExperienceShelves:
         self._enrolled = False
 
     def put(self, task: str, execution: str, t: int, judgement: Judgement) -> str:
-        """Keep an experience, or the refused one; its ref.
+        """Store an experience on the shelf that its judgement selects; return its ref.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The experience cannot be written.
         """
         shelf, word = (self.kept, "exp") if judgement.admitted else (self.refused, "refused")
         if not self._enrolled:
@@ -76,35 +76,35 @@ class ExperienceShelves:
         return ref
 
     def read(self) -> Iterator[tuple[Experience, int]]:
-        """What is kept, oldest first, and the time at which each came."""
+        """Yield kept experiences, oldest first, each with the time of its addition."""
         texts: dict[str, list[Artifact]] = {}
         for record in self.kept.records():
             texts.setdefault(record.ref, []).append(record)
         for parts in texts.values():
-            if len(parts) == parts[0].parts:  # of one that is half written nothing was told yet
+            # Skip a partly written experience: its ref was never returned.
+            if len(parts) == parts[0].parts:
                 yield read_back(parts)
 
 
 class ExperienceMemory:
-    """The experiences of a namespace. Not for several threads of execution at once
-    (`acc.evidence.experience` for several tasks).
+    """The experiences of a namespace. Not safe for use by several threads at once.
+
+    `AsyncExperienceMemory` serves several tasks. Creating the object finishes deletions that a
+    killed process began; `resumed` is their number.
 
     Args:
-        store: Where they are kept; one that offers `acc.stores.protocol.ManagedStore` if any are deleted.
+        store: The store of the experiences; deletion needs `acc.stores.protocol.ManagedStore`.
         space: The namespace (`acc.stores.shelf.namespace`).
-        now: Tells the time as records have it.
-        addition: Decides what is kept.
-        deletion: Decides what goes, after each execution.
-        retrieval: How demonstrations are found.
-        shared: Whether what was done in one conversation may be shown in every other, where the
+        now: Returns the time in the format of records.
+        addition: Decides which executions are kept.
+        deletion: Decides which experiences are deleted, after each execution.
+        retrieval: Settings for finding demonstrations.
+        shared: Whether experiences of one conversation may be shown in every other, if the
             namespace names no user.
-        redact: Takes secrets out, as `acc.pipeline.session.Settings.redact` does.
+        redact: Removes secrets, like `acc.pipeline.session.Settings.redact`.
 
     Raises:
-        ConfigurationError: The namespace names no user, and nobody said that it is ``shared``.
-
-    What a killed process had begun to delete is deleted when the namespace is opened again;
-    `resumed` says how much that was.
+        ConfigurationError: The namespace names no user, and ``shared`` is False.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class ExperienceMemory:
         return len(self._known)
 
     def experiences(self) -> list[Experience]:
-        """All, oldest first."""
+        """Return all experiences, oldest first."""
         return list(self._known.values())
 
     def retrieve(self, task: str) -> list[Demonstration]:
-        """The most similar experiences, best first; equal ones the later first. Writes nothing."""
+        """Return the most similar experiences, best first, ties by the latest. Writes nothing."""
         if not self._known:
             return []
         how = self.retrieval
@@ -179,17 +179,17 @@ class ExperienceMemory:
         *,
         utility: float | None = None,
     ) -> Finished:
-        """Take in an execution: judge it, count what it was shown, keep it or not, delete.
+        """Judge a finished execution, count its demonstrations, store it, apply deletion.
 
         Args:
             task: The task.
-            execution: What was done.
+            execution: The agent's work on it.
             shown: The demonstrations that the agent was shown.
-            utility: How good it was; by default what the evaluator says.
+            utility: Quality of the execution; by default the evaluator's.
 
         Raises:
-            InputError: A task without words, or a utility that is no number.
-            StoreError: It cannot be written.
+            InputError: The task has no words, or the utility is not a finite number.
+            StoreError: The result cannot be written.
         """
         self.check(task, utility)
         task, execution = self.kept(task), self.kept(execution)
@@ -198,7 +198,7 @@ class ExperienceMemory:
 
     @staticmethod
     def check(task: str, utility: float | None = None) -> None:
-        """Raise `InputError` where nothing was asked for, or the utility is no number."""
+        """Raise `InputError` if the task is empty, or the utility is not a finite number."""
         if not task.strip():
             raise InputError("a task without words", where="finish", hint="say what was asked for")
         if utility is not None:
@@ -212,7 +212,7 @@ class ExperienceMemory:
         judgement: Judgement,
         utility: float | None,
     ) -> Finished:
-        """What `finish` does once the execution is judged."""
+        """Do the work of `finish` after the judgement."""
         task, execution = self.kept(task), self.kept(execution)
         worth = judgement.utility if utility is None else utility
         alike = self._alike(execution, shown)
@@ -227,21 +227,21 @@ class ExperienceMemory:
         return Finished(judgement, ref, self._delete(), *alike)
 
     def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
-        """Put in an experience that nobody has to judge, such as an expert's; its ref."""
+        """Add an experience without a judgement, such as an expert's; return its ref."""
         self.check(task)
         said = judgement or Judgement(admitted=True, reason="seeded", evaluator="operator")
         kept = said.model_copy(update={"admitted": True})
         return self._keep(self.kept(task), self.kept(execution), kept)
 
     def kept(self, text: str) -> str:
-        """``text`` as it is kept: without secrets, and without what no store can hold."""
+        """Return ``text`` as stored: without secrets and characters that no store can hold."""
         return storable(self.redact(text) if self.redact is not None else text)
 
     def feedback(self, ref: str, utility: float) -> None:
-        """Say what an experience was worth.
+        """Record the utility of an experience.
 
         Raises:
-            InputError: No such experience, or no number.
+            InputError: There is no such experience, or the utility is not a finite number.
         """
         if ref not in self._known:
             raise InputError(f"no experience {ref!r}", where="feedback", hint="name one by its ref")
@@ -251,17 +251,17 @@ class ExperienceMemory:
         self._ledger.valued(event.of, utility)
 
     def usages(self) -> list[Usage]:
-        """How each fared, up to now and as it goes on: what the deletion policy judges."""
+        """Return the usage of each experience, kept up to date, as input of the deletion policy."""
         return list(self._usages.values())
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """Of each execution: how alike its task was to the most similar one shown, and the executions."""
+        """Per execution: similarity of its task to the most similar one shown, and of outputs."""
         return list(self._ledger.similarities)
 
     @property
     def t(self) -> int:
-        """Executions so far: the paper's t."""
+        """Number of executions so far: the paper's t."""
         return self._ledger.t
 
     def _alike(self, execution: str, shown: Sequence[Demonstration]) -> tuple[float, float]:
@@ -311,12 +311,12 @@ T = TypeVar("T")
 
 
 class AsyncExperienceMemory:
-    """`ExperienceMemory`, awaited. For any number of tasks of one loop: what they do, is done in turn.
+    """The asynchronous `ExperienceMemory`, for several tasks of one loop; operations run in turn.
 
-    An evaluator may be asynchronous too, and is awaited while other tasks go on.
+    An evaluator may be asynchronous; it is awaited while other tasks continue.
 
     Args:
-        memory: The memory; nobody else may use it meanwhile. `open` makes one.
+        memory: The memory; no one else may use it meanwhile. `open` creates one.
     """
 
     def __init__(self, memory: ExperienceMemory) -> None:
@@ -327,14 +327,14 @@ class AsyncExperienceMemory:
     async def open(
         cls, store: ArtifactStore, space: Thread, now: Callable[[], str], **given: Any
     ) -> Self:
-        """As `ExperienceMemory`, which reads the store when it is made."""
+        """Create an `ExperienceMemory`, which reads the store, without blocking the event loop."""
         return cls(await asyncio.to_thread(ExperienceMemory, store, space, now, **given))
 
     def __len__(self) -> int:
         return len(self.memory)
 
     async def retrieve(self, task: str) -> list[Demonstration]:
-        """As `ExperienceMemory.retrieve`."""
+        """Like `ExperienceMemory.retrieve`."""
         return await self._one(self.memory.retrieve, task)
 
     async def finish(
@@ -345,40 +345,40 @@ class AsyncExperienceMemory:
         *,
         utility: float | None = None,
     ) -> Finished:
-        """As `ExperienceMemory.finish`."""
+        """Like `ExperienceMemory.finish`."""
         self.memory.check(task, utility)
         task, execution = self.memory.kept(task), self.memory.kept(execution)
         judgement = await self.memory.addition.ajudge(task, execution)
         return await self._one(self.memory.take, task, execution, shown, judgement, utility)
 
     async def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
-        """As `ExperienceMemory.seed`."""
+        """Like `ExperienceMemory.seed`."""
         return await self._one(self.memory.seed, task, execution, judgement)
 
     async def feedback(self, ref: str, utility: float) -> None:
-        """As `ExperienceMemory.feedback`."""
+        """Like `ExperienceMemory.feedback`."""
         await self._one(self.memory.feedback, ref, utility)
 
     def experiences(self) -> list[Experience]:
-        """As `ExperienceMemory.experiences`."""
+        """Like `ExperienceMemory.experiences`."""
         return self.memory.experiences()
 
     def usages(self) -> list[Usage]:
-        """As `ExperienceMemory.usages`."""
+        """Like `ExperienceMemory.usages`."""
         return self.memory.usages()
 
     @property
     def similarities(self) -> list[tuple[float, float]]:
-        """As `ExperienceMemory.similarities`."""
+        """Like `ExperienceMemory.similarities`."""
         return self.memory.similarities
 
     @property
     def t(self) -> int:
-        """As `ExperienceMemory.t`."""
+        """Like `ExperienceMemory.t`."""
         return self.memory.t
 
     async def _one(self, act: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> T:
-        """What ``act`` returns. It is ended even where the task that asked is cancelled."""
+        """Return the result of ``act``, which completes even if the calling task is cancelled."""
         async with self._turn:
             work = asyncio.ensure_future(asyncio.to_thread(act, *arguments, **named))
             try:

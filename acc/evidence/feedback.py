@@ -1,4 +1,4 @@
-"""Feedback: how good what came of a turn was, told of the evidence that was admitted in it."""
+"""Feedback: the utility of a turn's result, recorded for the evidence admitted in the turn."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from acc.turn.observations import is_ingested
 
 
 def opened(store: ArtifactStore, thread: Thread, ref: str) -> str:
-    """The whole text behind ``ref``, as far as ``thread`` may see it; "" where there is none.
+    """Return the whole text behind ``ref`` if ``thread`` may see it; "" if there is none.
 
     Args:
         store: Any store.
-        thread: Whose state cites it.
-        ref: A document or one of its parts (``doc.8f1c22ab90.2``), or what another thread of the same
-            user and agent said (``294d8b34/u1``).
+        thread: The thread with the citing state.
+        ref: A document or one of its parts (``doc.8f1c22ab90.2``), or an observation of another
+            thread of the same user and agent (``294d8b34/u1``).
 
     Raises:
         StoreError: The store cannot be read.
@@ -38,7 +38,7 @@ def opened(store: ArtifactStore, thread: Thread, ref: str) -> str:
 
 
 def documents_named(store: ArtifactStore, thread: Thread, ref: str) -> list[Artifact]:
-    """The parts that ``ref`` names of a document that ``thread`` may see, in order.
+    """Return the parts that ``ref`` names of a document visible to ``thread``, in order.
 
     Raises:
         StoreError: The store cannot be read.
@@ -65,27 +65,27 @@ def give_feedback(
     at: str,
     known: ThreadLog | None = None,
 ) -> tuple[str, ...]:
-    """Write feedback at once, so that a kill leaves it told or not told.
+    """Write feedback atomically.
 
-    It is written in the thread's own namespace. A prune of the documents of another one, which the
-    thread may see, reads it there.
+    It is written in the thread's own namespace. A prune of documents in another namespace, which
+    the thread may see, reads it there.
 
     Args:
-        store: Where it is kept.
-        log: The thread's audit log, which knows what a turn admitted.
+        store: The store of the feedback.
+        log: The thread's audit log, which knows the evidence that a turn admitted.
         thread: The thread.
-        target: A turn's number, whose admitted evidence it is about; or a ref of the thread, of a
-            document or one of its parts, or of an experience.
+        target: A turn's number, for its admitted evidence; or a ref of the thread, of a document or
+            one of its parts, or of an experience.
         utility: Any finite number; higher is better. Policies compare it with their beta.
         at: The time.
-        known: The thread, if it is open; else it is read.
+        known: The thread's log, if it is open; otherwise it is read.
 
     Returns:
-        Keys of the evidence that it is about; none where the turn admitted nothing.
+        Keys of the concerned evidence; none if the turn admitted nothing.
 
     Raises:
-        InputError: No such turn or evidence, or no number.
-        StoreError: It cannot be written.
+        InputError: There is no such turn or evidence, or the utility is not a finite number.
+        StoreError: The feedback cannot be written.
         AuditError: The audit log cannot be read.
     """
     worth = checked_utility(utility, f"feedback on thread {thread.thread!r}")
@@ -113,7 +113,7 @@ def _of_turn(log: AuditLog | None, turn: int, thread: Thread) -> Sequence[str]:
 def _of_ref(
     store: ArtifactStore, log: AuditLog | None, ref: str, known: ThreadLog
 ) -> Sequence[str]:
-    """Keys of what a ref names, as the thread's states and verdicts have it."""
+    """Return keys of the evidence that a ref names in the thread's states and verdicts."""
     thread = known.thread
     _, slash, far = ref.partition("/")
     if slash:

@@ -1,4 +1,4 @@
-"""What a doctor finds of a tenant's vectors: those that are lost, and those that no query comes to."""
+"""Check a tenant's vectors and shelves, and repair them."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[int, int], None]
-"""Told how many vectors were looked at, and of how many."""
+"""Called with the number of checked vectors and the total."""
 
 
 LINKS = (32, 256, 1_000)
-"""Links a vector with which an index is made anew, as long as some vectors are not come to.
+"""Links per vector of a rebuilt index, tried in order while some vectors are unreachable.
 
-Of hundreds of pages of one template most are not come to with Chroma's own 16, many with 32, some
-with 256, and none with 1,000.
+Of hundreds of pages of one template most are unreachable with Chroma's default of 16, many with 32,
+some with 256, and none with 1,000.
 """
 
 LINK_BYTES, MOST_BYTES = 8, 1 << 28
-"""What a link takes for each vector, and the most that those of an index may take together."""
+"""Bytes per link of a vector, and the limit for all links of an index together."""
 
 
 class IndexHealth(NamedTuple):
-    """What was found of one index.
+    """The health of one index.
 
     Attributes:
-        embedder: Whose vectors; "" for the records' own.
-        vectors: Records that have a place in it.
-        lost: Keys of those without a vector.
-        unreachable: Keys of those that the index does not answer a query with their own vector.
-        left: Keys of those that still are one or the other, or have become it.
+        embedder: Embedder of the vectors; "" for the records' own index.
+        vectors: Number of records in it.
+        lost: Keys of records without a vector.
+        unreachable: Keys of records that a query with their own vector does not find.
+        left: Keys of records that are lost or unreachable after the repair.
     """
 
     embedder: str
@@ -51,14 +51,14 @@ class IndexHealth(NamedTuple):
 
 
 class Health(NamedTuple):
-    """What a doctor found of a tenant's records.
+    """The health of a tenant's records.
 
     Attributes:
-        records: Records.
-        lost: Keys of those with a lost vector, in any index: ids, or hashes of what is no plain id.
-        unreachable: Likewise of those that an index does not come to.
-        repaired: How many of both are as they should be again.
-        indexes: The same, index by index.
+        records: Number of records.
+        lost: Keys of records with a lost vector in any index: ids, or hashes of unusual ids.
+        unreachable: Keys of records that an index does not reach.
+        repaired: Number of repaired records of both.
+        indexes: The same by index.
     """
 
     records: int
@@ -71,16 +71,16 @@ class Health(NamedTuple):
 def examine(
     store: ArtifactStore, tenant: str, *, repair: bool = True, told: Progress = lambda *_: None
 ) -> Health:
-    """Find a tenant's vectors that are lost or unreachable, and mend them.
+    """Find a tenant's lost or unreachable vectors, and repair them.
 
-    Every vector is asked for by itself, which takes about a millisecond each.
+    One query per vector takes about a millisecond.
 
     Args:
-        store: One that offers `acc.stores.protocol.ManagedStore`; of one that is no `IndexedStore`, lost vectors
-            alone are looked for.
+        store: A store with the methods of `acc.stores.protocol.ManagedStore`; if it is no
+            `IndexedStore`, only lost vectors are found.
         tenant: The tenant.
-        repair: Whether they are mended.
-        told: Told of every hundred or so.
+        repair: Whether to repair them.
+        told: Called after every hundred or so.
 
     Raises:
         StoreError: The store cannot be read or written.
@@ -120,7 +120,7 @@ def _index(
 def _relinked(
     store: IndexedStore, tenant: str, name: str, left: list[str], told: Progress
 ) -> list[str]:
-    """Write ``left`` anew and look again, as long as that helps: one mended may cut off another."""
+    """Rewrite ``left`` and check again while that helps: repairing one may cut off another."""
     before = len(left) + 1
     while 0 < len(left) < before:
         before = len(left)
@@ -159,14 +159,14 @@ def _vectors(store: ArtifactStore, tenant: str, ids: Sequence[str], *, repair: b
 
 
 class Shelves(NamedTuple):
-    """What was found.
+    """The result of checking the shelves.
 
     Attributes:
-        partial: Documents that were begun and not ended; taken back where it was mended.
-        unlisted: Threads, and namespaces with evidence, without an entry in their directory: written
-            before there were directories. Entered where it was mended.
-        nameless: Keys of namespaces with evidence whose names nobody knows: an entry is written
-            with the next that they write.
+        partial: Documents with an unfinished ingest, which a repair undoes.
+        unlisted: Threads, and namespaces with evidence, without an entry in their directory: they
+            are older than directories. A repair adds the entries.
+        nameless: Keys of namespaces with evidence but unknown names: their next write adds an
+            entry.
     """
 
     partial: tuple[Partial, ...]
@@ -175,13 +175,13 @@ class Shelves(NamedTuple):
 
 
 def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelves:
-    """Look at the shelves of ``memory``, and mend what is not as it should be.
+    """Check the shelves of ``memory``, and repair them.
 
     Args:
         memory: The memory.
-        tenant: In which namespaces without a name are looked for.
-        repair: Whether it is mended. A document that another process is taking in at this moment is
-            taken back too: that process is told.
+        tenant: The tenant to search for namespaces without a name.
+        repair: Whether to repair them. This also undoes an ingest that another process is
+            running; that process gets an error.
 
     Raises:
         StoreError: The store cannot be read or written.

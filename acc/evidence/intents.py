@@ -1,8 +1,8 @@
-"""What is about to be done to a namespace, written first, so that a kill leaves no half of it.
+"""Intents: notes of planned changes to a namespace, which make a change atomic across a kill.
 
-An intent and its end are events on the namespace's usage shelf. Its last part makes an intent
-count: killed before that, nothing has happened; killed after, `unfinished` finds it, and
-whoever opens the namespace does the rest of it, and can say so.
+An intent and its end are events on the namespace's usage shelf. An intent counts once its last part
+is written: after an earlier kill, nothing has happened. After a later kill, `unfinished` finds the
+intent, and the next opening of the namespace completes it and reports it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ INTENT, DONE = "intent", "done"
 
 
 class Intent(NamedTuple):
-    """Something that was begun.
+    """A change that was begun.
 
     Attributes:
-        id: Its identity.
-        act: What: ``prune``, ``ingest``.
-        ids: Ids of the records concerned, or their refs where they have no ids yet.
-        at: When it was begun.
+        id: Its id.
+        act: The kind of change: ``prune``, ``ingest``.
+        ids: Ids of the records concerned, or their refs if they have no ids yet.
+        at: Time of its start.
     """
 
     id: str
@@ -37,10 +37,10 @@ class Intent(NamedTuple):
 
 
 def begin(shelf: Shelf, act: str, ids: Sequence[str], at: str) -> Intent:
-    """Write that ``act`` is to be done to ``ids``. On return it will be, whatever happens.
+    """Record that ``act`` is to be done to ``ids``. On return it will complete, even after a kill.
 
     Raises:
-        StoreError: It cannot be written; nothing has happened.
+        StoreError: The intent cannot be written; nothing has happened.
     """
     identity = hashlib.sha256(json.dumps([act, at, *ids]).encode()).hexdigest()[:24]
     chunks = list(_chunks(ids))
@@ -54,17 +54,17 @@ def begin(shelf: Shelf, act: str, ids: Sequence[str], at: str) -> Intent:
 
 
 def end(shelf: Shelf, intent: Intent) -> None:
-    """Write that it is done."""
+    """Record that the intent is done."""
     shelf.append([_record(DONE, "", intent.id, intent.at, 0, 1)])
 
 
 def unfinished(records: Iterable[Artifact]) -> list[Intent]:
-    """The intents among the records of a usage shelf that were begun and not ended."""
+    """Return the unfinished intents among the records of a usage shelf."""
     parts: dict[str, list[Artifact]] = {}
     done = set()
     for record in records:
         if record.name == INTENT:
-            if record.part == 0:  # the same may be begun again at the same time of day
+            if record.part == 0:  # the same act may begin again within the same timestamp
                 parts[record.identity] = []
                 done.discard(record.identity)
             parts.setdefault(record.identity, []).append(record)
@@ -78,13 +78,13 @@ def unfinished(records: Iterable[Artifact]) -> list[Intent]:
 
 
 def records_of(records: Iterable[Artifact], intents: Iterable[Intent]) -> list[Artifact]:
-    """Those that tell of ``intents``, to be told again."""
+    """Return the records of ``intents``, to write them again."""
     ids = {intent.id for intent in intents}
     return [record for record in records if record.name == INTENT and record.identity in ids]
 
 
 def ended(records: Iterable[Artifact], at: str) -> bool:
-    """Whether an intent that was begun at ``at`` is ended, by the records of a usage shelf."""
+    """Return whether an intent that began at ``at`` is ended, from the records of a usage shelf."""
     return any(record.name == DONE and record.at == at for record in records)
 
 
@@ -119,11 +119,11 @@ _PRUNE = "prune"
 
 
 class Standing:
-    """What is begun on a namespace and done to its end, even by another process.
+    """Prunes that, once begun, complete even across processes.
 
     Args:
         usage: The namespace's usage shelf.
-        now: Tells the time as records have it.
+        now: Returns the time in the format of records.
         folder: The memory's folder, if it has one.
     """
 
@@ -133,15 +133,15 @@ class Standing:
         self._note = folder / _NOTE.format(usage.space.key) if folder is not None else None
 
     def prune(self, ids: Sequence[str]) -> None:
-        """Put tombstones in the place of the records of these ids.
+        """Replace the records of these ids by tombstones.
 
         Raises:
-            StoreError: It cannot be done now; if it was begun, `resume` does the rest.
+            StoreError: The prune failed; if it was begun, `resume` does the rest.
         """
         if not ids:
             return
         managed(self._usage.store)
-        self.resume()  # one that failed before: its note has the place of this one's
+        self.resume()  # a failed prune must finish first: its note uses the same file
         at = self._now()
         if self._note is not None:
             marks.begin(self._note, {"space": self._usage.space.model_dump(), "at": at})
@@ -150,7 +150,7 @@ class Standing:
         self._forget()
 
     def resume(self) -> int:
-        """Do the rest of what was begun and not ended; how many acts that were."""
+        """Complete unfinished prunes; return their number."""
         intents = [each for each in unfinished(self._usage.records()) if each.act == _PRUNE]
         for intent in intents:
             self._done(intent)
@@ -158,7 +158,7 @@ class Standing:
         return len(intents)
 
     def has_happened(self, at: str) -> bool:
-        """Whether the prune that was noted at ``at`` was ended, now or before."""
+        """Return whether the prune noted at ``at`` was ended, now or before."""
         return ended(self._usage.records(), at)
 
     def _forget(self) -> None:
@@ -171,7 +171,7 @@ class Standing:
 
 
 def noted(folder: Path) -> Iterator[tuple[Thread, str]]:
-    """Namespaces in which a prune may be under way by the notes in ``folder``, and since when.
+    """Yield namespaces with a possibly unfinished prune and its start, by the notes in ``folder``.
 
     Raises:
         StoreError: A note cannot be read.
@@ -183,12 +183,12 @@ def noted(folder: Path) -> Iterator[tuple[Thread, str]]:
 
 
 def notes(folder: Path) -> list[Path]:
-    """The notes that there are in ``folder``."""
+    """Return the paths of the notes in ``folder``."""
     return sorted(folder.glob(_NOTE.format("*")))
 
 
 def bury(store: ArtifactStore, space: Thread, ids: Sequence[str], at: str) -> None:
-    """Put tombstones in the place of the records of these ids; repeatable."""
+    """Replace the records of these ids by tombstones; idempotent."""
     records = store.get(space.tenant, ids)
     graves = [buried(a, "pruned", at) for a in records if a.kind != "tombstone"]
     if graves:

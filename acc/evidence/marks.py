@@ -1,4 +1,4 @@
-"""Small files that say what is under way in a memory's folder, written and removed durably."""
+"""Small files that mark unfinished work in a memory's folder, written and removed durably."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HALF = ".half"
 
 
 def begin(path: Path, value: Any) -> None:
-    """Write ``value`` to ``path``: all of it or, if the process is killed, nothing.
+    """Write ``value`` to ``path`` atomically.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The file cannot be written.
     """
     half = half_of(path)
     try:
@@ -39,7 +39,7 @@ def begin(path: Path, value: Any) -> None:
 
 
 def read(path: Path) -> Any:
-    """What is under way by ``path``; None if nothing. What was only half begun is dropped.
+    """Return the value of the mark at ``path``; None if there is none. Drops a partial mark.
 
     Raises:
         StoreError: The mark cannot be read.
@@ -58,10 +58,10 @@ def read(path: Path) -> Any:
 
 
 def wipe(path: Path) -> None:
-    """Take the mark away at once, then overwrite and remove what it said."""
+    """Remove the mark atomically, then overwrite and delete its content."""
     if path.exists():
         if not path.name.endswith(_HALF):
-            # From here on it is as if it had never been whole: zeros are no mark.
+            # From here on the mark counts as partial: a file of zeros must not be read as a mark.
             path = path.replace(half_of(path))
         with path.open("r+b") as file:
             file.write(bytes(path.stat().st_size))
@@ -71,7 +71,7 @@ def wipe(path: Path) -> None:
 
 
 def half_of(path: Path) -> Path:
-    """Where a mark stands until it is whole."""
+    """Return the path of a mark while it is written."""
     return path.with_name(f".{path.name}{_HALF}")
 
 

@@ -1,4 +1,4 @@
-"""Files as text, section by section: plain text, Markdown, HTML and PDF."""
+"""Read files as text, section by section: plain text, Markdown, HTML and PDF."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from acc.errors import ConfigurationError, InputError
 from acc.turn.observations import storable
 
 LARGEST = 64 * 1024 * 1024
-"""Bytes of one file that is read."""
+"""Limit, in bytes, of a file."""
 
 
 class Section(NamedTuple):
-    """A piece of a document.
+    """A section of a document.
 
     Attributes:
         text: Its words.
-        place: Where it stands: ``page 3``, or the headings above it, ``Backups > Restore``.
+        place: Its location: ``page 3``, or the headings above it, ``Backups > Restore``.
     """
 
     text: str
@@ -29,11 +29,11 @@ class Section(NamedTuple):
 
 
 def sections(path: Path) -> list[Section]:
-    """What a file says.
+    """Return the sections of a file that contain text.
 
     Raises:
-        InputError: It cannot be read, is too large, or no text is found in it.
-        ConfigurationError: It is a PDF, and the extra that reads those is not installed.
+        InputError: The file cannot be read, is too large, or contains no text.
+        ConfigurationError: The file is a PDF, and the extra for PDFs is not installed.
     """
     read = READERS.get(path.suffix.lower())
     if read is None:
@@ -72,14 +72,14 @@ def _decoded(data: bytes, path: Path) -> str:
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
 _FENCE = re.compile(r"^\s*(```|~~~)")
 _FENCED_LINE = re.compile(r"^\s*```+[^`]+```+")
-"""Code that opens and closes on one line fences nothing behind it."""
+"""Code that opens and closes on one line starts no fence."""
 
 Above = list[tuple[int, str]]
-"""The headings that a line stands under, each with its level, 1 to 6."""
+"""The headings above a line, each with its level, 1 to 6."""
 
 
 def _under(above: Above, level: int, title: str) -> Above:
-    """The headings that what follows a new one stands under: its own, and those of lower levels."""
+    """Return the headings above the text after a new heading: itself, and those of lower levels."""
     return [*(each for each in above if each[0] < level), (level, title)]
 
 
@@ -112,7 +112,7 @@ _BLOCK_TAGS = """
 
 
 class _Text(HTMLParser):
-    """Visible text of a page, a line for each block, a section for each heading."""
+    """Visible text of a page: a line per block, a section per heading."""
 
     _HIDDEN = frozenset({"script", "style", "template", "noscript", "title", "svg"})
     _BLOCKS = frozenset(_BLOCK_TAGS.split())
@@ -162,7 +162,7 @@ def _html(data: bytes, path: Path) -> list[Section]:
     try:
         parser.feed(page)
         parser.close()
-    except AssertionError as error:  # what html.parser says of declarations it cannot read
+    except AssertionError as error:  # html.parser on malformed declarations
         raise InputError(
             f"a page that cannot be read: {error}", where=str(path), hint="save it anew as HTML"
         ) from error
@@ -181,7 +181,7 @@ def _pdf(data: bytes, path: Path) -> list[Section]:
         ) from error
     try:
         pages = list(_pages(pypdf.PdfReader(BytesIO(data))))
-    except Exception as error:  # pypdf raises whatever a broken file makes it raise
+    except Exception as error:  # pypdf raises arbitrary errors on a damaged file
         raise InputError(
             f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
             where=str(path),

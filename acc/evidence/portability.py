@@ -1,4 +1,4 @@
-"""A namespace as one file: every record and audit log, a line each, under one hash."""
+"""Export and import a namespace as one file: one line per record or audit log, and a hash."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _WRONG = (ValueError, KeyError, TypeError, AttributeError, ValidationError, Recu
 
 
 class Exported(NamedTuple):
-    """What a file of an export holds.
+    """The content of an export file.
 
     Attributes:
         space: The namespace.
         artifacts: Its records.
-        logs: Text of its audit logs by the names of their files.
+        logs: Text of its audit logs by file name.
     """
 
     space: Thread
@@ -42,10 +42,11 @@ class Exported(NamedTuple):
 
 
 def read_export(source: Path) -> Exported:
-    """What ``source`` holds.
+    """Read the export file ``source``.
 
     Raises:
-        InputError: It cannot be read, is not whole, was changed, or is of more than one namespace.
+        InputError: The file cannot be read, is incomplete, was changed, or contains evidence of
+            another namespace.
     """
     try:
         *body, last = source.read_bytes().splitlines(keepends=True)
@@ -86,7 +87,7 @@ def _all_of(keys: set[str], artifacts: Iterable[Artifact]) -> bool:
 
 
 def _thread_of(name: str, text: str) -> Thread:
-    """The thread whose log it is, by every record of it; a `ValueError` where the log is none."""
+    """Return the thread of a log after checking every record; a `ValueError` for an invalid log."""
     previous, owner = "", None
     for line in text.rstrip("\n").split("\n"):
         record = json.loads(line)
@@ -110,13 +111,13 @@ _BATCH = 100
 
 
 class Moved(NamedTuple):
-    """What an export wrote or an import read.
+    """The result of an export or import.
 
     Attributes:
         space: The namespace.
-        records: Records.
-        logs: Audit logs.
-        written: Records that an import wrote; the others were there already.
+        records: Number of records.
+        logs: Number of audit logs.
+        written: Number of records that an import wrote; the others existed already.
     """
 
     space: Thread
@@ -128,10 +129,10 @@ class Moved(NamedTuple):
 def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -> Moved:
     """Write a namespace to ``out``: shelves, threads and audit logs.
 
-    An earlier export of the same namespace is replaced, another file is not.
+    Replaces an earlier export of the same namespace, but no other file.
 
     Raises:
-        InputError: There is nothing in the namespace, another file is there, or it cannot be written.
+        InputError: The namespace is empty, another file exists, or the file cannot be written.
         StoreError: The store cannot be read.
         AuditError: An audit log cannot be read.
     """
@@ -157,7 +158,8 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
             file.write(_line({"end": FORMAT, "sha256": digest.hexdigest()}))
         half.replace(out)
     except BaseException as error:
-        with suppress(OSError):  # it holds the user's evidence, whatever went wrong
+        # The partial file holds the user's evidence: remove it after any error.
+        with suppress(OSError):
             half.unlink(missing_ok=True)
         if not isinstance(error, OSError):
             raise
@@ -186,22 +188,24 @@ def _refuse_other(out: Path, space: Thread) -> None:
 def import_from(
     store: ArtifactStore, folder: Path | None, source: Path, audit: Path | None = None
 ) -> Moved:
-    """Take in what `export` wrote, all of it or nothing: a kill meanwhile is undone by `undo`.
+    """Import the file of an `export` atomically: after a kill, `undo` removes a partial import.
 
     Args:
-        store: Where to. No memory may have threads open on it (`acc.evidence.upkeep.take_in`).
-        folder: The memory's folder, in which the import is noted; None if nothing outlives the process.
+        store: The target store. No memory may have threads open on it
+            (`acc.evidence.upkeep.take_in`).
+        folder: The memory's folder, for a note of the import; None if nothing outlives the process.
         source: The file.
-        audit: Where audit logs go: ``audit`` below the folder by default; without both, nowhere.
+        audit: Folder for audit logs; by default ``audit`` below ``folder``. Without both, logs are
+            not imported.
 
     Raises:
-        InputError: It is not whole, was changed, speaks of another namespace than its own, or
-            something else stands under one of its ids.
-        StoreError: The store or a log cannot be written: nothing is taken in.
+        InputError: The file is incomplete, was changed, contains evidence of another namespace, or
+            a different record has one of its ids.
+        StoreError: The store or a log cannot be written: nothing is imported.
     """
     found = read_export(source)
     if folder is not None:
-        undo(store, folder)  # one that failed before
+        undo(store, folder)  # remove an earlier import that failed
         audit = audit or folder / "audit"
     space = found.space
     there = {a.id: a for a in store.get(space.tenant, [a.id for a in found.artifacts])}
@@ -232,7 +236,7 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
 
 
 def _log_of(audit: Path, text: str) -> Path:
-    """Where the log whose text this is stands, however the memory that it comes from named it."""
+    """Return the path for the log with this text, whatever its name was in the export."""
     return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"])).path
 
 
@@ -267,10 +271,10 @@ def _take(
 
 
 def undo(store: ArtifactStore, folder: Path) -> int | None:
-    """Take back an import that a kill left half done; how many records, None if there is none.
+    """Undo an import that a kill interrupted; return the number of records; None if none.
 
     Raises:
-        StoreError: It cannot be taken back now.
+        StoreError: The undo failed; it can be repeated.
     """
     said = marks.read(folder / MARK)
     if said is None:

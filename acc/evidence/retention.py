@@ -1,8 +1,8 @@
-"""Retention: what a policy would delete of a namespace, what protects the rest, and doing it.
+"""Retention: plan what a policy deletes from a namespace, protect the rest, and prune.
 
-Raw turns are stored always, and only go where a deployer names their kind. Nothing goes that a
-current state cites, that a hold protects, that the next turn still reads, or that says a rule
-was lifted.
+Raw turns are always stored, and deleted only if a deployer names their kind. Protected from
+deletion: evidence that a current state cites, that a hold covers, or that the next turn reads, and
+records that say a rule was lifted.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ class Retention:
     """Plans and prunes, one namespace at a time.
 
     Args:
-        store: One that offers `acc.stores.protocol.ManagedStore`.
+        store: A store with the methods of `acc.stores.protocol.ManagedStore`.
         folder: The folder of the audit logs; None if none are kept.
-        now: Tells the time as records have it.
+        now: Returns the time in the format of records.
         lock: Held while records are replaced; a memory's `Memory.lock`.
-        forget: Called when records were replaced: what was read of threads is read anew.
-        notes: The folder in which what is begun is noted; None if nothing outlives the process.
+        forget: Called after records were replaced, to drop cached threads.
+        notes: The folder for notes of unfinished work; None if nothing outlives the process.
 
     Raises:
         StoreError: The store cannot delete.
@@ -53,14 +53,14 @@ class Retention:
         self._notes = notes
 
     def resume(self, space: Thread, since: str = "") -> bool:
-        """Do the rest of what a killed process had begun in the namespace.
+        """Complete a prune that a killed process began in the namespace.
 
         Args:
             space: The namespace.
-            since: When a prune was noted there, if one was.
+            since: Time of the noted prune, if any.
 
         Returns:
-            Whether one has happened: it was ended here, or the noted one before the kill.
+            Whether a prune has completed: here, or the noted one before the kill.
         """
         with self._lock:
             standing = self._standing(space)
@@ -77,19 +77,19 @@ class Retention:
         *,
         states: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     ) -> Plan:
-        """What ``policy`` would delete now, and why. Deletes nothing.
+        """Plan the deletions of ``policy``, with reasons. Deletes nothing.
 
-        What waits to be written with the next turn is written first, so that it is judged.
+        Pending writes of the next turn are written first, and are judged.
 
         Args:
             space: The namespace.
             policy: The policy.
-            kinds: What it judges. Raw turns (``observation``) have to be named.
-            states: The current states of threads that have no audit log, by the thread's name, as
-                canonical JSON. Of a thread whose current state is not known, nothing is deleted.
+            kinds: The kinds that it judges. Raw turns (``observation``) must be named explicitly.
+            states: The current states of threads without an audit log, by thread name, as canonical
+                JSON. Nothing is deleted from a thread without a known current state.
 
         Raises:
-            ConfigurationError: No such kind.
+            ConfigurationError: There is no such kind.
             StoreError: The store cannot be read.
             AuditError: An audit log cannot be read.
         """
@@ -102,21 +102,21 @@ class Retention:
             return Planning(self._store, self._folder, space, states or {}).plan(policy, kinds)
 
     def prune(self, plan: Plan) -> int:
-        """Do what ``plan`` says, all of it or, if the process is killed before it begins, nothing.
+        """Execute ``plan`` atomically: a kill before it begins leaves everything.
 
-        What came to be cited or held since the plan was made, stays.
+        Evidence that was cited or held since the plan was made stays.
 
         Returns:
-            The number of records that went.
+            The number of deleted records.
 
         Raises:
-            StoreError: It cannot be done now; what was begun, `resume` ends.
+            StoreError: The prune failed; `resume` completes it if it was begun.
             AuditError: An audit log cannot be read.
         """
         if not plan.ids:
             return 0
         with self._lock:
-            self._forget()  # what waits is written before anything is replaced
+            self._forget()  # write pending records before replacing any
             ids = Planning(self._store, self._folder, plan.space, plan.states).unshielded(plan.ids)
             self._standing(plan.space).prune(ids)
             self._forget()

@@ -1,4 +1,4 @@
-"""What a deletion policy would take of a namespace, and what protects the rest."""
+"""Plan what a deletion policy deletes from a namespace, and what is protected."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Holds:
     reasons: dict[str, str]
 
     def on(self, key: str) -> str | None:
-        """Why the evidence of ``key`` is held, itself, as a document's part or with its thread."""
+        """Return the reason of a hold on ``key``, its document or its thread; None if not held."""
         thread = key.partition(":")[0]
         whole = (key, key.rpartition(".")[0], f"{thread}:")
         return next((self.reasons[k] for k in whole if k in self.reasons), None)
 
 
 def holds(records: Iterable[Artifact]) -> Holds:
-    """The holds that stand, by the records of a usage shelf."""
+    """Return the current holds from the records of a usage shelf."""
     reasons: dict[str, str] = {}
     for record in records:
         if record.name == _HOLD:
@@ -48,18 +48,18 @@ def holds(records: Iterable[Artifact]) -> Holds:
 
 
 def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
-    """Hold what ``ref`` of ``owner`` names, or all of the thread where it is empty.
+    """Hold the evidence that ``ref`` of ``owner`` names; an empty ``ref`` holds the thread.
 
     Args:
         usage: The usage shelf of the namespace.
         owner: The thread, or the namespace for documents and experiences.
-        ref: What citations call it.
+        ref: Name in citations.
         reason: Who asks for it, and why.
         at: The time.
 
     Raises:
-        InputError: No reason, or nothing of that name: a hold that holds nothing protects nobody.
-        StoreError: It cannot be written.
+        InputError: There is no reason, or no such evidence: the hold would protect nothing.
+        StoreError: The hold cannot be written.
     """
     if not reason.strip():
         raise InputError("a hold without a reason", where=ref, hint="say who asks for it, and why")
@@ -75,7 +75,7 @@ def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
 
 
 def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
-    """Lift a hold.
+    """Release a hold.
 
     Raises:
         InputError: There is none.
@@ -87,7 +87,7 @@ def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
 
 
 def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifact:
-    """The record of a usage shelf that says so."""
+    """Return the usage record of a hold or its release."""
     text = json.dumps({"key": key, "reason": reason[:2_000], "held": held}, ensure_ascii=False)
     return Artifact(
         id="", thread="", branch="", seq=0, turn=0, kind="usage", name=_HOLD, text=text, at=at
@@ -99,7 +99,7 @@ KINDS: tuple[PrunedKind, ...] = (
     "observation", "set_aside", "document", "experience", "quarantine",
 )  # fmt: skip
 DEFAULT_KINDS: tuple[PrunedKind, ...] = ("document", "experience")
-"""What a prune looks at unless told: raw turns and what left a state are not among it."""
+"""Kinds that a prune judges by default: without raw turns and set-aside items."""
 
 _SHELF: dict[str, ShelfName] = {
     "document": "documents",
@@ -110,14 +110,14 @@ _SHELF: dict[str, ShelfName] = {
 
 @dataclass(frozen=True)
 class Doom:
-    """Evidence that would be deleted, or is protected from it.
+    """Evidence that would be deleted, or is protected.
 
     Attributes:
-        ref: What citations call it.
-        kind: What it is.
+        ref: Name in citations.
+        kind: Kind of its records.
         thread: Its thread's name; empty for a namespace's own.
-        why: The policy's reason; for what is protected, what protects it.
-        ids: Its records.
+        why: The policy's reason, or the reason of the protection.
+        ids: Ids of its records.
     """
 
     ref: str
@@ -129,17 +129,17 @@ class Doom:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a prune would do.
+    """The plan of a prune.
 
     Attributes:
         space: The namespace.
-        t: The time by kind: commits so far, or executions. Of documents, the commits of all who may
-            see them.
-        looked_at: Pieces of evidence that the policy judged.
-        doomed: What would go.
-        protected: What the policy would delete, and something protects.
-        readings: Of a combined policy, how many its union and its intersection would delete.
-        states: The current states that were given, of threads without an audit log.
+        t: The time by kind: number of commits or executions. For documents, the commits of all who
+            may see them.
+        looked_at: Number of pieces of evidence that the policy judged.
+        doomed: Evidence to delete.
+        protected: Evidence that the policy would delete, but that is protected.
+        readings: For a combined policy, the number of deletions of its union and intersection.
+        states: The given current states of threads without an audit log.
     """
 
     space: Thread
@@ -152,12 +152,12 @@ class Plan:
 
     @property
     def ids(self) -> list[str]:
-        """The records that would go."""
+        """Ids of the records to delete."""
         return [id_ for doom in self.doomed for id_ in doom.ids]
 
 
 class Planning:
-    """A namespace as it stands, judged by a policy."""
+    """The current content of a namespace, for a policy to judge."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Planning:
         self._cited = dict(self._all_cited())
 
     def plan(self, policy: Deletion, kinds: Sequence[PrunedKind]) -> Plan:
-        """What ``policy`` would delete, and what of that is protected."""
+        """Plan the deletions of ``policy``, and separate the protected evidence."""
         doomed: list[Doom] = []
         protected: list[Doom] = []
         times: dict[str, int] = {}
@@ -202,7 +202,7 @@ class Planning:
         )
 
     def unshielded(self, ids: Sequence[str]) -> list[str]:
-        """Those of the records of ``ids`` that are still there and nothing protects."""
+        """Return those of ``ids`` that still exist and are not protected."""
         there = (a for a in self._store.get(self._space.tenant, ids) if a.kind != "tombstone")
         groups = _grouped(there).values()
         return [part.id for parts in groups if not self._shield(parts) for part in parts]
@@ -210,7 +210,7 @@ class Planning:
     def _groups(
         self, kinds: Sequence[PrunedKind]
     ) -> Iterator[tuple[Ledger, dict[str, list[Artifact]]]]:
-        """Evidence by key, each group with the ledger whose time it lives in."""
+        """Yield evidence by key, in groups that share a ledger and its time."""
         raw = [kind for kind in kinds if kind not in _SHELF]
         turns = _grouped(a for key in self._threads if raw for a in self._of_thread(key, raw))
         if turns:
@@ -223,7 +223,7 @@ class Planning:
                 yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
 
     def _document_ledger(self) -> Ledger:
-        """How documents fared with all who may see them: time is counted in the commits of all."""
+        """Return the documents' ledger; its time counts the commits of all who may see them."""
         threads = (thread for threads in self._other_readers.values() for thread in threads)
         paths = [log.path for thread in threads if (log := self._audits.log(thread))]
         told = [Shelf(self._store, space, "usage").records() for space in self._other_readers]
@@ -279,7 +279,7 @@ class Planning:
                         yield f"{owner}:{far if slash else ref}", f"{by} of {self._name(key)}"
 
     def _cited_by(self, artifact: Artifact) -> str | None:
-        """Which item of which thread's current state cites it."""
+        """Return the item and thread of a current state that cites it."""
         key = evidence_key(artifact)
         by = self._cited.get(key)
         is_shared = artifact.branch == "documents"
@@ -287,9 +287,9 @@ class Planning:
 
     @cached_property
     def _cited_elsewhere(self) -> dict[str, str]:
-        """Which items of other users' and agents' current states cite the documents, by key.
+        """Citations of the documents by current states of other users and agents, by key.
 
-        Where a thread may see two copies of a document, a ref does not tell them apart: both are cited.
+        A ref does not distinguish two visible copies of a document: both count as cited.
         """
         return {
             f"{self._space.key}:{ref}": f"{by} of {t.thread} (user {t.user!r}, agent {t.agent!r})"

@@ -1,4 +1,4 @@
-"""Keeping a memory's files in order: vacuum, and what a kill left half done."""
+"""Upkeep of a memory's files: vacuum, and recovery of work that a kill interrupted."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def retention(memory: Memory) -> Retention:
-    """What plans and prunes in ``memory``.
+    """Return the `Retention` of ``memory``.
 
     Raises:
         StoreError: Its store cannot delete.
@@ -43,7 +43,7 @@ def retention(memory: Memory) -> Retention:
 
 
 def erasure(memory: Memory) -> Erasure:
-    """What erases from ``memory``.
+    """Return the `Erasure` of ``memory``.
 
     Raises:
         StoreError: Its store cannot delete.
@@ -59,7 +59,7 @@ def erasure(memory: Memory) -> Erasure:
 
 
 def documents(memory: Memory, space: Thread, addition: Addition | None = None) -> Documents:
-    """The documents of a namespace of ``memory``."""
+    """Return the documents of a namespace of ``memory``."""
     notes = next(iter(folders(memory)), None)
     return Documents(
         memory.artifacts, space, memory.now, addition, notes=notes, redact=memory.redact
@@ -67,16 +67,16 @@ def documents(memory: Memory, space: Thread, addition: Addition | None = None) -
 
 
 def take_in(memory: Memory, source: Path) -> Moved:
-    """Import what an export wrote into ``memory``; see `acc.evidence.portability.import_from`."""
+    """Import an export file into ``memory``; see `acc.evidence.portability.import_from`."""
     with memory.lock:
-        memory.forget()  # a thread that is open would write over what comes in
+        memory.forget()  # an open thread would overwrite the imported records
         return import_from(
             memory.artifacts, next(iter(folders(memory)), None), source, memory.settings.audit
         )
 
 
 def folders(memory: Memory) -> list[Path]:
-    """The folders that hold files of ``memory``: the audit logs' parent, and an embedded store's."""
+    """Return the folders of ``memory``'s files: the audit logs' parent, and an embedded store's."""
     audit = memory.settings.audit
     directory: Path | None = getattr(memory.artifacts, "directory", None)
     found = [audit.absolute().parent] if audit is not None else []
@@ -87,13 +87,13 @@ VACUUM = "vacuum.json"
 
 
 def vacuum(memory: Memory) -> tuple[int, int, bool]:
-    """Rewrite the memory's files, so that nothing deleted is left in them.
+    """Rewrite the memory's files without deleted content.
 
     Returns:
-        Bytes before and after; and whether the files are this process's to rewrite.
+        Bytes before and after, and whether this process owns the store's files.
 
     Raises:
-        StoreError: They cannot be rewritten; every record is as it was.
+        StoreError: The files cannot be rewritten; every record is unchanged.
     """
     where = folders(memory)
     before = _bytes(where)
@@ -110,10 +110,10 @@ def vacuum(memory: Memory) -> tuple[int, int, bool]:
 
 
 def resume(memory: Memory) -> list[str]:
-    """End or take back what a killed process had begun; what was done, in words.
+    """Complete or undo work that a killed process began; return descriptions of it.
 
     Raises:
-        StoreError: It cannot be done now.
+        StoreError: The recovery failed; it can be repeated.
         AuditError: An audit log cannot be rewritten now.
     """
     done: list[str] = []
@@ -125,13 +125,14 @@ def resume(memory: Memory) -> list[str]:
         done.append(f"an import was interrupted and has not happened: {taken} records taken back")
     done += _erased(memory)
     done += _pruned(memory)
-    if not memory.artifacts.shared:  # where others write, one that is under way looks alike
+    # In a shared store, another process may still be running the ingest.
+    if not memory.artifacts.shared:
         done += map(_said, taken_back(memory))
     return done
 
 
 def begun(memory: Memory) -> list[str]:
-    """What the marks in the folder say is half done, in words. Changes nothing."""
+    """Describe the interrupted work that the folder's marks name. Changes nothing."""
     where = folders(memory)[:1]
     said = {
         VACUUM: "a vacuum was interrupted: nothing is lost by it",
@@ -143,7 +144,7 @@ def begun(memory: Memory) -> list[str]:
 
 
 def pending(memory: Memory) -> list[str]:
-    """What `resume` would end or take back, in words, but for checkpoints. Changes nothing.
+    """Describe the work that `resume` would complete or undo, except checkpoints. Changes nothing.
 
     Raises:
         StoreError: The store cannot be read.
@@ -159,10 +160,10 @@ def pending(memory: Memory) -> list[str]:
 
 
 def taken_back(memory: Memory) -> list[Partial]:
-    """Take back what is there of them; what is whole stays. One that is under way fails.
+    """Undo unfinished ingests; complete ones stay. A running ingest fails.
 
     Raises:
-        StoreError: It cannot be done now.
+        StoreError: The undo failed; it can be repeated.
     """
     with memory.lock:
         return [
@@ -173,7 +174,7 @@ def taken_back(memory: Memory) -> list[Partial]:
 
 
 def left_half_done(memory: Memory) -> bool:
-    """Whether anything may wait for `resume`: cheap enough to ask whenever a memory is opened."""
+    """Return whether `resume` may have work: a cheap check for every opening of a memory."""
     where = folders(memory)
     begun = where and (
         any((where[0] / name).exists() for name in (ERASURE, IMPORT, VACUUM))
@@ -215,7 +216,7 @@ def _pruned(memory: Memory) -> Iterator[str]:
 
 
 def namespaces(memory: Memory) -> list[Thread]:
-    """Those that the audit logs and the directories of their tenants know."""
+    """Return the namespaces that the audit logs and their tenants' directories list."""
     known = [namespace(), *map(namespace_of, logged(memory.settings.audit))]
     store = managed(memory.artifacts)
     for tenant in sorted({space.tenant for space in known}):

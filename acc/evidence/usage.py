@@ -1,9 +1,8 @@
-"""What is written about the use of evidence, and read back.
+"""Write and read events about the use of evidence.
 
-Nothing is written when something is recalled. A turn's commit is in the audit log anyway, with
-every verdict, so what was admitted in it is read from there; an execution of a task writes one
-event when it is over, with what it was shown; feedback writes one event. All of these survive
-a kill, and what a killed process had only recalled was of no use to anybody.
+A recall writes nothing. The audit log has each turn's commit with every verdict, and supplies the
+admitted evidence. A finished execution of a task writes one event with its demonstrations; feedback
+writes one event. All of these survive a kill; a recall by a killed process was of no use.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from acc.turn.observations import is_ingested
 
 @dataclass
 class Tally:
-    """How one piece of evidence fared.
+    """The usage of one piece of evidence.
 
     Attributes:
-        retrieved: The times at which it was read, in order.
-        utilities: What came of it, as far as anybody said.
+        retrieved: The times of its retrievals, in order.
+        utilities: The known utilities of the results.
     """
 
     retrieved: list[int] = field(default_factory=list)
@@ -39,17 +38,17 @@ class Tally:
 
 @dataclass(frozen=True)
 class Usage:
-    """What a deletion policy judges: one piece of evidence and how it fared.
+    """The input of a deletion policy: one piece of evidence and its usage.
 
     Attributes:
         key: `evidence_key`.
-        ref: What citations call it.
+        ref: Name in citations.
         kind: Kind of its records.
-        added: The time at which it came.
-        retrieved: The times at which it was read.
-        utilities: What came of it each time that somebody said.
-        prior: What the evaluator said it was worth when it was added.
-        order: Its place among all, oldest first.
+        added: The time of its addition.
+        retrieved: The times of its retrievals.
+        utilities: The known utilities of the results.
+        prior: The evaluator's utility at its addition.
+        order: Its position among all, oldest first.
     """
 
     key: str
@@ -62,7 +61,7 @@ class Usage:
     order: int = 0
 
     def frequency(self, until: int) -> int:
-        """freq_t of the paper: how often it was read up to the time ``until``."""
+        """Return the paper's freq_t: the number of retrievals up to the time ``until``."""
         return bisect_right(self.retrieved, until)
 
     @property
@@ -72,12 +71,12 @@ class Usage:
 
 
 def evidence_key(artifact: Artifact) -> str:
-    """What all parts of one piece of evidence share: its thread's or namespace's key, and its ref."""
+    """Return the common key of all parts: the key of the thread or namespace, and the ref."""
     return f"{artifact.thread}:{artifact.ref}"
 
 
 def is_named(artifact: Artifact, ref: str) -> bool:
-    """Whether ``ref`` names it, or the document that it is a part of."""
+    """Return whether ``ref`` names it, or the document that it is a part of."""
     is_part = is_ingested(ref) and artifact.ref.rpartition(".")[0] == ref
     return artifact.ref == ref or is_part
 
@@ -86,11 +85,11 @@ class Ledger:
     """Tallies by evidence key, as of the time `t`.
 
     Attributes:
-        t: Executions or commits so far.
-        tallies: By key.
-        stamps: When each was.
-        similarities: Of each execution's task to that of the most similar experience shown, and of the
-            execution to that one's; -1 where none was shown.
+        t: Number of executions or commits so far.
+        tallies: Tally by key.
+        stamps: Time stamp of each.
+        similarities: For each execution, the similarity of its task to the most similar one shown,
+            and of the two executions; -1 if none was shown.
     """
 
     def __init__(self) -> None:
@@ -100,7 +99,7 @@ class Ledger:
         self.similarities: list[tuple[float, float]] = []
 
     def retrieved(self, keys: Iterable[str], utility: float | None = None, at: str = "") -> None:
-        """One more execution or commit, in which the evidence of ``keys`` was read."""
+        """Count one more execution or commit that read the evidence of ``keys``."""
         self.t += 1
         self.stamps.append(at)
         for key in dict.fromkeys(keys):
@@ -108,20 +107,20 @@ class Ledger:
         self.valued(keys, utility)
 
     def valued(self, keys: Iterable[str], utility: float | None) -> None:
-        """What came of the evidence of ``keys``."""
+        """Add the utility of a result to the evidence of ``keys``."""
         for key in dict.fromkeys(keys) if utility is not None else ():
             self.tallies.setdefault(key, Tally()).utilities.append(float(utility or 0.0))
 
     def time_of(self, stamp: str) -> int:
-        """The time that a stamp falls into: how many commits were made before it.
+        """Return the time of a stamp: the number of commits up to it.
 
-        Of one millisecond a commit comes first: what it stored itself is older by a whole turn,
-        while the next turn may follow at once.
+        A commit comes first within a millisecond: records that it stored itself are older by a
+        whole turn, but the next turn may follow at once.
         """
         return bisect_right(self.stamps, stamp)
 
     def usage(self, artifact: Artifact, *, added: int, prior: float | None, order: int) -> Usage:
-        """How ``artifact`` fared."""
+        """Return the usage of ``artifact``."""
         key = evidence_key(artifact)
         tally = self.tallies.get(key, Tally())
         return Usage(
@@ -132,18 +131,19 @@ class Ledger:
 
 
 SUMMARY = "summary"
-"""Name of the records that tell what a compacted shelf held before."""
+"""Name of the records with the earlier content of a compacted shelf."""
 
 
 class Event(BaseModel):
-    """Something that happened to evidence.
+    """An event about evidence.
 
     Attributes:
         of: Keys of the evidence (`evidence_key`).
-        kind: ``execution`` of a task that was shown it, or ``feedback`` on it.
-        utility: How good what came of it was; None if nobody said.
-        input_similarity: Of an execution's task to the most similar one shown; -1 if none was.
-        output_similarity: Of the execution to that one's.
+        kind: ``execution`` of a task with it as a demonstration, or ``feedback`` on it.
+        utility: Utility of the result; None if unknown.
+        input_similarity: Similarity of an execution's task to the most similar one shown; -1 if
+            none was.
+        output_similarity: Similarity of the two executions.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -156,10 +156,10 @@ class Event(BaseModel):
 
 
 def checked_utility(utility: Any, where: str) -> float:
-    """``utility``, if it is a finite number.
+    """Return ``utility`` if it is a finite number.
 
     Raises:
-        InputError: It is none.
+        InputError: It is not.
     """
     is_number = isinstance(utility, int | float) and not isinstance(utility, bool)
     if is_number and -sys.float_info.max <= utility <= sys.float_info.max:
@@ -173,16 +173,16 @@ def checked_utility(utility: Any, where: str) -> float:
 
 
 def told(shelf: Shelf, event: Event, at: str) -> None:
-    """Write an event. Its records are written at once, so it has happened or it has not.
+    """Write an event atomically.
 
     Raises:
-        StoreError: It cannot be written.
+        StoreError: The event cannot be written.
     """
     shelf.append(usage_records("event", event.model_dump_json(), at))
 
 
 def usage_records(name: str, text: str, at: str) -> list[Artifact]:
-    """The records of a usage shelf that tell ``text``."""
+    """Return the usage records with ``text``."""
     texts = split_text(text)
     return [
         Artifact(
@@ -194,7 +194,7 @@ def usage_records(name: str, text: str, at: str) -> list[Artifact]:
 
 
 def told_whole(name: str, records: Iterable[Artifact]) -> list[str]:
-    """The texts of that name on a usage shelf of which every record is there, in order."""
+    """Return the complete texts of that name on a usage shelf, in order."""
     found, parts = [], list[str]()
     for record in records:
         if record.name == name:
@@ -205,21 +205,21 @@ def told_whole(name: str, records: Iterable[Artifact]) -> list[str]:
 
 
 def events(records: Iterable[Artifact]) -> list[Event]:
-    """The events among the records of a usage shelf, in order."""
+    """Return the events among the records of a usage shelf, in order."""
     return [Event.model_validate_json(text) for text in told_whole("event", records)]
 
 
 def summary(ledger: Ledger) -> str:
-    """``ledger`` as text; `carried` reads it back."""
+    """Return ``ledger`` as text; `carried` reads it back."""
     tallies = [[key, t.retrieved, t.utilities] for key, t in ledger.tallies.items()]
     said = {"t": ledger.t, "tallies": tallies, "similarities": ledger.similarities}
     return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
 def carried(records: Sequence[Artifact]) -> Ledger:
-    """What a compacted usage shelf begins with; nothing where it was not compacted.
+    """Return the ledger that a compacted usage shelf begins with; empty without a compaction.
 
-    A summary further on belongs to a compaction that was not ended.
+    A summary elsewhere on the shelf belongs to an unfinished compaction.
     """
     ledger = Ledger()
     if records and records[0].name == SUMMARY:
@@ -231,7 +231,7 @@ def carried(records: Sequence[Artifact]) -> Ledger:
 
 
 def execution_ledger(records: Sequence[Artifact]) -> Ledger:
-    """How experiences fared, by a usage shelf's events."""
+    """Return the ledger of experiences from a usage shelf's events."""
     ledger = carried(records)
     for event in events(records):
         if event.kind == "execution":
@@ -248,14 +248,14 @@ def turn_ledger(
     read: Callable[[Path], Iterable[Any]],
     others: Iterable[Sequence[Artifact]] = (),
 ) -> Ledger:
-    """How the evidence of turns fared: by the audit logs of a namespace, and by feedback.
+    """Return the ledger of turns' evidence from the audit logs of a namespace and from feedback.
 
     Args:
         audits: The logs of its threads; for documents, of all threads that may see them.
-        records: What stands on its usage shelf.
-        read: Gives a log's audit records.
-        others: What stands on the usage shelves of others who may see its documents: who gives
-            feedback on a document gives it in their own namespace.
+        records: The records of its usage shelf.
+        read: Returns a log's audit records.
+        others: The records of usage shelves of other namespaces that may see its documents:
+            feedback on a document is stored in the namespace of its author.
     """
     ledger = Ledger()
     commits = sorted(
@@ -280,7 +280,7 @@ def turn_ledger(
 
 
 def admitted_in(entry: Mapping[str, Any]) -> list[str]:
-    """Keys of the evidence that an audit record's turn admitted."""
+    """Return keys of the evidence that an audit record's turn admitted."""
     return list(dict.fromkeys(_admitted(entry)))
 
 

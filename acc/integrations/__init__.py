@@ -1,1 +1,1 @@
-"""ACC at home in other frameworks. Each file loads its vendor only when it is imported itself."""
+"""Integrations with other frameworks. Each module imports its vendor only when it is imported."""

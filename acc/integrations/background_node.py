@@ -1,11 +1,10 @@
-"""A `MemoryNode` that commits behind the model: ``after``, the order of the paper's section 3.3.
+"""A `MemoryNode` that commits in the background (``after``, paper section 3.3).
 
     with MemoryController.open("./memory", model="openai:NAME") as memory:
         with BackgroundMemory(memory) as background:
             builder.add_node("memory", BackgroundMemoryNode(background))
 
-The turn is stored, and the model answers at once; what a compressor makes of it is joined at the
-next pass.
+The node stores the turn and the model answers at once. The next pass joins the finished commit.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from acc.stores.protocol import Thread
 
 
 class BackgroundMemoryNode(MemoryNode):
-    """As `MemoryNode`, and nobody waits for a compression.
+    """A `MemoryNode` that does not wait for compression.
 
-    The state in its channel is the newest that is committed, in which the turns after it are
-    pending: the model reads these as they were said, in ``pending_tokens`` beside ``max_tokens``.
-    Whoever goes on from a checkpoint, in whatever process, has them. Close the background
-    memory before the memory: what waits is committed then.
+    The state in its channel is the newest committed state, with later turns as pending. The model
+    reads pending turns verbatim; they use ``pending_tokens`` in addition to ``max_tokens``. A run
+    that continues from a checkpoint, in any process, still has them. Close the background memory
+    before the memory: closing it commits the pending turns.
 
-    A `RecordNode` has no place beside it: the answer is stored with the next turn.
+    Do not combine it with a `RecordNode`: the next turn stores the answer.
     """
 
     def __init__(
@@ -48,12 +47,13 @@ class BackgroundMemoryNode(MemoryNode):
         """Set up the node.
 
         Args:
-            background: What commits; the asynchronous one for graphs that are only run so.
-            wait: Seconds that a pass waits for commits under way; None until they are made.
-            settings: What `MemoryNode` takes beside its controller.
+            background: The background memory; use the asynchronous one only in graphs that always
+                run asynchronously.
+            wait: Seconds that a pass waits for running commits; None waits until they finish.
+            settings: Keyword arguments of `MemoryNode`, except its controller.
 
         Raises:
-            ConfigurationError: The settings do not fit together.
+            ConfigurationError: The settings contradict each other.
         """
         super().__init__(background.memory, **settings)
         self.background = background
@@ -61,12 +61,12 @@ class BackgroundMemoryNode(MemoryNode):
         self.held = _Unread(background.memory.settings.policy, self.adopt)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Store what is due, join what was committed; returns what changes in the channels.
+        """Store due turns and join finished commits; return the channel updates.
 
         Raises:
             ConfigurationError: The memory is asynchronous, or the run names no thread.
             StateError: The state in its channel was edited, and ``adopt`` is None.
-            AccError: A commit behind raised this; the turns are stored, and wait.
+            AccError: A background commit raised it; the turns stay stored and pending.
         """
         if not isinstance(self.background, BackgroundMemory):
             raise ConfigurationError(
@@ -84,7 +84,7 @@ class BackgroundMemoryNode(MemoryNode):
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
-        """As `invoke`; nothing blocks the event loop."""
+        """Like `invoke`, without blocking the event loop."""
         if isinstance(self.background, BackgroundMemory):
             return await asyncio.to_thread(self.invoke, input, ensure_config(config))
         looked, steps = (
@@ -100,7 +100,7 @@ class BackgroundMemoryNode(MemoryNode):
         return self._left(input, looked, steps)
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
-        # What is finished and not committed yet counts: from behind it the turn would be a fork.
+        # Include finished but uncommitted turns: a turn that starts before them would fork.
         return self.background.entrance.resumed(thread, None)
 
     def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> dict[str, Any]:
@@ -110,8 +110,8 @@ class BackgroundMemoryNode(MemoryNode):
 
 
 class _Unread(HeldStates):
-    """States in which turns are pending that no commit has read: the agent reads them."""
+    """Renders states with pending turns, which no commit has seen, for the agent."""
 
     def rendered(self, state: CompressedCognitiveState) -> str:
-        """What the agent reads of ``state``."""
+        """Return the text of ``state`` that the agent reads."""
         return shown(state, self._policy) if state.pending else super().rendered(state)

@@ -1,9 +1,9 @@
-"""How a conversation's messages become turns, and what the model still reads of them.
+"""Split a conversation's messages into turns, and select what the model still reads verbatim.
 
-Each message of the user is a turn, with everything around it that no commit has seen. Within
-a long loop of tool calls, the steps that the model has read become a turn of their own once
-they outgrow a limit. The latest step stays verbatim, a call stays with its result, and the
-user's messages stay until the agent has answered them.
+Each user message starts a turn, which also holds the surrounding messages that no commit has
+seen. In a long loop of tool calls, the steps that the model has read become a separate turn once
+they exceed a limit. The latest step stays verbatim, a call stays with its result, and user
+messages stay until the agent has answered them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 Mark = dict[str, Any]
-"""How far the commits have come, as plain JSON beside the state in its checkpoint: ``id`` and
-``content`` of the user's current message, and ``through``, the id of the last message committed."""
+"""Commit progress as plain JSON, stored with the state in its checkpoint: ``id`` and ``content``
+of the user's current message, and ``through``, the id of the last committed message.
+"""
 
 AGENT = "agent"
-"""In a mark: the agent whose memory a nested run works on."""
+"""Mark key: the agent that owns the memory of a nested run."""
 
 UNANSWERED_TOKENS = 16_000
-"""Tokens of earlier messages, unanswered so far, that the model reads beside the current one."""
+"""Limit, in tokens, of earlier unanswered messages that the model reads with the current one."""
 
 _CUT = " [...] "
 _LOG = logging.getLogger(__name__)
@@ -47,15 +48,15 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Past:
-    """What the thread's log knows of a conversation, beside the mark.
+    """What the thread's log knows of a conversation, in addition to the mark.
 
     Attributes:
         begun: Whether the thread has a state.
-        committed: Ids of the messages that a commit has taken in.
-        recorded: Ids of the messages that are recorded for the next turn: they belong to one.
-        spoken: Tells the identities of the user's and the agent's committed words, in order. It
-            is asked where a transcript comes without a mark and without ids that are known.
-        refused: Tells whether a commit refused this turn of the user's before (`PinnedOverflow`).
+        committed: Ids of committed messages.
+        recorded: Ids of messages recorded for the next turn; they belong to one turn.
+        spoken: Returns the identities of the committed words of user and agent, in order. Called
+            only for a transcript without a mark and without known ids.
+        refused: Returns whether a commit has refused this user turn (`PinnedOverflow`).
     """
 
     begun: bool = False
@@ -69,19 +70,18 @@ NO_PAST = Past()
 
 
 class Plan(NamedTuple):
-    """What one look at the messages found.
+    """The result of inspecting the messages once.
 
     Attributes:
-        turns: What is to be committed before the model is called, in order.
-        role: The system message at the head of the conversation; never evidence.
-        kept: The current turn as the model reads it: the agent's last reply where that is
-            wanted, the messages that the agent has not answered, then the steps that are not
-            committed, as providers accept them.
-        unread: Those of ``kept`` that no commit has seen once ``turns`` are committed.
-        mark: The mark once ``turns`` are committed.
-        said: The observations that the user's current message makes in the last of ``turns``;
-            empty where an earlier commit took the message in.
-        behind: How many observations of the last turn come after them.
+        turns: Turns to commit before the model call, in order.
+        role: The leading system message; never evidence.
+        kept: The current turn as the model reads it: the agent's last reply (if configured),
+            unanswered messages, then uncommitted steps, in a form that providers accept.
+        unread: Messages of ``kept`` that no commit has seen after ``turns`` are committed.
+        mark: The mark after ``turns`` are committed.
+        said: Observations of the user's current message in the last of ``turns``; empty if an
+            earlier commit contains the message.
+        behind: Number of observations after ``said`` in the last turn.
     """
 
     turns: tuple[Turn, ...]
@@ -95,15 +95,15 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Compaction:
-    """The settings by which messages become turns.
+    """Settings for splitting messages into turns.
 
     Attributes:
-        voices: Who speaks on which channel.
-        over: Tokens that the steps which the model has read may hold before they become a turn;
-            0 commits each step, None waits for the user's next message.
-        counter: Counts them.
-        reply_chars: Characters of the agent's own last reply that open the turn, so that "yes,
-            send it" has something to refer to; 0 for a model that must be addressed first.
+        voices: Assigns speakers to channels.
+        over: Limit, in tokens, of steps that the model has read before they become a turn; 0
+            commits each step, None waits for the user's next message.
+        counter: Counts tokens.
+        reply_chars: Characters of the agent's last reply placed before the turn. They resolve
+            references such as "yes, send it". Use 0 for a model that needs a user message first.
     """
 
     voices: Voices = field(default_factory=Voices)
@@ -120,15 +120,15 @@ class Compaction:
             )
 
     def plan(self, messages: Sequence[Any], mark: Mark | None, past: Past = NO_PAST) -> Plan:
-        """See what is to be committed before the model reads ``messages``.
+        """Plan the commits that are due before the model reads ``messages``.
 
         Args:
-            messages: The conversation's, whole or pruned by an earlier plan.
+            messages: The conversation, complete or pruned by an earlier plan.
             mark: The mark of the last plan; None at first.
             past: What the thread's log knows.
 
         Raises:
-            InputError: No user message, or one that cannot be read.
+            InputError: There is no user message, or a message cannot be read.
             StateError: The mark is malformed.
         """
         check_mark(mark)
@@ -155,28 +155,29 @@ class Compaction:
         )  # fmt: skip
 
     def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
-        """What the agent said and did since the last commit, to be recorded before the next.
+        """Return the agent's words and acts since the last commit, to record before the next.
 
-        Only what the next commit is sure to take in: the steps that the model has read, and
-        its answer once it calls nothing. The latest results are in the checkpoint until then.
+        Includes only observations that the next commit certainly contains: the steps that the model
+        has read, and its answer once it makes no call. Until then the checkpoint holds the latest
+        results.
         """
         check_mark(mark)
         _, rest = role_and_rest(as_messages(messages))
         rest, seen = self._sorted(rest, mark, Past(begun=True))
         current = self._current(rest, mark, seen)
         if mark is None or (current is not None and rest[current].id not in seen):
-            return ()  # a user's message that no commit has seen yet
+            return ()  # no commit has seen this user message yet
         found = steps([m for m in rest if m.id not in seen and not is_summary(m)])
         over = bool(found) and is_answer(found[-1])
         sure = found if over else found[:-1]
         return self.observed([m for step in sure for m in step])
 
     def observed(self, messages: Sequence[BaseMessage]) -> tuple[Observation, ...]:
-        """The observations that ``messages`` make."""
+        """Return the observations of ``messages``."""
         return observed(messages, self.voices)
 
     def opening(self, rest: Sequence[BaseMessage], user_id: str | None) -> int:
-        """Where the messages begin that the agent has not answered: those that the model reads.
+        """Return the index of the first message that the agent has not answered.
 
         Args:
             rest: The conversation without its role.
@@ -192,9 +193,9 @@ class Compaction:
         behind: tuple[Observation, ...],
         together: int,
     ) -> tuple[Turn, ...]:
-        """A turn for each message of the user, with what followed it; the last is the current one's.
+        """Group messages into turns, one per user message; the current message's turn is last.
 
-        The first ``together`` messages belong to one turn, however many of the user's they are.
+        The first ``together`` messages form one turn, even if they hold several user messages.
         """
         groups: list[list[BaseMessage]] = [[]]
         for place, message in enumerate(earlier):
@@ -211,7 +212,7 @@ class Compaction:
         return place >= together and any(is_users(m, self.voices) for m in group)
 
     def _read(self, unfolded: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """What of a turn is to be folded: the steps before the latest, if they are too much."""
+        """Return the steps to fold: all but the latest, if they exceed the limit."""
         read = [m for step in steps(unfolded)[:-1] for m in step]
         if self.over is None or not read:
             return []
@@ -219,10 +220,10 @@ class Compaction:
         return read if held > self.over else []
 
     def _unanswered(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """What was said since the agent's last answer, the newest first to find room.
+        """Return the messages since the agent's last answer; if they exceed the limit, the newest.
 
-        A tool's results of a turn that was given up are not among them: the model has to look
-        again, since the calls may be out of date. They are committed like everything else.
+        Tool results of an abandoned turn are excluded because they may be out of date: the model
+        has to call again. They are still committed.
         """
         said = [m for m in before[_after_answer(before) :] if _is_said(m)]
         room, kept = UNANSWERED_TOKENS, list[BaseMessage]()
@@ -237,7 +238,7 @@ class Compaction:
         return kept
 
     def _reply(self, before: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The agent's answer in front of the user's messages; of a long one both ends."""
+        """Return the agent's answer before the user's messages; a long one keeps both ends."""
         place = _after_answer(before) - 1
         if not (self.reply_chars and place >= 0):
             return []
@@ -251,7 +252,7 @@ class Compaction:
     def _current(
         self, rest: Sequence[BaseMessage], mark: Mark | None, seen: Container[str | None]
     ) -> int | None:
-        """Where the user's current message stands: the last new one, or the one marked."""
+        """Return the index of the user's current message: the last new one, or the marked one."""
         users = [i for i, m in enumerate(rest) if is_users(m, self.voices)]
         new = [i for i in users if rest[i].id not in seen]
         if new or mark is None:
@@ -261,10 +262,10 @@ class Compaction:
     def _sorted(
         self, rest: list[BaseMessage], mark: Mark | None, past: Past
     ) -> tuple[list[BaseMessage], set[str | None]]:
-        """The messages that matter now, and the ids of those that a commit has seen.
+        """Return the relevant messages and the ids of those that a commit has seen.
 
-        What a client sends again comes in behind the mark, though a commit has seen it: it is
-        dropped. So is a message that a commit refused, unless it is the user's last.
+        Drops committed messages that a client sent again after the mark. Drops messages that a
+        commit refused, except the user's last.
         """
         place = _through(rest, mark)
         seen = {m.id for m in rest[:place]}
@@ -280,7 +281,7 @@ class Compaction:
         return [m for m in rest if m.id not in refused], seen
 
     def _repeated(self, rest: Sequence[BaseMessage], past: Past) -> set[str | None]:
-        """Ids of what the log has word for word, where a transcript comes without known ids.
+        """Return ids of messages that the log holds verbatim, for a transcript without known ids.
 
         The user's last message always counts as new.
         """
@@ -297,16 +298,16 @@ class Compaction:
 
 
 def spoken(observations: Sequence[Observation]) -> list[str]:
-    """The identities of what the user and the agent say among ``observations``."""
+    """Return the identities of the words of user and agent among ``observations``."""
     speech = (Channel.USER, Channel.AGENT)
     return [o.identity[:32] for o in observations if o.channel in speech and not o.is_call]
 
 
 def overlap(told: Sequence[str], log: Sequence[str]) -> int:
-    """How much of the beginning of ``told`` the log has said already.
+    """Return how many leading entries of ``told`` the log already holds.
 
-    The most that ends the log; where nothing does, all up to the last that the log has at all,
-    since a client may have changed or left out some of it.
+    Takes the longest prefix that ends the log. Without one, counts up to the last entry that the
+    log holds, because a client may have changed or left out some entries.
     """
     for length in range(min(len(told), len(log)), 0, -1):
         if list(told[:length]) == list(log[-length:]):
@@ -316,7 +317,7 @@ def overlap(told: Sequence[str], log: Sequence[str]) -> int:
 
 
 def _through(rest: Sequence[BaseMessage], mark: Mark | None) -> int:
-    """How many of ``rest`` the mark says that a commit has seen."""
+    """Return how many of ``rest`` are committed according to the mark."""
     places = {m.id: i for i, m in enumerate(rest)}
     for name in ("through", "id"):
         if mark and mark.get(name) in places:
@@ -325,26 +326,26 @@ def _through(rest: Sequence[BaseMessage], mark: Mark | None) -> int:
 
 
 def _last_recorded(messages: Sequence[BaseMessage], past: Past) -> int:
-    """How many of ``messages`` there are up to the last that is recorded for the next turn."""
+    """Return the length of ``messages`` up to the last one recorded for the next turn."""
     places = (i for i in range(len(messages), 0, -1) if messages[i - 1].id in past.recorded)
     return next(places, 0)
 
 
 def _after_answer(before: Sequence[BaseMessage]) -> int:
-    """The place behind the agent's last answer."""
+    """Return the index after the agent's last answer."""
     return next((i for i in range(len(before), 0, -1) if is_answer(before[i - 1 : i])), 0)
 
 
 def _is_said(message: BaseMessage) -> bool:
-    """Whether a message is somebody's words to the agent, and neither a step nor a summary."""
+    """Return whether a message is addressed to the agent, and is neither a step nor a summary."""
     return isinstance(message, HumanMessage | SystemMessage) and not is_summary(message)
 
 
 def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
-    """The user's current message, where somebody took it out of the messages.
+    """Restore the user's current message from the mark after its removal from the messages.
 
     Raises:
-        InputError: There never was one.
+        InputError: There is no mark.
     """
     if mark is None:
         raise InputError(
@@ -356,10 +357,10 @@ def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
 
 
 def check_mark(mark: Any) -> None:
-    """Hold ``mark`` to the form of a `Mark`.
+    """Check the form of a `Mark`.
 
     Raises:
-        StateError: It has another.
+        StateError: ``mark`` has another form.
     """
     named = isinstance(mark, Mapping) and {"id", "through"} <= mark.keys()
     whole = named and ("content" in mark or isinstance(mark.get("refs"), list))

@@ -1,4 +1,4 @@
-"""A bounded tool with which the agent reads what a reference in its state points to."""
+"""A tool for the agent that reads the evidence behind a reference in its state, within a limit."""
 
 from __future__ import annotations
 
@@ -27,20 +27,19 @@ def evidence_tool(
     most: int = 4_000,
     name: str = EVIDENCE_TOOL,
 ) -> BaseTool:
-    """The tool, for `ToolNode`, `create_agent` and `create_react_agent`.
+    """Build the tool for `ToolNode`, `create_agent` and `create_react_agent`.
 
-    It opens only what the thread's own branch holds, and the documents that the thread may see.
-    What it shows is evidence that is stored already: it comes back as a document, so that nothing
-    gains trust by being opened.
+    It opens only evidence on the thread's own branch and documents that the thread may see. Its
+    result counts as a document, because opening evidence must not raise its trust.
 
     Args:
         memory: Either controller.
-        state_key: Channel of the state; where the tools' node does not see it, the thread's
-            last state by the audit log is taken.
-        turn_key: Channel of the mark beside it, as the memory's node was given it.
-        identity: As the memory's node was given it.
-        most: Characters that one call shows; the agent asks for more by ``start``.
-        name: Of the tool. Under another, configure it: ``channels={name: Channel.DOCUMENT}``.
+        state_key: Channel of the state. If the tools' node does not see it, the tool uses the
+            thread's last state in the audit log.
+        turn_key: Channel of the mark, as configured on the memory's node.
+        identity: As configured on the memory's node.
+        most: Limit of characters per call; the agent reads on with ``start``.
+        name: Name of the tool. For another name, configure ``channels={name: Channel.DOCUMENT}``.
 
     Raises:
         ConfigurationError: ``most`` is below 1.
@@ -86,7 +85,7 @@ def evidence_tool(
 def _thread(
     runtime: ToolRuntime[Any, Any], identify: Identify, notes: Sequence[str], state_key: str
 ) -> Thread:
-    """Whose thread the agent that calls the tool works on; its agent stands in one of ``notes``."""
+    """Return the thread of the calling agent; one of the ``notes`` channels names the agent."""
     noted = (read(runtime.state, key) for key in notes)
     found = next((n for n in noted if isinstance(n, Mapping)), {})
     raw = read(runtime.state, state_key)

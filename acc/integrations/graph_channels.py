@@ -1,9 +1,8 @@
-"""The channels that the memory's nodes need, declared to LangGraph by the nodes themselves.
+"""The channels of the memory's nodes, which the nodes declare to LangGraph themselves.
 
-A graph drops what a node writes to a channel that no schema declares, without a word. So a
-node carries its input schema with it: `StateGraph.add_node` reads it off the node, and adds
-what the graph's own schema lacks as private channels, which are checkpointed, and which no
-caller can write.
+LangGraph silently drops a write to a channel that no schema declares. Each node therefore carries
+its input schema: `StateGraph.add_node` reads it and adds missing channels as private ones. Private
+channels are checkpointed, and callers cannot write them.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ Value = TypeVar("Value")
 
 
 class Unread(dict[str, Any]):
-    """A state in a channel that the graph's own schema does not declare: its nodes cannot read it."""
+    """A state from a channel that the graph's schema does not declare: its nodes cannot read it."""
 
 
 class PrivateState(LastValue[dict[str, Any]]):
-    """The state's channel where the memory's node alone declares it.
+    """The state's channel if only the memory's node declares it.
 
-    LangGraph keeps the channel that was declared first, so a graph whose schema has the state
-    never uses this one. What is read from it says so (`Unread`).
+    LangGraph keeps the first declaration of a channel, and a graph whose schema declares the state
+    never uses this one. It therefore returns its value as `Unread`.
     """
 
     __slots__ = ()
 
     def get(self) -> dict[str, Any]:
-        """The value, as `Unread`."""
+        """Return the value as `Unread`."""
         return Unread(super().get())
 
 
 class OwnState(LastValue[dict[str, Any]]):
-    """The state's channel, where nested agents hand theirs up with their results, several at once.
+    """The state's channel for graphs with nested agents, which may write it concurrently.
 
     The state of another agent's thread does not replace this one.
     """
@@ -49,7 +48,7 @@ class OwnState(LastValue[dict[str, Any]]):
     __slots__ = ()
 
     def update(self, values: Sequence[Any]) -> bool:
-        """Take the values one after the other; True where there are any."""
+        """Apply the values in order; return whether there are any."""
         for value in values:
             if not (self.is_available() and self._is_anothers(self.get(), value)):
                 super().update([value])
@@ -62,7 +61,7 @@ class OwnState(LastValue[dict[str, Any]]):
 
 
 class OwnMark(OwnState):
-    """The mark's channel: the mark of another agent does not replace this one."""
+    """The mark's channel; another agent's mark does not replace this one."""
 
     __slots__ = ()
 
@@ -73,17 +72,17 @@ class OwnMark(OwnState):
 
 
 class MemoryState(TypedDict, total=False):
-    """A graph's state with the memory's channels in it, for graphs whose nodes read them.
+    """A graph's state with the memory's channels, for graphs with nodes that read them.
 
-    What a schema names, whoever calls the graph may hand in, a state of their own making too.
-    Where callers are not trusted with that, keep it to the messages::
+    A caller may pass a value for any channel that a schema names, including a forged state. For
+    untrusted callers, limit the input to the messages::
 
         StateGraph(MemoryState, input_schema=MessagesState)
 
     Attributes:
-        messages: The current turn's messages; all of them where nothing is pruned.
-        ccs: The Compressed Cognitive State as plain JSON: what `canonical` returned.
-        ccs_turn: How far the commits have come; see `acc.integrations.compaction.Mark`.
+        messages: Messages of the current turn; all messages if nothing is pruned.
+        ccs: The Compressed Cognitive State as plain JSON, as `canonical` returns it.
+        ccs_turn: Commit progress; see `acc.integrations.compaction.Mark`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
@@ -92,11 +91,11 @@ class MemoryState(TypedDict, total=False):
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:
-    """Have ``node`` tell LangGraph that it reads and writes ``channels``.
+    """Declare to LangGraph that ``node`` reads and writes ``channels``.
 
     Args:
-        node: An object with ``__call__(self, state, config)``; its hints become this node's own.
-        channels: Type by name; one that the graph declares too keeps the graph's reducer.
+        node: An object with ``__call__(self, state, config)``; its type hints become per instance.
+        channels: Type by channel name; a channel that the graph declares keeps its reducer.
         paths: Names of methods ``(self, state)`` that a conditional edge calls.
     """
     schema = new_class("MemoryChannels", (TypedDict,), {"total": False}, _annotated(channels))
@@ -115,27 +114,27 @@ def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()
 
 def _bind(node: Any, name: str, method: Callable[..., Any], schema: type[Any]) -> None:
     method.__annotations__ = {"state": schema}
-    # LangGraph looks for hints on the bound method; each instance has keys of its own.
+    # LangGraph reads the hints of the bound method, and each instance has its own channel names.
     node.__dict__[name] = MethodType(method, node)
 
 
 def state_channels(state_key: str, turn_key: str) -> dict[str, Any]:
-    """The types of the memory's own channels, by name, for `declare`."""
+    """Return the types of the memory's own channels, by name, for `declare`."""
     return {state_key: Annotated[dict[str, Any], PrivateState], turn_key: dict[str, Any]}
 
 
 def read(state: Any, channel: str | None) -> Any:
-    """What stands in a channel, whichever form a graph's state has; None where nothing does."""
+    """Return the value of a channel from a mapping or an object; None if there is none."""
     if channel is None:
         return None
     return state.get(channel) if isinstance(state, Mapping) else getattr(state, channel, None)
 
 
 def check_messages(messages: Any, channel: str) -> None:
-    """See that the channel of the messages has LangGraph's reducer.
+    """Check that the messages channel has LangGraph's reducer.
 
     Raises:
-        ConfigurationError: It keeps the removals that the memory wrote as if they were messages.
+        ConfigurationError: The channel stores removals as messages.
     """
     if any(isinstance(m, RemoveMessage) for m in messages or ()):
         raise ConfigurationError(
@@ -147,10 +146,10 @@ def check_messages(messages: Any, channel: str) -> None:
 
 
 def needed(channel: str, value: Value | None, *, where: str | None, what: str) -> Value:
-    """``value``, which stands in ``channel``.
+    """Return ``value`` of ``channel``.
 
     Raises:
-        ConfigurationError: Nothing does.
+        ConfigurationError: It is None.
     """
     if value is not None:
         return value

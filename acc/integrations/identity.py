@@ -1,8 +1,8 @@
-"""Whose memory a run works on: a `Thread` from what the run was configured with.
+"""Derive the `Thread` of a run's memory from the run's configuration.
 
-A run of an agent inside another graph has a memory of its own: a sub-agent that a tool calls, a
-worker that `Send` starts, an agent of a swarm or of a supervisor. So no two runs write to one
-thread at once, and a task that a model wrote for its sub-agent is no word of the user's.
+An agent that runs inside another graph has its own memory: a sub-agent called by a tool, a worker
+started by `Send`, an agent of a swarm or a supervisor. This prevents concurrent writes to one
+thread, and keeps a task that a model wrote for a sub-agent apart from the user's words.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ Config = Mapping[str, Any]
 """A `RunnableConfig`."""
 
 Identify = Callable[[Config], Thread | str]
-"""Tells a run's thread from its configuration. `langgraph.runtime.get_runtime()` works inside."""
+"""Returns a run's thread for its configuration. It may call `langgraph.runtime.get_runtime()`."""
 
 USER_KEYS = ("langgraph_auth_user_id", "user_id")
-"""Where the user stands in a run's ``configurable``: as a server authenticated it, else as the
-caller names it."""
+"""Keys of the user in a run's ``configurable``, by precedence: set by an authenticating server,
+then set by the caller.
+"""
 
 UNKNOWN = "default"
 """The user or agent of a thread for which none is known."""
@@ -37,19 +38,19 @@ UNKNOWN = "default"
 
 @dataclass(frozen=True)
 class Identity:
-    """Reads a run's thread from its ``configurable``, which whoever calls the graph writes.
+    """Reads a run's thread from its ``configurable``, which the graph's caller writes.
 
-    The defaults trust the caller to name the conversation and the user. Where a server
-    authenticates its callers, its own key comes first; or pass a function of the configuration
-    that looks there alone.
+    The defaults trust the caller to name the conversation and the user. A key set by an
+    authenticating server takes precedence. To trust only that key, pass a function of the
+    configuration instead.
 
     Attributes:
         thread: Key of the conversation.
-        user: Key of the person or service the agent works for. None reads `USER_KEYS`, and a run
-            that has neither works for nobody known: it shares nothing with other threads. A key
-            that is named has to be there. Empty reads none.
-        tenant: Key of the customer; empty for one alone.
-        agent: Key of the agent; empty for the one that the run's place in the graph tells.
+        user: Key of the person or service that the agent works for. None reads `USER_KEYS`; a run
+            with neither key has an unknown user and shares nothing with other threads. A key
+            named here is required. The empty string reads no key.
+        tenant: Key of the customer; empty for a single tenant.
+        agent: Key of the agent; empty to derive it from the run's place in the graph.
         default: Thread of a run that names none; empty makes that an error.
     """
 
@@ -60,11 +61,11 @@ class Identity:
     default: str = ""
 
     def __call__(self, config: Config) -> Thread:
-        """The thread of a run.
+        """Return the thread of a run.
 
         Raises:
-            ConfigurationError: The run does not say, and there is no default.
-            InputError: An id is neither text, a number nor a UUID.
+            ConfigurationError: A required key is missing, and there is no default.
+            InputError: An id is not text, a number or a UUID.
         """
         configured = config.get("configurable") or {}
         named = {
@@ -88,10 +89,10 @@ class Identity:
 
 
 def thread_of(config: Config, identify: Identify) -> Thread:
-    """The thread that ``identify`` tells.
+    """Return the thread that ``identify`` finds.
 
     Raises:
-        ConfigurationError: It tells none.
+        ConfigurationError: It finds none.
     """
     found: Any = identify(config)
     if isinstance(found, Thread | str) and found:
@@ -107,17 +108,16 @@ def owner(
     config: Config, identify: Identify, *, agent: str | None, messages: Sequence[BaseMessage] = (),
     bound_to: str = "",
 ) -> Thread:  # fmt: skip
-    """The thread of a run, with the agent that it belongs to.
+    """Return the thread of a run, including its agent.
 
     Args:
-        config: The run's.
-        identify: Tells the conversation, the user, and the agent where the deployer names one.
-        agent: The agent that the run's first look found, from the notes beside the state; None
-            before there was one.
-        messages: What the run was entered with: its first human message tells a nested run
-            from others of the same agent, and makes it the same one when it is entered again.
-        bound_to: `Thread.mark` in the state that stands in the run's channel. A conversation that
-            began before its user was known, or before its agent was told apart, goes on as it is.
+        config: The run's configuration.
+        identify: Finds the conversation, the user, and the agent if the deployer names one.
+        agent: The agent that the run's first pass noted with the state; None before that pass.
+        messages: The run's input. Its first human message distinguishes a nested run from other
+            runs of the same agent, and identifies it when it is entered again.
+        bound_to: `Thread.mark` of the state in the run's channel. It keeps a conversation on its
+            thread if the thread began before its user or agent was known.
 
     Raises:
         ConfigurationError: The run names no thread.
@@ -132,10 +132,10 @@ def owner(
 
 
 def nested_agent(config: Config, messages: Sequence[BaseMessage]) -> str:
-    """The agent of a run inside another graph; empty for a graph that nobody encloses.
+    """Return the agent of a run inside another graph; empty for a top-level graph.
 
-    It is named after the agent (`create_agent(name=...)`) or the node that runs it. A subgraph that
-    keeps checkpoints of its own is one agent for the whole conversation.
+    The name is that of the agent (`create_agent(name=...)`) or of the node that runs it. A
+    subgraph with its own checkpoints is one agent for the whole conversation.
     """
     path = _enclosing(config)
     if not path:
@@ -154,7 +154,7 @@ _TRANSPARENT: ContextVar[str] = ContextVar("acc_transparent_namespace", default=
 
 @contextmanager
 def transparent(config: Config) -> Iterator[None]:
-    """In the block, a graph that is run inside this node is the conversation's own agent."""
+    """Make a graph that runs in the block act as the conversation's own agent."""
     token = _TRANSPARENT.set(str((config.get("configurable") or {}).get("checkpoint_ns") or ""))
     try:
         yield
@@ -163,7 +163,7 @@ def transparent(config: Config) -> Iterator[None]:
 
 
 def _enclosing(config: Config) -> list[str]:
-    """The tasks that enclose a run, outermost first, as its checkpoint namespace names them."""
+    """Return the enclosing tasks of a run, outermost first, from its checkpoint namespace."""
     namespace = str((config.get("configurable") or {}).get("checkpoint_ns") or "")
     around, _, _ = namespace.rpartition("|")
     hidden = _TRANSPARENT.get()
@@ -173,7 +173,7 @@ def _enclosing(config: Config) -> list[str]:
 
 
 def _id(value: Any, key: str) -> str:
-    """An id as text: 7 and "7" are the same, and so are a UUID and its text."""
+    """Convert an id to text: 7 and "7" are the same id, as are a UUID and its text."""
     if value is None:
         return ""
     if isinstance(value, str | UUID) or (isinstance(value, int) and not isinstance(value, bool)):

@@ -2,10 +2,10 @@
 
     agent = create_agent(model, tools, middleware=[..., MemoryMiddleware(memory)])
 
-The model reads role, state and the current turn, never the transcript. List it after what
-redacts messages or writes prompts: a redaction that comes after the commit, or a prompt that
-lost its state, is an error. What is stored is what stands in the agent's messages once the hooks
-have seen it, so that a tool whose run was given up before its step ended is not in the store.
+The model reads role, state and the current turn, never the transcript. List the middleware after
+any that redacts messages or writes prompts: a redaction after the commit, or a prompt without the
+state, is an error. The memory stores the agent's messages after the hooks have seen them. It does
+not store a tool's result if the run was cancelled before the tool's step ended.
 """
 
 from __future__ import annotations
@@ -64,9 +64,9 @@ except ImportError as error:
 
 
 class MemoryAgentState(AgentState[Any]):
-    """The agent's channels: what it had, the state as plain JSON, and how far it has come.
+    """The agent's own channels, the state as plain JSON, and the commit progress.
 
-    Callers read ``ccs`` in the result; neither can be set by an invocation's input.
+    Callers read ``ccs`` in the result. The input of an invocation cannot set either channel.
     """
 
     ccs: NotRequired[Annotated[dict[str, Any], OmitFromInput, OwnState]]
@@ -74,10 +74,10 @@ class MemoryAgentState(AgentState[Any]):
 
 
 class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
-    """The memory in front of an agent's model: commits each turn, prunes, shows state and turn.
+    """Commits each turn before the agent's model call, prunes, and shows the state and the turn.
 
-    One commit before the first call of the model, and in long tool loops one whenever the steps
-    that it has read outgrow a bound. What is committed leaves the messages.
+    It commits once before the first model call. In a long tool loop it also commits the steps that
+    the model has read, whenever they exceed a limit. Committed messages leave the channel.
     """
 
     state_schema = MemoryAgentState
@@ -94,27 +94,26 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         adopt: Trust | None = None,
         resume: bool = False,
     ) -> None:
-        """Take a memory.
+        """Set up the middleware.
 
         Args:
-            controller: The memory; an `AsyncMemoryController` where the agent is only ever
-                invoked asynchronously.
-            identity: Whose memory a run works on; by default its ``thread_id`` alone.
-            channels: Channel by tool name, where a tool is no more than a document; also by the
-                name of human messages that are not the user's.
-            speakers: Names of the people whose messages are the user's; other names are
-                documents. None for every name.
-            human: Channel of what a human says who reviews a call (`HumanInTheLoopMiddleware`) or
-                answers an interrupt.
-            fold_over: Tokens that the steps which the model has read may hold before they are
-                committed within a turn; 0 commits each, None waits for the user's next turn.
-            adopt: Trust at which a state is taken over that was edited in its checkpoint; None
-                makes it an error.
-            resume: Where the checkpoint has no state, go on from the thread's last one by the
-                audit log; for callers that keep no checkpoints and pass the whole transcript.
+            controller: The memory; an `AsyncMemoryController` only for an agent that always runs
+                asynchronously.
+            identity: Finds the thread of a run; by default from its ``thread_id``.
+            channels: Channel by tool name; a tool is a document by default. Also by the name of
+                human messages that are not from the user.
+            speakers: Names of people who speak as the user; other names are documents. None
+                accepts every name.
+            human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an
+                interrupt.
+            fold_over: Limit, in tokens, of steps that the model has read before a commit within the
+                turn; 0 commits each step, None waits for the user's next turn.
+            adopt: Trust for a state that was edited in its checkpoint; None makes an edit an error.
+            resume: If the checkpoint has no state, continue from the thread's last state in the
+                audit log. For callers without checkpoints that pass the whole transcript.
 
         Raises:
-            ConfigurationError: No memory, or ``fold_over`` is negative.
+            ConfigurationError: ``controller`` is not a memory, or ``fold_over`` is negative.
         """
         super().__init__()
         check_controller(controller)
@@ -130,21 +129,21 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Note which messages the agent was entered with; not rerun when it is resumed."""
+        """Note the agent's input messages; LangChain does not repeat this hook on resume."""
         notes = _notes(state).entered(state["messages"], self.compaction)
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
         return {"ccs_run": replace(notes, agent=agent).dump()}
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """As `before_agent`."""
+        """Like `before_agent`."""
         return self.before_agent(state, runtime)
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Commit the turn, or the steps of it that are too much, and prune what it took in.
+        """Commit the turn, or its excess steps, and prune the committed messages.
 
         Raises:
-            PinnedOverflow: Rules and goals alone exceed the bounds (law 7).
-            ConflictError: Another run of this thread is under way.
+            PinnedOverflow: Rules and goals alone exceed the limits (law 7).
+            ConflictError: Another run of this thread is active.
             StateError: The state in the checkpoint was edited.
             StoreError: The evidence cannot be written; nothing was committed.
         """
@@ -154,7 +153,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return self._update(state, prior, look, steps)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """As `before_model`, off the event loop."""
+        """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
         prior, look = await asyncio.to_thread(self._look, state, thread)
         steps = await astepped(self.controller, prior, look.turns, thread, get_config())
@@ -163,11 +162,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Store what is new in the current turn, then show the model role, state and turn.
+        """Store new observations of the turn, then show the model role, state and turn.
 
         Raises:
-            ConfigurationError: A middleware rewrote what was stored, or took the state or the
-                user's message out of the prompt: the order of the list cannot work.
+            ConfigurationError: Another middleware rewrote a stored message, or removed the state or
+                the user's message from the prompt. The order of the middleware list is wrong.
         """
         prior = self._loaded(request.state)
         carried, shown = self._shown(request, prior)
@@ -182,7 +181,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ModelRequest[Any],
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
-        """As `wrap_model_call`."""
+        """Like `wrap_model_call`."""
         prior = self._loaded(request.state)
         carried, shown = self._shown(request, prior)
         await asyncio.to_thread(self._record, request.state, prior, self._showing(request.state))
@@ -196,7 +195,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
-        """Note on the result where a human changed the call, or answered what the tool asked."""
+        """Note on the result that a human changed the call or answered the tool's question."""
         return marked(request, handler(request))
 
     async def awrap_tool_call(
@@ -204,18 +203,18 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         request: ToolCallRequest,
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
-        """As `wrap_tool_call`."""
+        """Like `wrap_tool_call`."""
         return marked(request, await handler(request))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Store what the run ended with. Where it does not end, the next run stores it."""
+        """Store the final messages of a run. If a run does not end, the next run stores them."""
         notes, messages = _notes(state), state["messages"]
         unseen = notes.unseen(messages, self.compaction)
         self._record(state, self._loaded(state), unseen)
         return {"ccs_run": notes.ended(messages, self.compaction).dump()}
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """As `after_agent`, off the event loop."""
+        """Like `after_agent`, without blocking the event loop."""
         return await asyncio.to_thread(self.after_agent, state, runtime)
 
     def _thread(self, state: Any) -> Thread:
@@ -265,7 +264,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return update
 
     def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
-        """The rendered state, and the request with it and the current turn."""
+        """Return the rendered state, and the request with that state and the current turn."""
         notes = _notes(request.state)
         notes.check_unchanged(request.state["messages"], self.compaction)
         carried = self.held.rendered(prior) if prior else ""
@@ -291,7 +290,7 @@ def _notes(state: Any) -> RunNotes:
 
 
 def _with_state(role: SystemMessage | None, carried: str) -> SystemMessage | None:
-    """The role, and after it the state; the role's own blocks stay, with their cache marks."""
+    """Append the state to the role; the role's own blocks keep their cache marks."""
     if not carried:
         return role
     if role is None:

@@ -1,9 +1,9 @@
-"""The memory as nodes of a LangGraph graph: `MemoryNode` in front of the model.
+"""The memory as nodes of a LangGraph graph: `MemoryNode` before the model.
 
     builder.add_node("memory", MemoryNode(memory))
 
-It commits what no commit has seen, and leaves the current turn whole. See `MemoryNode` for
-what a graph looks like around it, `acc.integrations.subgraph` for one inside another graph.
+It commits messages that no commit has seen, and leaves the current turn whole. `MemoryNode`
+describes the surrounding graph; `acc.integrations.subgraph` a memory inside another graph.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from acc.turn.observations import Channel, Trust
 
 
 class _Looked(NamedTuple):
-    """What a node found before it does anything."""
+    """What a node finds before it changes anything."""
 
     thread: Thread
     prior: CompressedCognitiveState | None
@@ -65,18 +65,19 @@ class _Looked(NamedTuple):
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):
-    """Commits, and leaves the model its role, the state and the current turn.
+    """Commits, and leaves the role, the state and the current turn for the model.
 
-    In front of the model, on the way from the tools too, so that long tool loops are folded::
+    Place it before the model and after the tools, to fold long tool loops::
 
         START -> memory -> model -> tools -> memory
 
-    where ``add_conditional_edges("tools", node.due, {True: "memory", False: "model"})`` saves
-    the passes that would change nothing; or as the ``pre_model_hook`` of `create_react_agent`. The model node reads
+    To skip passes that change nothing, use
+    ``add_conditional_edges("tools", node.due, {True: "memory", False: "model"})``. The node can
+    also be the ``pre_model_hook`` of `create_react_agent`. The model node reads
     ``node.prompt(role)(state)``, or ``output_messages_key``.
 
-    By default earlier turns are taken out of the channel. With ``prune=False`` it stays as it
-    is, and ``output_messages_key`` gets the bounded view: role and state, then the turn.
+    By default the node removes earlier turns from the channel. With ``prune=False`` the channel
+    stays unchanged, and ``output_messages_key`` receives the bounded view: role, state, turn.
     """
 
     def __init__(
@@ -102,33 +103,33 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """Set up the node.
 
         Args:
-            controller: The memory. A graph that is also run with ``invoke`` needs the sync one,
-                which async graphs run in a thread.
+            controller: The memory. A graph that also runs with ``invoke`` needs the synchronous
+                controller; asynchronous graphs run it in a thread.
             input_messages_key: Channel of the messages, with LangGraph's reducer.
-            output_messages_key: Channel for what the model reads; ``llm_input_messages`` in a
-                ``pre_model_hook``. None writes none.
+            output_messages_key: Channel for the model's view; ``llm_input_messages`` in a
+                ``pre_model_hook``. None writes no view.
             state_key: Channel of the state, as plain JSON.
-            turn_key: Channel of the mark that says how far the commits have come.
+            turn_key: Channel of the mark, which holds the commit progress.
             name: Name in traces.
-            prune: Take out of the messages what is committed.
-            role: The agent's role, in front of the state in the view.
-            channels: Channel by tool name, where a tool is no more than a document, or where a
-                tool returns what a human answered (``{"ask": Channel.USER}``).
-            speakers: Names of the people whose messages are the user's; other names are
-                documents. None for every name.
-            human: Channel of what a human says who reviews a call (`HumanInTheLoopMiddleware`) or
-                answers an interrupt.
-            fold_over: Tokens of steps that the model has read before they are committed within
-                the user's turn; 0 commits after each step, None waits for the next turn.
-            reply_chars: Characters of the agent's last reply that open the turn, so that "yes,
-                send it" has something to refer to; 0 for a model that must be addressed first.
-            identity: Tells whose thread it is; `Identity()` by default.
-            adopt: Trust at which a hand-edited state is accepted; None makes it an error.
-            resume: Where the graph has no state, go on from the thread's last one by the audit
-                log; for callers that keep no checkpoints and pass the whole transcript.
+            prune: Remove committed messages from the channel.
+            role: The agent's role, before the state in the view.
+            channels: Channel by tool name; a tool is a document by default. Set it for a tool
+                that returns a human's answer (``{"ask": Channel.USER}``).
+            speakers: Names of people who speak as the user; other names are documents. None
+                accepts every name.
+            human: Channel of a human who reviews a call (`HumanInTheLoopMiddleware`) or answers an
+                interrupt.
+            fold_over: Limit, in tokens, of steps that the model has read before a commit within the
+                user's turn; 0 commits after each step, None waits for the next turn.
+            reply_chars: Characters of the agent's last reply placed before the turn. They resolve
+                references such as "yes, send it". Use 0 if the model needs a user message first.
+            identity: Finds the thread of a run; `Identity()` by default.
+            adopt: Trust for an edited state; None makes an edit an error.
+            resume: If the graph has no state, continue from the thread's last state in the audit
+                log. For callers without checkpoints that pass the whole transcript.
 
         Raises:
-            ConfigurationError: The settings do not fit together.
+            ConfigurationError: The settings contradict each other.
         """
         check_controller(controller)
         self.controller = controller
@@ -153,17 +154,17 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.is_read = output_messages_key is not None
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """As `invoke`; LangGraph reads off it which channels the node needs."""
+        """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Commit what is due; returns what changes in the channels.
+        """Commit due turns; return the channel updates.
 
         Raises:
             ConfigurationError: The memory is an `AsyncMemoryController`, or the run names no thread.
             StateError: The state in its channel was edited, and ``adopt`` is None.
-            ConflictError: Another run of this thread is under way.
-            PinnedOverflow: Rules and goals alone exceed the bounds.
+            ConflictError: Another run of this thread is active.
+            PinnedOverflow: Rules and goals alone exceed the limits.
         """
         looked = self._look(input, ensure_config(config))
         steps = stepped(self.controller, looked.prior, looked.plan.turns, looked.thread, config)
@@ -172,7 +173,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
-        """As `invoke`; nothing blocks the event loop."""
+        """Like `invoke`, without blocking the event loop."""
         looked = await asyncio.to_thread(self._look, input, ensure_config(config))
         steps = await astepped(
             self.controller, looked.prior, looked.plan.turns, looked.thread, config
@@ -180,13 +181,13 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return self._update(input, looked, steps)
 
     def due(self, state: Any) -> bool:
-        """Whether a pass would change anything: the condition of an edge that leads past the node.
+        """Return whether a pass would change anything: the condition of an edge around the node.
 
         Raises:
-            InputError: No user message, or one that cannot be read.
+            InputError: There is no user message, or a message cannot be read.
         """
         if self.output_messages_key:
-            return True  # the view is made anew for each call of the model
+            return True  # each model call needs a new view
         messages, mark = self._messages(state), read(state, self.turn_key)
         if is_missing(mark, messages):
             return True
@@ -195,10 +196,10 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return bool(plan.turns or pruned(messages, [*plan.role, *plan.kept]))
 
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
-        """What makes the model's prompt of the graph's state: also ``create_react_agent(prompt=)``.
+        """Return a function from state to model prompt, also for ``create_react_agent(prompt=)``.
 
-        The graph's schema must declare the state's channel, as `MemoryState` does: LangGraph
-        hands a node only what its schema names.
+        The graph's schema must declare the state's channel, as `MemoryState` does, because
+        LangGraph passes only declared channels to a node.
         """
         self.is_read = True
 
@@ -217,19 +218,19 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return prompt
 
     def loaded(self, state: Any) -> CompressedCognitiveState | None:
-        """The state in its channel: validated, unedited or adopted; None where there is none yet.
+        """Return the validated state from its channel, unedited or adopted; None if there is none.
 
         Raises:
-            StateError: It is none, or was edited and ``adopt`` is None.
+            StateError: The value is not a state, or it was edited and ``adopt`` is None.
         """
         return self.held.load(read(state, self.state_key) or None, read(state, self.turn_key))
 
     def thread(self, config: RunnableConfig | None, state: Any = None) -> Thread:
-        """Whose thread a run works on.
+        """Return the thread of a run.
 
         Args:
-            config: The run's.
-            state: The graph's state, which tells a run inside another graph from others.
+            config: The run's configuration.
+            state: The graph's state, which identifies a run inside another graph.
         """
         mark, raw = read(state, self.turn_key), read(state, self.state_key)
         return owner(
@@ -258,7 +259,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return _Looked(thread, prior, self.compaction.plan(messages, mark, past))
 
     def _resumed(self, thread: Thread, messages: Any, mark: Any) -> CompressedCognitiveState | None:
-        """The state to go on from where the channel has none."""
+        """Return the state to continue from if the channel has none."""
         found = None
         if mark is None:
             found = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
@@ -280,10 +281,10 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         return messages
 
     def _check_read(self, raw: Any) -> None:
-        """See that the graph's nodes can read the state, once there is one.
+        """Check that the graph's nodes can read the state, once there is one.
 
         Raises:
-            ConfigurationError: The graph's schema lacks it, and no prompt is made of it: the model
+            ConfigurationError: The graph's schema lacks the state, and no prompt uses it. The model
                 would forget every turn but the current one.
         """
         if isinstance(raw, Unread) and not self.is_read:
@@ -295,7 +296,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             )
 
     def _update(self, state: Any, looked: _Looked, steps: Sequence[Step]) -> dict[str, Any]:
-        """What changes in the channels."""
+        """Return the channel updates."""
         plan, last = looked.plan, steps[-1] if steps else None
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
@@ -314,7 +315,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
             spoken = joined(self.role, *texts(plan.role), self.held.rendered(after))
-            # No message object: LangGraph would show it in the user's stream of messages.
+            # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
         for step in steps:
             tell(step, self.controller.settings.policy)

@@ -1,6 +1,6 @@
-"""LangChain messages: what in them is evidence, what belongs together, what a model accepts.
+"""Read LangChain messages: extract evidence, group steps, repair sequences for providers.
 
-Observations are read by `acc.turn.transcript`, as everywhere; here is what LangGraph adds to it.
+`acc.turn.transcript` reads the observations. This module adds the parts specific to LangGraph.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, speaks_for_user, tell
 
 EVIDENCE_TOOL = "open_evidence"
-"""The tool that shows stored evidence; what it shows is a document unless configured otherwise."""
+"""The tool that shows stored evidence; its result is a document unless configured otherwise."""
 
 
 @dataclass(frozen=True)
 class Voices:
-    """Who speaks on which channel.
+    """Assigns speakers to channels.
 
     Attributes:
-        channels: Channel by tool name, where a tool is no more than a document; also by the
-            name of a human message that another agent wrote.
-        speakers: Names of the people whose messages are the user's; None for whoever writes.
-            A message without a name is the user's too.
-        human: Channel of what a human says who reviews a call or answers an interrupt.
-        redact: Takes secrets out of what they say, as the memory does, so that both know it by one identity.
+        channels: Channel by tool name; a tool is a document by default. Also by the name of a
+            human message that another agent wrote.
+        speakers: Names of people who speak as the user; None accepts every name. A message
+            without a name is always the user's.
+        human: Channel of a human who reviews a call or answers an interrupt.
+        redact: Removes secrets as the memory does; both then compute the same identity.
     """
 
     channels: Mapping[str, Channel] = field(default_factory=dict)
@@ -56,24 +56,24 @@ class Voices:
         speakers: Collection[str] | None,
         human: Channel | str = Channel.USER,
     ) -> Self:
-        """The voices that a deployer configures.
+        """Build the voices from a deployer's configuration.
 
         Raises:
-            ConfigurationError: A channel that is none, or speakers that are one text.
+            ConfigurationError: A channel is unknown, or ``speakers`` is one text.
         """
         human = named_channels({"a human": human})["a human"]  # type: ignore[dict-item]
         return cls(named_channels(channels), checked_speakers(speakers), human)
 
 
 def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
-    """``messages`` as LangChain's objects, each with an id.
+    """Convert ``messages`` to LangChain's objects, each with an id.
 
-    A message without an id, as in a channel without LangGraph's reducer, gets one from the message
-    before it, its kind and its words: the same the next time, and another one where the same
-    words are said again later.
+    A message without an id (from a channel without LangGraph's reducer) gets one derived from the
+    previous message, its kind and its words. The id is stable across calls, and differs if the same
+    words occur again later.
 
     Raises:
-        InputError: One is neither a message nor a dict that stands for one.
+        InputError: An entry is neither a message nor a dict that represents one.
     """
     try:
         converted = convert_to_messages(list(messages))
@@ -91,13 +91,14 @@ def as_messages(messages: Sequence[Any]) -> list[BaseMessage]:
 
 
 def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observation, ...]:
-    """The observations that ``messages`` make, in order; summaries and removals make none.
+    """Return the observations of ``messages`` in order; summaries and removals make none.
 
-    A call that failed, never ran, or was changed or refused by a human says so in front.
+    The text of a call that failed, never ran, or was changed or refused by a human starts with a
+    note of that.
 
     Args:
-        messages: Any stretch of a conversation, with the results of the calls in it.
-        voices: Who speaks on which channel.
+        messages: Any part of a conversation, with the results of its calls.
+        voices: Assigns speakers to channels.
     """
     channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **voices.channels}
     kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
@@ -114,7 +115,7 @@ def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observati
 def _as_it_was(
     message: BaseMessage, made: Sequence[Observation], became: Sequence[str], human: Channel
 ) -> Iterator[Observation]:
-    """What a message makes, with what became of its calls, and a human's words as theirs."""
+    """Yield a message's observations, with the fate of its calls and a human's words separate."""
     if (words := human_words(message)) is not None:
         given = str(message.id or "")
         yield from (Observation(channel=human, text=text, message=given) for text in words)
@@ -129,12 +130,12 @@ def _as_it_was(
 
 
 def is_summary(message: BaseMessage) -> bool:
-    """Whether a summarising middleware wrote it: no evidence, and nobody's words."""
+    """Return whether a summarizing middleware wrote it; a summary is not evidence."""
     return message.additional_kwargs.get("lc_source") == "summarization"
 
 
 def is_users(message: BaseMessage, voices: Voices) -> bool:
-    """Whether the user says it, and neither a middleware nor another agent."""
+    """Return whether the message is the user's, and not a middleware's or another agent's."""
     if not isinstance(message, HumanMessage) or is_summary(message):
         return False
     if isinstance(message.content, str):
@@ -143,13 +144,13 @@ def is_users(message: BaseMessage, voices: Voices) -> bool:
 
 
 def is_answer(step: Sequence[BaseMessage]) -> bool:
-    """Whether the last message is the agent's and calls nothing."""
+    """Return whether the last message is the agent's and makes no call."""
     last = step[-1]
     return isinstance(last, AIMessage) and not (last.tool_calls or last.invalid_tool_calls)
 
 
 def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] | None:
-    """The turn that the human message ``user_id`` begins, with it; None where it is not there."""
+    """Return the messages from the human message ``user_id`` on; None if it is missing."""
     for place, message in enumerate(messages):
         if message.id == user_id:
             return list(messages[place:])
@@ -157,10 +158,10 @@ def turn_of(messages: Sequence[BaseMessage], user_id: str) -> list[BaseMessage] 
 
 
 def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
-    """The steps of a turn, each an answer of the model with the results of all its calls.
+    """Group a turn into steps; each is a model answer with the results of all its calls.
 
-    What comes before the first answer is a step of its own, and what stands between results
-    stays with them, so that a cut between two steps parts no call from its result.
+    Messages before the first answer form their own step. Messages between results stay with them. A
+    cut between two steps therefore never separates a call from its result.
     """
     found: list[list[BaseMessage]] = []
     for message in messages:
@@ -171,10 +172,10 @@ def steps(messages: Sequence[BaseMessage]) -> list[list[BaseMessage]]:
 
 
 def healed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """``messages`` as every provider accepts them: each call with one result behind it.
+    """Return ``messages`` in a form that every provider accepts: one result after each call.
 
-    A call without a result, after a crash say, gets a result that says so; a result without
-    its call is left out.
+    A call without a result, for example after a crash, gets a result that says so. A result
+    without a call is left out.
     """
     whole: list[BaseMessage] = []
     for step in steps(messages):
@@ -186,16 +187,15 @@ def healed(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
 
 
 def replacing(kept: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The update that leaves ``kept`` and nothing else in a channel with LangGraph's reducer."""
+    """Return the update that leaves only ``kept`` in a channel with LangGraph's reducer."""
     return [RemoveMessage(id=REMOVE_ALL_MESSAGES), *kept]
 
 
 def pruned(before: Sequence[Any], kept: Sequence[BaseMessage]) -> list[BaseMessage]:
-    """The update that makes ``kept`` of ``before``; empty where they are the same.
+    """Return the update that turns ``before`` into ``kept``; empty if they are equal.
 
-    It names what goes by its id, as long as what stays keeps its order and what is new comes
-    last: LangGraph's stream of messages shows whatever a node writes that it was not given, a
-    removal of all too.
+    It removes messages by id if the remaining ones keep their order and new ones come last.
+    Otherwise it replaces all, which LangGraph's message stream shows to the user as new output.
     """
     held = {m.id: m for m in before if isinstance(m, BaseMessage) and m.id}
     ids = [m.id for m in kept]
@@ -207,16 +207,16 @@ def pruned(before: Sequence[Any], kept: Sequence[BaseMessage]) -> list[BaseMessa
 
 
 def role_and_rest(messages: Sequence[BaseMessage]) -> tuple[list[BaseMessage], list[BaseMessage]]:
-    """The system message at the head of a conversation, which is the agent's role, and the others.
+    """Split off the leading system message (the agent's role) from the other messages.
 
-    Any other system message is material of the application, such as a retrieved context.
+    Any other system message is application material, such as a retrieved context.
     """
     first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
     return list(messages[:first]), list(messages[first:])
 
 
 def _calls(message: BaseMessage) -> Iterator[tuple[str, str]]:
-    """Ids and names of the calls that go out to a provider, the malformed ones included."""
+    """Yield ids and names of the calls sent to a provider, including malformed ones."""
     if isinstance(message, AIMessage):
         for call in (*message.tool_calls, *message.invalid_tool_calls):
             yield str(call["id"] or ""), str(call["name"] or "")
@@ -225,7 +225,7 @@ def _calls(message: BaseMessage) -> Iterator[tuple[str, str]]:
 def _answer(
     call_id: str, name: str, calling: BaseMessage, results: list[ToolMessage]
 ) -> ToolMessage:
-    """The result of a call, taken out of ``results``: some providers give two calls one id."""
+    """Remove and return the first matching result: some providers give two calls one id."""
     for place, result in enumerate(results):
         if result.tool_call_id == call_id:
             return results.pop(place)

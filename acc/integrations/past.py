@@ -1,7 +1,7 @@
-"""What a thread's log tells about the messages of a run: which are committed, refused, recorded.
+"""Read from a thread's log which messages of a run are committed, refused or recorded.
 
-The log knows a message by its id. So a client may send its whole history again, a graph may keep
-no state between its runs, and nothing is committed twice.
+The log knows a message by its id. A client may therefore send its whole history again, and a graph
+may keep no state between runs, without a second commit of any message.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Ids:
-    """The ids of the messages of some turns, without a copy of all that the log knows."""
+    """The ids of the messages of some turns, without a copy of the log's index."""
 
     def __init__(self, turns: Mapping[str, int], first: int, last: int) -> None:
         self._turns, self._within = turns, range(first, last + 1)
@@ -41,7 +41,7 @@ class _Ids:
 
 
 def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
-    """What the log of ``thread`` knows of the conversation up to the state ``prior``.
+    """Return what the log of ``thread`` knows of the conversation up to the state ``prior``.
 
     Raises:
         StoreError: The store cannot be read.
@@ -73,21 +73,21 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
 def state_behind(
     memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any], *, resume: bool
 ) -> Prior:
-    """The state after the last of ``messages`` that a commit of ``thread`` has taken in.
+    """Find the state after the last of ``messages`` that ``thread`` has committed.
 
-    For a run whose graph kept no state: a caller without checkpoints, an agent of a swarm. The
+    For a run without a state in its graph: a caller without checkpoints, an agent of a swarm. The
     state comes from the audit log, else from this process.
 
     Args:
         memory: The memory.
-        held: What this process holds of its states.
-        thread: Whose run it is.
-        messages: The run's.
-        resume: Whether the caller goes on from the thread's last state where this finds none;
-            otherwise the log warns that a thread with a state begins anew.
+        held: The states that this process holds.
+        thread: The run's thread.
+        messages: The run's messages.
+        resume: Whether the caller continues from the thread's last state if this finds none.
+            Otherwise the log warns that a thread with a state begins anew.
 
     Returns:
-        None where no commit has seen any of the messages, or the state is not kept.
+        None if no commit has seen any of the messages, or the state is not kept.
 
     Raises:
         StoreError: The store cannot be read.
@@ -100,7 +100,7 @@ def state_behind(
         with memory.lock:
             known = memory.log_of(thread).branch(name).messages
             turns = sorted({turn for i, turn in known.items() if i in ids}, reverse=True)
-        # The latest may only be recorded; its turn has no state yet.
+        # The latest turn may only be recorded and have no state yet.
         for turn in turns:
             if (state := memory.state_at(thread, name, turn)) is not None:
                 return state
@@ -118,13 +118,13 @@ def state_behind(
 def recorded(
     memory: Memory, thread: Thread, state: CompressedCognitiveState, identities: Sequence[str]
 ) -> tuple[Observation, ...]:
-    """The observations recorded since ``state`` that are called for, in the order of their record.
+    """Return the requested observations recorded since ``state``, in recorded order.
 
     Args:
-        memory: Where they were recorded.
-        thread: Whose they are.
-        state: The state whose next turn they belong to.
-        identities: The first 32 digits of `Observation.identity`, of each as often as wanted.
+        memory: The memory that recorded them.
+        thread: Their thread.
+        state: The state before the turn they belong to.
+        identities: First 32 digits of `Observation.identity`, one entry per wanted observation.
 
     Raises:
         StoreError: The store cannot be read.
@@ -141,18 +141,18 @@ def recorded(
 
 
 REFS = "refs"
-"""In a mark: the refs of the observations that the user's message made."""
+"""Mark key: the refs of the observations of the user's message."""
 
 
 def by_evidence(plan: Plan, stored: Turn | None, before: Mark | None) -> Mark:
-    """The mark of ``plan`` with refs for the message's content, where they say the same.
+    """Replace the message's content in the mark of ``plan`` with refs, if the evidence is equal.
 
-    They do not for pictures, or for words that no store can hold; then the content stays.
+    Pictures, and words that no store can hold, differ from the evidence; their content stays.
 
     Args:
-        plan: The look at the messages.
-        stored: Its turn as it was committed, with refs; None where nothing was.
-        before: The mark until then, whose refs hold as long as the message is the same.
+        plan: The plan of the messages.
+        stored: Its last turn as committed, with refs; None if nothing was committed.
+        before: The previous mark; its refs stay valid while the message is the same.
     """
     mark = {name: value for name, value in plan.mark.items() if name != "content"}
     if before and REFS in before and before["id"] == mark["id"]:
@@ -165,7 +165,7 @@ def by_evidence(plan: Plan, stored: Turn | None, before: Mark | None) -> Mark:
 
 
 def is_missing(mark: Any, messages: Sequence[Any]) -> bool:
-    """Whether the message that ``mark`` names is to be brought back from the evidence."""
+    """Return whether the message of ``mark`` has to be restored from the evidence."""
     if not isinstance(mark, Mapping) or "content" in mark or REFS not in mark:
         return False
     return all(m.id != mark.get("id") for m in as_messages(messages))
@@ -174,10 +174,10 @@ def is_missing(mark: Any, messages: Sequence[Any]) -> bool:
 def brought_back(
     mark: Mark, memory: Memory, thread: Thread, state: CompressedCognitiveState
 ) -> Mark:
-    """``mark`` with the message's content, read from the store.
+    """Return ``mark`` with the message's content, read from the store.
 
     Raises:
-        StateError: The mark names evidence that is not there.
+        StateError: The mark names evidence that the store lacks.
         StoreError: The store cannot be read.
     """
     with memory.lock:
@@ -193,7 +193,7 @@ def brought_back(
 
 
 def _joined(told: Sequence[str]) -> str:
-    """The message of which ``told`` are the pasted passages, then the user's own words."""
+    """Insert the pasted passages of ``told`` into its last entry, the user's own words."""
     *passages, text = told
     for passage in passages:
         text = text.replace(MARK, passage, 1)
@@ -201,10 +201,10 @@ def _joined(told: Sequence[str]) -> str:
 
 
 def texts(messages: Iterable[BaseMessage]) -> list[str]:
-    """What each of ``messages`` says."""
+    """Return the text of each message."""
     return [str(message.text) for message in messages]
 
 
 def joined(*parts: str) -> str:
-    """``parts`` as one text, a blank line between them; empty ones are left out."""
+    """Join the non-empty ``parts`` with blank lines."""
     return "\n\n".join(part for part in parts if part)

@@ -1,4 +1,4 @@
-"""Nodes that store what the agent said and did as soon as it exists."""
+"""Nodes that store the agent's words and acts as soon as they exist."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from acc.turn.observations import Observation
 
 
 class RecordNode(Runnable[Any, dict[str, Any]]):
-    """Records the agent's answer, so that `Memory.history` has it before the user's next turn.
+    """Records the agent's answer: `Memory.history` then has it before the user's next turn.
 
-    The last node of a graph, or the ``post_model_hook`` of `create_react_agent`. Without it the
-    answer is stored when the next turn is committed. It may run as often as it likes: nothing is
-    stored twice. `RecordedNode` saves the step of the graph, and its checkpoint.
+    Use it as the last node of a graph, or as the ``post_model_hook`` of `create_react_agent`.
+    Without it the commit of the next turn stores the answer. Repeated runs store nothing twice.
+    `RecordedNode` saves the graph step and its checkpoint.
     """
 
     def __init__(self, memory: MemoryNode, *, name: str = "record") -> None:
-        """Record for the memory that ``memory`` commits to, from the same channels."""
+        """Record to the memory of ``memory``, from the same channels."""
         self.memory = memory
         self.name = name
         typed: dict[str, Any] = {memory.input_messages_key: list[Any]}
         declare(self, typed | state_channels(memory.state_key, memory.turn_key))
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """As `invoke`; LangGraph reads off it which channels the node needs."""
+        """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Record what is sure to belong to the next turn; changes no channel.
+        """Record what certainly belongs to the next turn; update no channel.
 
         Raises:
             ConfigurationError: The memory is an `AsyncMemoryController`.
-            StoreError: It cannot be written.
+            StoreError: The store cannot be written.
         """
         controller = synchronous(self.memory.controller)
         if decided := self._decided(input):
@@ -59,7 +59,7 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
-        """As `invoke`; nothing blocks the event loop."""
+        """Like `invoke`, without blocking the event loop."""
         controller = self.memory.controller
         if not isinstance(controller, AsyncMemoryController):
             return await asyncio.to_thread(self.invoke, input, config)
@@ -74,25 +74,25 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
 
 
 class RecordedNode(Runnable[Any, Any]):
-    """The model's node, recording the answer that ends the turn in the step that gives it.
+    """Wraps the model's node, and records the answer that ends the turn in the same step.
 
         builder.add_node("model", RecordedNode(remember, model))
 
-    In place of a `RecordNode` behind it: a step of the graph less, and its checkpoint. Where the
-    store fails the answer stands, with a warning: the commit of the next turn stores it.
+    It replaces a `RecordNode` after the model, and saves one graph step and its checkpoint. If the
+    store fails, the answer stands with a warning, and the commit of the next turn stores it.
     """
 
     def __init__(
         self, memory: MemoryNode, node: Runnable[Any, Any] | Callable[..., Any], *, name: str = ""
     ) -> None:
-        """Record for the memory that ``memory`` commits to.
+        """Record to the memory of ``memory``.
 
         Args:
-            memory: The memory's node, through which the graph leads to this one.
-            node: Returns the update of the messages; a function gets the runtime, store or
+            memory: The memory's node; the graph must pass through it before this node.
+            node: Returns the update of the messages; a function receives the runtime, store or
                 writer that it asks LangGraph for. The graph's schema must declare the memory's
                 channels, as `MemoryState` does.
-            name: Name in traces; that of ``node`` by default.
+            name: Name in traces; by default the name of ``node``.
         """
         self.node: Runnable[Any, Any] = coerce_to_runnable(node)
         self._takes = () if isinstance(node, Runnable) else (*signature(node).parameters,)
@@ -100,11 +100,11 @@ class RecordedNode(Runnable[Any, Any]):
         self.name = name or self.node.get_name()
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """What ``node`` returns, once the answer in it is recorded.
+        """Return the result of ``node`` after recording the answer in it.
 
         Raises:
-            ConfigurationError: The memory's channels are not in the graph's schema, or the
-                memory is an `AsyncMemoryController`.
+            ConfigurationError: The graph's schema lacks the memory's channels, or the memory is an
+                `AsyncMemoryController`.
         """
         self._check(input)
         update = self.node.invoke(input, config, **self._injected())
@@ -114,7 +114,7 @@ class RecordedNode(Runnable[Any, Any]):
         return update
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
-        """As `invoke`; nothing blocks the event loop."""
+        """Like `invoke`, without blocking the event loop."""
         self._check(input)
         update = await self.node.ainvoke(input, config, **self._injected())
         if after := self._answered(input, update):
@@ -123,7 +123,7 @@ class RecordedNode(Runnable[Any, Any]):
         return update
 
     def _injected(self) -> dict[str, Any]:
-        """What LangGraph gives to a node's function beside state and configuration, by name."""
+        """Return the arguments that LangGraph injects into a node's function, by name."""
         if not {*self._takes} & {"runtime", "store", "writer", "previous"}:
             return {}
         runtime = get_runtime()
@@ -141,7 +141,7 @@ class RecordedNode(Runnable[Any, Any]):
         needed(memory.turn_key, mark, where=self.name, what="which says what the commits have seen")
 
     def _answered(self, state: Any, update: Any) -> dict[str, Any] | None:
-        """The memory's channels behind ``update``, if that ends the turn."""
+        """Return the memory's channels after ``update``, if the update ends the turn."""
         memory = self.record.memory
         key = memory.input_messages_key
         given = read(update.update if isinstance(update, Command) else update, key)

@@ -1,9 +1,9 @@
-"""What became of a tool call: it ran, it failed, it never ran, or a human changed or refused it.
+"""Find the fate of a tool call: ran, failed, never ran, or changed or refused by a human.
 
-A call alone reads as if it had been made. So its observation says where it was not, and what a
-human says in its place (a reason for a refusal, an answer, a text with which an interrupt is
-resumed) comes in on a channel of its own. What a human did is known by what LangChain and `marked` attach to the
-result, never by its text: a tool's output cannot pretend to be a human's.
+A call alone reads as if it ran. The observation of a call that did not run says so, and the human's
+words (reason of a refusal, answer, text that resumes an interrupt) become an observation on their
+own channel. Human acts come from the data that LangChain and `marked` attach to the result, never
+from its text: a tool's output cannot pretend to be a human's.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langgraph.types import Command
 
 NO_RESULT = "No result: the call was interrupted before it finished."
-"""What stands in a prompt for the result of a call that never came."""
+"""Prompt text for the missing result of a call."""
 
 _DECIDED = "hitl_interrupt_decision"
-"""``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes in place of a result."""
+"""``lc_source`` of the message that LangChain's `HumanInTheLoopMiddleware` writes as the result."""
 
 _RAN, _ANSWERED = "acc_ran", "acc_answered"
 _SCRATCHPAD = "__pregel_scratchpad"
 
 
 def fates(step: Sequence[BaseMessage]) -> list[str]:
-    """What became of each call of a step, in order; empty for a call that ran and did not fail.
+    """Return the fate of each call of a step, in order; empty for a call that ran without failure.
 
     Args:
-        step: An answer of the model with the results of its calls; see `acc.integrations.messages.steps`.
+        step: A model answer with the results of its calls; see `acc.integrations.messages.steps`.
     """
     results = [m for m in step if isinstance(m, ToolMessage)]
     found = []
@@ -41,10 +41,10 @@ def fates(step: Sequence[BaseMessage]) -> list[str]:
 
 
 def human_words(message: BaseMessage) -> list[str] | None:
-    """What a human says by a tool's result; None where the result is the tool's.
+    """Return a human's words in a tool's result; None if the result is the tool's.
 
-    A refusal without a reason says nothing. Where a tool asks a human by an interrupt and returns
-    the answer as it is, the answer is the human's.
+    A refusal without a reason has no words. If a tool asks a human by an interrupt and returns the
+    answer unchanged, the answer is the human's.
     """
     if not isinstance(message, ToolMessage):
         return None
@@ -59,18 +59,18 @@ def human_words(message: BaseMessage) -> list[str] | None:
 
 
 def quoted_words(message: BaseMessage) -> list[str]:
-    """What a human answered to a tool that says more than the answer in its result."""
+    """Return a human's answers to a tool that adds its own text to the result."""
     if human_words(message) is not None:
         return []
     return list(message.additional_kwargs.get(_ANSWERED) or ())
 
 
 def marked(request: Any, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
-    """The result of a call that was just made, with what a human had to do with it attached.
+    """Attach a human's changes and answers to the result of a call.
 
     Args:
         request: LangChain's `ToolCallRequest`.
-        result: What the tool's run came to.
+        result: The result of the tool's run.
     """
     answers = [said for said in _resumed(request.runtime) if isinstance(said, str)]
     attached: dict[str, Any] = {_ANSWERED: answers} if answers else {}
@@ -114,7 +114,7 @@ def _decision(message: ToolMessage) -> str | None:
 
 
 def _changed(request: Any) -> dict[str, Any] | None:
-    """The call that ran, where it is not the one that the model made."""
+    """Return the call that ran, if it differs from the model's call."""
     call = request.tool_call
     edited = (request.state.get("hitl_edited_tool_calls") or {}).get(call.get("id"))
     if edited is not None:
@@ -135,9 +135,9 @@ def _changed(request: Any) -> dict[str, Any] | None:
 
 
 def _resumed(runtime: Any) -> Sequence[Any]:
-    """What the graph was resumed with for this call, by LangGraph's own notes of the task.
+    """Return the values that resumed the graph for this call, from LangGraph's task data.
 
-    They are private to LangGraph. Where they are missing the answer counts as the tool's words.
+    The data is private to LangGraph. Without it the answer counts as the tool's words.
     """
     configured = (getattr(runtime, "config", None) or {}).get("configurable") or {}
     return tuple(getattr(configured.get(_SCRATCHPAD), "resume", None) or ())

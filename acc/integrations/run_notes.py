@@ -1,7 +1,7 @@
-"""How far an agent's runs have come: whose each human message is, what was shown, what is gone.
+"""Progress of an agent's runs: who wrote each human message, what was shown, what was removed.
 
-Plain JSON beside the state in the agent's checkpoint, so that a fork or a resumed run goes on
-from what its own past was, and from nothing else.
+The notes are plain JSON, stored with the state in the agent's checkpoint. A fork or a resumed run
+therefore continues from its own past only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from acc.turn.turn import Turn
 
 
 class PromptWatch(BaseCallbackHandler):
-    """Collects the prompts of the chat models that are called in a block, tried ones included.
+    """Collects the prompts of all chat model calls in a block, including failed attempts.
 
     Attributes:
         prompts: The messages of each call, in order.
@@ -45,21 +45,21 @@ class PromptWatch(BaseCallbackHandler):
     def on_chat_model_start(
         self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **_: Any
     ) -> None:
-        """Called by LangChain before each call of a chat model."""
+        """Collect the prompts; LangChain calls this before each chat model call."""
         self.prompts.extend(messages)
 
     def check(self, state: str, user_id: str | None) -> None:
-        """See that one of the prompts holds what was laid out.
+        """Check that at least one prompt contains the state and the user's message.
 
         Args:
             state: The rendered state.
             user_id: Id of the user's current message, if there is one.
 
         Raises:
-            ConfigurationError: None of them holds the state, or the user's message.
+            ConfigurationError: No prompt contains both.
         """
         lost = [part for prompt in self.prompts if (part := _lost(prompt, state, user_id))]
-        # Without any prompt it was answered without a model, by a cache say.
+        # Without any prompt the answer came without a model, for example from a cache.
         if self.prompts and len(lost) == len(self.prompts):
             raise ConfigurationError(
                 f"a middleware took {lost[-1]} out of the prompt",
@@ -74,7 +74,7 @@ register_configure_hook(_WATCH, inheritable=True)
 
 @contextmanager
 def watching() -> Iterator[PromptWatch]:
-    """Watch the chat models that are called in the block, in this thread or task."""
+    """Collect the prompts of chat models called in the block, in this thread or task."""
     watch = PromptWatch()
     token = _WATCH.set(watch)
     try:
@@ -93,15 +93,15 @@ def _lost(prompt: Sequence[BaseMessage], state: str, user_id: str | None) -> str
 
 
 WRITTEN = "middleware"
-"""Name under which a human message that a middleware wrote is evidence: a document's."""
+"""Evidence name of a human message that a middleware wrote; such a message is a document."""
 
 
 class Look(NamedTuple):
-    """What is to be done before the model is called.
+    """The work that is due before the model call.
 
     Attributes:
-        turns: What is to be committed, in order.
-        messages: What the channel holds afterwards.
+        turns: Turns to commit, in order.
+        messages: The channel's messages afterwards.
         notes: The notes afterwards.
     """
 
@@ -112,15 +112,15 @@ class Look(NamedTuple):
 
 @dataclass(frozen=True)
 class RunNotes:
-    """What is known of the messages that stand in the agent's channel.
+    """What the memory knows of the messages in the agent's channel.
 
     Attributes:
-        mark: How far the commits have come.
+        mark: Commit progress.
         users: Ids of the user's messages that no commit has seen.
-        written: Ids of human messages that a middleware wrote into the turn.
-        shown: By the id of a message that the model was shown and no commit has seen:
-            the identities of its observations.
-        agent: The agent whose memory a nested run works on; empty for one that nobody encloses.
+        written: Ids of human messages that a middleware added to the turn.
+        shown: Identities of observations by the id of their message, for messages that the model
+            was shown and no commit has seen.
+        agent: The agent that owns a nested run's memory; empty for a top-level run.
     """
 
     mark: Mark | None = None
@@ -131,10 +131,10 @@ class RunNotes:
 
     @classmethod
     def load(cls, raw: Mapping[str, Any] | None) -> RunNotes:
-        """The notes that `dump` made; empty ones for None.
+        """Load the notes that `dump` made; None makes empty notes.
 
         Raises:
-            StateError: Somebody else made them.
+            StateError: ``raw`` does not come from `dump`.
         """
         if raw is None:
             return cls()
@@ -147,18 +147,18 @@ class RunNotes:
         return cls(**raw)
 
     def dump(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Return plain JSON values."""
         noted = asdict(self)
         return {**noted, "users": list(self.users), "written": list(self.written)}
 
     def entered(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
-        """The notes once the agent is entered with new input: whose messages it came with."""
+        """Return the notes after the agent is entered with new input, with its user messages."""
         new = self.since(as_messages(messages))
         users = [m for m in new if is_users(m, compaction.voices) and m.id not in self.written]
         return replace(self, users=tuple(str(m.id) for m in users))
 
     def beside(self, state: str) -> RunNotes:
-        """The notes that stand beside the state of that hash."""
+        """Return the notes with the hash of their state."""
         return replace(self, mark={**self.mark, COMMITTED: state}) if self.mark else self
 
     @property
@@ -167,7 +167,7 @@ class RunNotes:
         return self.mark["id"] if self.mark else None
 
     def since(self, messages: Sequence[BaseMessage]) -> list[BaseMessage]:
-        """The messages that no commit has seen."""
+        """Return the messages that no commit has seen."""
         for name in ("through", "id") if self.mark else ():
             found = turn_of(messages, str((self.mark or {}).get(name)))
             if found is not None:
@@ -175,7 +175,7 @@ class RunNotes:
         return list(messages)
 
     def gone(self, messages: Sequence[Any]) -> list[str]:
-        """Identities of what was shown, never committed, and taken out by another middleware."""
+        """Return identities of shown, uncommitted observations that a middleware removed."""
         present = {m.id for m in as_messages(messages)}
         return [key for name, keys in self.shown.items() if name not in present for key in keys]
 
@@ -187,18 +187,18 @@ class RunNotes:
         past: Past = NO_PAST,
         gone: Sequence[Observation] = (),
     ) -> Look:
-        """What to commit before the model reads ``messages``, and what it reads then.
+        """Plan the commits before the model reads ``messages``, and the messages it then reads.
 
         Args:
-            messages: The channel's.
-            compaction: How messages become turns.
+            messages: The channel's messages.
+            compaction: The settings for splitting messages into turns.
             past: What the thread's log knows.
-            gone: The observations that `gone` named. They are committed now, and with them
-                all that the model has read: nobody else will show them to it again.
+            gone: The observations that `gone` named. They are committed now, together with
+                everything that the model has read, because no later prompt shows them.
 
         Raises:
-            InputError: No user message, or one that cannot be read.
-            ConfigurationError: A middleware rewrote or replaced a message of the user's.
+            InputError: There is no user message, or a message cannot be read.
+            ConfigurationError: A middleware rewrote or replaced a user message.
         """
         whole = as_messages(messages)
         self._check_user(whole)
@@ -217,9 +217,9 @@ class RunNotes:
     def told_apart(
         self, messages: Sequence[BaseMessage], compaction: Compaction
     ) -> tuple[list[str], list[BaseMessage]]:
-        """Ids of the human messages that middlewares wrote, and the messages with these named.
+        """Return ids of human messages by middlewares, and all messages with those ones named.
 
-        Trust comes by channel: only what the agent was entered with is the user's.
+        Trust comes by channel: only the agent's input is the user's.
         """
         users = {*self.users, self.user_id}
         written = [
@@ -231,39 +231,39 @@ class RunNotes:
         return written, named
 
     def view(self, messages: Sequence[BaseMessage], compaction: Compaction) -> list[BaseMessage]:
-        """The current turn of ``messages``; the user's message stands there whoever removed it."""
+        """Return the current turn of ``messages``, with the user's message restored if removed."""
         role, rest = role_and_rest(messages)
         if self.mark and all(m.id != self.user_id for m in rest):
             rest = [HumanMessage(self.mark["content"], id=self.user_id), *rest]
         return [*role, *healed(rest[compaction.opening(rest, self.user_id) :])]
 
     def showing(self, messages: Sequence[Any], compaction: Compaction) -> tuple[Observation, ...]:
-        """What the model is shown of ``messages``, and no commit has seen.
+        """Return the shown observations that no commit has seen.
 
-        Once it has read them, they are what the next commit takes in; so they may be recorded.
+        They may be recorded, because the next commit contains them once the model has read them.
         """
         _, named = self.told_apart(as_messages(messages), compaction)
         return compaction.observed([m for m in named if m.id in self.shown])
 
     def unseen(self, messages: Sequence[Any], compaction: Compaction) -> tuple[Observation, ...]:
-        """All that no commit has seen: to be recorded once a run is over."""
+        """Return all observations that no commit has seen, to record at the end of a run."""
         _, named = self.told_apart(as_messages(messages), compaction)
         return compaction.observed(self.since(role_and_rest(named)[1]))
 
     def ended(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
-        """The notes once a run is over, and all that no commit has seen is recorded.
+        """Return the notes at the end of a run, after recording all uncommitted observations.
 
-        So what another middleware takes out before the next run is brought back from the record.
+        If a middleware removes one before the next run, the record restores it.
         """
         _, named = self.told_apart(as_messages(messages), compaction)
         unseen = self.since(role_and_rest(named)[1])
         return replace(self, shown={**self.shown, **_identities(unseen, compaction)})
 
     def check_unchanged(self, messages: Sequence[Any], compaction: Compaction) -> None:
-        """See that nobody rewrote what was stored or committed just before.
+        """Check that no middleware rewrote a message that was just stored or committed.
 
         Raises:
-            ConfigurationError: Somebody did, such as a redaction that came too late.
+            ConfigurationError: A middleware did, for example a redaction that came too late.
         """
         _, named = self.told_apart(as_messages(messages), compaction)
         shown = [m for m in named if m.id in self.shown]
@@ -296,7 +296,7 @@ def _rewritten(message: BaseMessage) -> ConfigurationError:
 
 
 def _is_dumped(raw: Any) -> bool:
-    """Whether ``raw`` has the shape of what `RunNotes.dump` makes."""
+    """Return whether ``raw`` has the shape of `RunNotes.dump`."""
     if not isinstance(raw, Mapping) or not raw.keys() <= {f.name for f in fields(RunNotes)}:
         return False
     lists = (raw.get("users", []), raw.get("written", []))
@@ -311,7 +311,7 @@ def _is_dumped(raw: Any) -> bool:
 
 
 def _identities(messages: Sequence[BaseMessage], compaction: Compaction) -> dict[str, list[str]]:
-    """By the id of each message: the identities of the observations that it makes among the others."""
+    """Return identities of observations by the id of their message, read in context."""
     found: dict[str, list[str]] = {str(m.id): [] for m in messages}
     for observation in compaction.observed(messages):
         found[observation.message].append(observation.identity[:32])
@@ -319,7 +319,7 @@ def _identities(messages: Sequence[BaseMessage], compaction: Compaction) -> dict
 
 
 def _with(gone: Sequence[Observation], turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """``turns`` with what is ``gone`` at the beginning of the first."""
+    """Put ``gone`` at the start of the first turn."""
     if not gone:
         return turns
     first, *others = turns or (Turn(observations=()),)

@@ -1,4 +1,4 @@
-"""The state in a graph's channel: checked once, and known again wherever the graph reads it."""
+"""Load, check and cache the states in a graph's channel; run the steps of a memory."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from acc.turn.observations import Trust
 from acc.turn.turn import Turn
 
 MOST_HELD = 64
-"""States that are known again without being validated; one is a few kilobytes."""
+"""Limit of states cached as already validated; one takes a few kilobytes."""
 
 COMMITTED = "state"
-"""In the mark beside the state: the hash of the state that the memory left there with it."""
+"""Mark key: the hash of the state that the memory wrote with the mark."""
 
 
 class _Held(NamedTuple):
-    """A state with its plain JSON, a copy that nobody else holds, and what the agent reads."""
+    """A state with its rendering and its plain JSON, a copy that is not shared."""
 
     state: CompressedCognitiveState
     raw: Mapping[str, Any]
@@ -46,15 +46,14 @@ class _Held(NamedTuple):
 
 
 class HeldStates:
-    """Reads the states of one policy from their channels. For several threads at once.
+    """Reads the states of one policy from their channels. Safe for use by several threads.
 
-    A state in a channel is the one that the memory left there, or it was written by somebody
-    else: edited, forged whole with a hash of its own, or brought from another thread. The mark
-    beside it names the one that was left.
+    The memory wrote the state in a channel, or someone else did: an edit, a complete forgery with
+    its own hash, or a state of another thread. The mark names the hash that the memory wrote.
     """
 
     def __init__(self, policy: Policy, adopt: Trust | None) -> None:
-        """Read states under ``policy``; ``adopt`` is the trust at which an edited one is taken."""
+        """Read states under ``policy``; ``adopt`` is the trust for an edited one."""
         self._policy = policy
         self._adopt = adopt
         self._held: OrderedDict[str, _Held] = OrderedDict()
@@ -67,26 +66,24 @@ class HeldStates:
         *,
         committed: Callable[[], str | None] = lambda: None,
     ) -> CompressedCognitiveState | None:
-        """The state in ``raw``; None where there is none yet.
+        """Load the state in ``raw``; None if there is none yet.
 
         Args:
-            raw: What stands in the state's channel.
-            mark: What stands beside it; without one any intact state is taken, such as the
-                seed of a new thread.
-            committed: Tells the hash of what the memory committed last, where the state is not
-                the one that was left: an operator's act stands in the audit log before anybody
-                puts it into a checkpoint.
+            raw: The value of the state's channel.
+            mark: The value of the mark's channel. Without a mark any intact state is accepted,
+                such as the seed of a new thread.
+            committed: Returns the hash of the memory's last commit. Called if the hash differs
+                from the mark: the audit log has an operator's act before any checkpoint has it.
 
         Raises:
-            StateError: It is none, or somebody else wrote it, and no trust to adopt it at was
-                chosen.
+            StateError: ``raw`` is not a state, or someone else wrote it and ``adopt`` is None.
         """
         if raw is None:
             return None
         found = hash_of(raw)
         left = mark.get(COMMITTED) if isinstance(mark, Mapping) else None
         if left and found != left and found != committed():
-            # Under the hash that was left it fails the check of every edited state.
+            # Under the recorded hash it fails the integrity check, like every edited state.
             edited = {**raw, "hash": left} if isinstance(raw, Mapping) else raw
             return self._policy.schema.load(edited, adopt=self._adopt)
         held = self._known(found)
@@ -96,17 +93,17 @@ class HeldStates:
         return self._hold(state).state
 
     def at(self, thread: Thread, branch: str, turn: int) -> CompressedCognitiveState | None:
-        """The state that turn ``turn`` left on ``branch`` of ``thread``, if it is held still."""
+        """Return the state after ``turn`` on ``branch`` of ``thread``, if it is still cached."""
         with self._guard:
             states = [held.state for held in self._held.values()]
         wanted = (thread.owner_key, branch, turn)
         return next((s for s in states[::-1] if (s.bound_to, s.branch, s.turn) == wanted), None)
 
     def check_left(self, found: CompressedCognitiveState | None, mark: Any) -> None:
-        """See that nobody took away the state that ``mark`` names; to adopt that is to begin anew.
+        """Check that the state that ``mark`` names was not removed; to adopt that is to begin anew.
 
         Raises:
-            StateError: Somebody did, and no trust to adopt edits at was chosen.
+            StateError: It was removed, and ``adopt`` is None.
         """
         left = mark.get(COMMITTED) if isinstance(mark, Mapping) else None
         if left and found is None and self._adopt is None:
@@ -117,7 +114,7 @@ class HeldStates:
             )
 
     def rendered(self, state: CompressedCognitiveState) -> str:
-        """What the agent reads of ``state``."""
+        """Return the text of ``state`` that the agent reads."""
         held = self._known(state.hash)
         if held is not None and held.state is state:
             return held.rendered
@@ -126,9 +123,9 @@ class HeldStates:
     def canonical(
         self, state: CompressedCognitiveState, commit: Commit | None = None
     ) -> dict[str, Any]:
-        """``state`` as it goes into its channel, and known again when it is read there.
+        """Return ``state`` as JSON for its channel, and cache it for later reads.
 
-        Of the ``commit`` that made it, what it dumped already is held.
+        Reuses the JSON that ``commit`` already made.
         """
         self._hold(state, commit.canonical() if commit is not None else None)
         return state.canonical()
@@ -153,7 +150,7 @@ class HeldStates:
 
 
 def last_committed(memory: Memory, thread: Thread) -> Callable[[], str | None]:
-    """The hash of what ``memory`` committed last for ``thread``, by its audit log, once asked for."""
+    """Return a function that reads the hash of the thread's last commit from the audit log."""
 
     def told() -> str | None:
         last = memory.last_state(thread)
@@ -163,12 +160,12 @@ def last_committed(memory: Memory, thread: Thread) -> Callable[[], str | None]:
 
 
 def hash_of(raw: Any) -> Any:
-    """The hash that the state in a channel gives as its own."""
+    """Return the hash that the state in a channel claims."""
     return raw.get("hash") if isinstance(raw, Mapping) else getattr(raw, "hash", None)
 
 
 def tell(step: Step, policy: Policy) -> None:
-    """Send the step's events, where somebody listens; outside of a graph nothing happens."""
+    """Send the step's events to the stream; does nothing outside of a graph."""
     try:
         write = get_stream_writer()
     except (RuntimeError, KeyError):  # called as a function, or in another runtime
@@ -178,7 +175,7 @@ def tell(step: Step, policy: Policy) -> None:
 
 
 def events(step: Step, policy: Policy) -> Iterator[dict[str, Any]]:
-    """The events of a step: recalled, admitted, committed, evicted, tokens."""
+    """Yield the events of a step: recalled, admitted, committed, evicted, tokens."""
     turn = step.turn.number
     yield {"memory": "recalled", "turn": turn, "candidates": len(step.verdicts)}
     yield {"memory": "admitted", "turn": turn, "refs": [e.ref for e in step.evidence]}
@@ -205,10 +202,10 @@ Prior = CompressedCognitiveState | None
 
 
 def check_controller(controller: Any) -> None:
-    """Hold ``controller`` to being one, before anything is asked of it.
+    """Check that ``controller`` is a memory.
 
     Raises:
-        ConfigurationError: It is something else.
+        ConfigurationError: It is not.
     """
     if not isinstance(controller, MemoryController | AsyncMemoryController):
         raise ConfigurationError(
@@ -225,9 +222,9 @@ def stepped(
     thread: Thread,
     config: RunnableConfig | None,
 ) -> list[Step]:
-    """`MemoryController.step` for each of ``turns``, each from the state that the one before left.
+    """Run `MemoryController.step` for each of ``turns``, each from the state of the previous one.
 
-    No chat model that a compressor calls is heard in the stream.
+    The stream does not show the chat model calls of a compressor.
 
     Raises:
         ConfigurationError: The memory is an `AsyncMemoryController`.
@@ -250,7 +247,7 @@ async def astepped(
     thread: Thread,
     config: RunnableConfig | None,
 ) -> list[Step]:
-    """As `stepped`, with either controller; a synchronous one works in a thread."""
+    """Like `stepped`, with either controller; a synchronous one works in a thread."""
     steps: list[Step] = []
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
@@ -264,10 +261,10 @@ async def astepped(
 
 
 def synchronous(controller: Controller) -> MemoryController:
-    """The controller, where it can be used without an event loop.
+    """Return ``controller`` if it works without an event loop.
 
     Raises:
-        ConfigurationError: It cannot.
+        ConfigurationError: It does not.
     """
     if isinstance(controller, MemoryController):
         return controller
@@ -283,10 +280,10 @@ def _quiet(config: RunnableConfig | None) -> RunnableConfig:
 
 
 def worth_retrying(error: BaseException) -> bool:
-    """For ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
+    """Select errors for ``RetryPolicy(retry_on=worth_retrying)`` on a memory's node.
 
-    LangGraph's default retries what can only fail again: an edited state, rules that do not fit.
-    A store that cannot be reached may be reached later; all other errors wait for somebody.
+    LangGraph's default also retries permanent errors, such as an edited state or rules that do not
+    fit. An unreachable store may recover later; all other errors need an operator.
     """
     lasting = isinstance(error, StoreLockedError | StoreMismatchError)
     return isinstance(error, StoreError) and not lasting

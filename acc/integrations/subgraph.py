@@ -1,7 +1,7 @@
-"""A graph with the memory in it, as a node of another graph.
+"""A graph with the memory, as a node of another graph.
 
-Added as it is, a subgraph hands its messages back to the parent's reducer, which merges them by
-id: what the subgraph pruned stays in the parent for ever, and comes back into the subgraph.
+A subgraph added directly returns its messages to the parent's reducer, which merges them by id.
+Messages that the subgraph pruned then stay in the parent, and return to the subgraph.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from acc.integrations.messages import as_messages, replacing
 
 
 class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
-    """A node that runs a compiled graph, and leaves in the parent the messages it left itself.
+    """A node that runs a compiled graph, and leaves its remaining messages in the parent.
 
     The state and its mark travel with the messages. Interrupts, streaming and the parent's
     checkpointer work as in any graph that a node calls.
@@ -37,8 +37,7 @@ class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
         """Run ``graph``; the keys are those of its memory's node.
 
         Raises:
-            ConfigurationError: Its schema does not declare them, so that they could not be
-                handed in.
+            ConfigurationError: The graph's schema does not declare them as input.
         """
         self.graph = graph
         self.name = name
@@ -54,18 +53,18 @@ class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
         declare(self, {messages_key: list[Any]} | state_channels(state_key, turn_key))
 
     def __call__(self, state: Any, config: RunnableConfig | None = None) -> dict[str, Any]:
-        """As `invoke`; LangGraph reads off it which channels the node needs."""
+        """Like `invoke`; LangGraph reads the node's channels from this method's hints."""
         return self.invoke(state, config)
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
-        """Run the graph; returns the update of the parent's channels."""
+        """Run the graph; return the update of the parent's channels."""
         with transparent(ensure_config(config)):
             return self._update(self.graph.invoke(self._given(input), config))
 
     async def ainvoke(
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
-        """As `invoke`."""
+        """Like `invoke`."""
         with transparent(ensure_config(config)):
             return self._update(await self.graph.ainvoke(self._given(input), config))
 

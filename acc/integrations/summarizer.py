@@ -7,10 +7,11 @@
         trim_tokens_to_summarize=None,
     )
 
-The smallest step: the middleware still decides when, and what is summarised; the summary is the
-Compressed Cognitive State. What it replaces is evidence, rules hold word for word, and the next
-summary is the next state, not a summary of a summary. Without ``trim_tokens_to_summarize=None``
-the middleware hands on only the last 4,000 tokens, and the rest is gone unseen.
+This is the smallest adoption step: the middleware still decides when to summarize, and which
+messages. The summary is the Compressed Cognitive State. Replaced messages become evidence, rules
+stay verbatim, and the next summary is the next state, not a summary of a summary. Without
+``trim_tokens_to_summarize=None`` the middleware passes only the last 4,000 tokens, and the memory
+never sees the rest.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 SUMMARY = "summary"
-"""Name under which a summary that this memory did not write is evidence: a document's."""
+"""Evidence name of a summary that this memory did not write; such a summary is a document."""
 
 
 NOTHING = "Nothing to carry on."
-"""The summary that an empty state makes."""
+"""The summary of an empty state."""
 
 
 class MemorySummarizer(Runnable[list[AnyMessage], str]):
-    """Commits the messages that are to be summarised, turn by turn; the state is the summary."""
+    """Commits the messages to summarize, turn by turn; the state is the summary."""
 
     def __init__(
         self,
@@ -53,16 +54,15 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         identity: Identify | None = None,
         channels: Mapping[str, Channel] | None = None,
     ) -> None:
-        """Take a memory.
+        """Set up the summarizer.
 
         Args:
-            controller: The memory. It needs its audit logs: in them the state of the summary
-                before is found.
-            identity: Whose memory a run works on; by default its ``thread_id`` alone.
-            channels: Channel by tool name, where a tool is no more than a document.
+            controller: The memory. It needs audit logs to find the state of the previous summary.
+            identity: Finds the thread of a run; by default from its ``thread_id``.
+            channels: Channel by tool name; a tool is a document by default.
 
         Raises:
-            ConfigurationError: No memory, or one that keeps no audit logs.
+            ConfigurationError: ``controller`` is not a memory, or keeps no audit logs.
         """
         check_controller(controller)
         if controller.settings.audit is None:
@@ -78,12 +78,12 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
     ) -> str:
-        """The summary of ``input``: what an agent reads of the state after it.
+        """Return the summary of ``input``: the agent's view of the state after it.
 
         Raises:
-            ConfigurationError: The run names no thread, or the memory can only be awaited.
-            PinnedOverflow: Rules and goals alone exceed the bounds.
-            StoreError: The messages cannot be stored; nothing is summarised.
+            ConfigurationError: The run names no thread, or the memory is asynchronous.
+            PinnedOverflow: Rules and goals alone exceed the limits.
+            StoreError: The messages cannot be stored; nothing is summarized.
         """
         thread = owner(ensure_config(config), self.identity, agent=None)
         state, turns = self._plan(as_messages(input), thread)
@@ -92,7 +92,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     async def ainvoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
     ) -> str:
-        """As `invoke`; nothing blocks the event loop."""
+        """Like `invoke`, without blocking the event loop."""
         thread = owner(ensure_config(config), self.identity, agent=None)
         state, turns = await asyncio.to_thread(self._plan, as_messages(input), thread)
         return self._summary(state, await astepped(self.controller, state, turns, thread, config))
@@ -109,7 +109,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     def _plan(
         self, messages: Sequence[BaseMessage], thread: Thread
     ) -> tuple[CompressedCognitiveState | None, list[Turn]]:
-        """The state to go on from, and the turns to commit."""
+        """Return the state to continue from, and the turns to commit."""
         summaries = [m for m in messages if is_summary(m)]
         turns = list(self._turns(messages))
         if not summaries:
@@ -122,7 +122,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         return state, turns
 
     def _turns(self, messages: Sequence[BaseMessage]) -> Iterator[Turn]:
-        """A turn for each message of the user, with what follows it; and what precedes the first."""
+        """Yield a turn per user message with the messages after it; earlier ones form another."""
         groups: list[list[BaseMessage]] = []
         for message in messages:
             if not groups or is_users(message, self.voices):
@@ -133,7 +133,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
                 yield Turn(observations=observations)
 
     def _state_of(self, summary: str, thread: Thread) -> CompressedCognitiveState | None:
-        """The state that ``summary`` shows: mostly the last; an older one after a fork."""
+        """Return the state that ``summary`` shows: usually the last; an older one after a fork."""
         last = self.controller.last_state(thread)
         if last is None or self._rendered(last) in summary:
             return last
@@ -144,9 +144,9 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     def _unsummarised(
         self, turns: Sequence[Turn], thread: Thread
     ) -> CompressedCognitiveState | None:
-        """None where these messages begin the thread, the first time and again.
+        """Return None if these messages begin the thread, for the first time or again.
 
-        Else the summary before was trimmed away, and the thread goes on where it stopped.
+        Otherwise the previous summary was trimmed away, and the thread continues.
         """
         last = self.controller.last_state(thread)
         if last is None or not turns:

@@ -1,1 +1,1 @@
-"""Persist: the protocol of an artifact store, its backends, and the shelves of a namespace."""
+"""Persist artifacts: the store protocol, its backends, and the shelves of a namespace."""

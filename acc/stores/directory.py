@@ -1,7 +1,8 @@
-"""Which threads and namespaces a user has: a shelf with a record for each, written with its first.
+"""The directory of a user's threads and namespaces: a shelf with one record for each.
 
-A namespace without a conversation has an entry too, a thread without a name: whoever erases a user
-must find the documents and experiences of every agent of theirs.
+The first write to a thread or namespace adds its entry. A namespace without a conversation also has
+an entry (a thread without a name), because erasing a user must find the documents and experiences
+of all their agents.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from acc.stores.shelf import Shelf, namespace_of
 
 
 class Directory:
-    """The entries of a store's namespaces: read once, then kept in step.
+    """The entries of a store's namespaces, read once and then updated incrementally.
 
-    Not for several threads of execution at once.
+    Not safe for use by several threads at once.
     """
 
     def __init__(self, store: ArtifactStore) -> None:
@@ -25,16 +26,16 @@ class Directory:
         self._places: dict[str, dict[str, str]] = {}
 
     def enrol(self, thread: Thread, at: str) -> None:
-        """Enter ``thread``, or a namespace, into the directory of its namespace; repeatable.
+        """Add ``thread``, or a namespace, to the directory of its namespace; idempotent.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The entry cannot be written.
         """
         if not self.has(thread):
             self._shelf(thread).append([_entry(thread, at)])
 
     def has(self, thread: Thread) -> bool:
-        """Whether it has an entry, now.
+        """Return whether ``thread`` has an entry now.
 
         Raises:
             StoreError: The store cannot be read.
@@ -45,7 +46,7 @@ class Directory:
             places[record.identity] = record.id
         if thread.key not in places:
             return False
-        # It may have been erased since it was read, by another process too.
+        # Check the store: this or another process may have erased the entry after it was read.
         found = self._store.get(thread.tenant, [places[thread.key]])
         return bool(found) and found[0].identity == thread.key
 
@@ -58,13 +59,16 @@ class Directory:
         return shelf
 
     def _was_cut(self, shelf: Shelf) -> bool:
-        """Whether its last entry is gone, as where an import was undone: the next would leave a gap."""
+        """Return whether the last entry is gone, for example after an undone import.
+
+        Appending after it would leave a gap.
+        """
         last = shelf.end - 1
         return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
 
 
 def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:
-    """The threads of a namespace, in the order of their first turns.
+    """Return the threads of a namespace, in the order of their first turns.
 
     Raises:
         StoreError: The store cannot be read.
@@ -73,12 +77,12 @@ def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:
 
 
 def threads_in(records: Iterable[Artifact]) -> list[Thread]:
-    """The threads that entries name, each once."""
+    """Return the distinct threads that entries name."""
     return [thread for thread in _named(records) if thread.thread]
 
 
 def spaces_in(records: Iterable[Artifact]) -> list[Thread]:
-    """The namespaces that entries name, or the threads of which they name, each once."""
+    """Return the distinct namespaces of the entries."""
     spaces = map(namespace_of, _named(records))
     return list({space.key: space for space in spaces}.values())
 

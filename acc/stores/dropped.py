@@ -1,4 +1,4 @@
-"""Releasing what its last user dropped without closing it."""
+"""Release a resource when its last user drops it without closing it."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from contextlib import suppress
 _LOG = logging.getLogger(__name__)
 
 _SECONDS = 10.0
-"""How long the one who drops it waits for the release."""
+"""Limit, in seconds, that the thread dropping the object waits for the release."""
 
 
 def when_dropped(owner: object, release: Callable[[], None], what: str) -> Callable[[], object]:
-    """Call ``release`` when nobody holds ``owner`` any more.
+    """Call ``release`` once nothing references ``owner`` any more.
 
-    The end of the process is left alone: the operating system releases the locks then, and threads
-    may still be at work. A forked child releases nothing, since its parent holds it.
+    Nothing happens at interpreter exit: the operating system releases the locks then, and threads
+    may still run. A forked child releases nothing, because its parent holds the resource.
 
     Args:
         owner: The object. ``release`` must not refer to it.
-        release: Called once, in a thread of its own; an error that it raises is logged.
-        what: What could not be done in that case, for the log.
+        release: Called once, in its own thread; its errors are logged.
+        what: Log message for a failed release.
 
     Returns:
-        Takes the release back, as where ``owner`` was closed.
+        A function that cancels the release, for when ``owner`` is closed explicitly.
     """
     finalizer = weakref.finalize(owner, _release, release, what, os.getpid())
     finalizer.atexit = False
@@ -37,12 +37,12 @@ def when_dropped(owner: object, release: Callable[[], None], what: str) -> Calla
 def _release(release: Callable[[], None], what: str, pid: int) -> None:
     if os.getpid() != pid:
         return
-    # The garbage collector may run inside a call that holds a lock which the release needs. The wait
-    # in another thread is limited, so that the call can go on and give the lock back.
+    # The garbage collector may run inside a call that holds a lock that the release needs. A
+    # limited wait for another thread lets that call continue and release the lock.
     thread = threading.Thread(
         target=_attempt, args=(release, what), name="acc-release", daemon=True
     )
-    with suppress(RuntimeError):  # the interpreter ends and starts no threads any more
+    with suppress(RuntimeError):  # the interpreter is shutting down and starts no threads
         thread.start()
         thread.join(_SECONDS)
 

@@ -1,13 +1,13 @@
-"""The lexical vector stored beside each record: hashed BM25, without a model or a download.
+"""The lexical vector stored with each record: hashed BM25, without a model or a download.
 
-A text's terms are hashed into `DIMENSION` buckets, each weighted by how often it occurs,
-saturated as in BM25. Documents carry no inverse document frequency, so that nothing is
-embedded anew as the collection grows; a query weighs its own terms by it instead. Good for
-finding candidates (on LoCoMo the best hundred of a conversation hold 0.77 of the evidence),
-which `acc.text.ranking` then orders exactly.
+A text's terms are hashed into `DIMENSION` buckets, each weighted by term frequency with BM25
+saturation. Document vectors carry no inverse document frequency, because it would require new
+embeddings as the collection grows; a query weights its own terms by it instead. The vectors serve
+to find candidates (on LoCoMo the best hundred of a conversation hold 0.77 of the evidence), which
+`acc.text.ranking` then orders exactly.
 
-Vectors are stored for good. Therefore nothing here may depend on what a release changes:
-terms are cut, not stemmed, and the same text gives the same bits on every platform.
+Vectors are stored permanently. The output must therefore not depend on anything that a release
+changes: terms are cut, not stemmed, and a text gives the same bits on every platform.
 Any change to this file's output must raise `EMBEDDING_VERSION`.
 """
 
@@ -27,7 +27,7 @@ DIMENSION = 512
 
 _SATURATION = 1.2
 _CUT = 4
-"""Letters of a word that count: joins a word's forms nearly as well as stems (0.77 to 0.78)."""
+"""Letters kept of each word: joins word forms nearly as well as stemming (0.77 to 0.78)."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -49,16 +49,16 @@ _PROBE = (
 
 
 def embed(text: str) -> array[float]:
-    """The vector of ``text``: `DIMENSION` float32 values, of length 1.
+    """Return the vector of ``text``: `DIMENSION` float32 values, of length 1.
 
-    A text without terms points away from all others: its cosine with any query is 0 or less.
-    Never raises; time is linear in the text.
+    The vector of a text without terms has a cosine of 0 or less with any query. Never raises;
+    time is linear in the text.
     """
     weights: dict[int, float] = {}
     for term, count in _terms(text).items():
         bucket = _bucket(term)
         weights[bucket] = weights.get(bucket, 0.0) + _gain(count)
-    # fsum, because the rounding of sum() differs between Python versions.
+    # fsum: the rounding of sum() differs between Python versions.
     length = math.sqrt(math.fsum([weight * weight for weight in weights.values()]))
     vector = array("f", bytes(4 * DIMENSION))
     for bucket, weight in weights.items():
@@ -70,13 +70,13 @@ def embed(text: str) -> array[float]:
 
 @cache
 def probe_sha() -> str:
-    """SHA-256 over the vector of a fixed text: tells embedders apart that bear the same name."""
+    """Return the SHA-256 of a fixed text's vector; it distinguishes embedders of one name."""
     return hashlib.sha256(repr(embed(_PROBE).tolist()).encode()).hexdigest()
 
 
 @cache
 def fingerprint() -> str:
-    """SHA-256 over name, version and dimension of this embedder and what it makes of the probe."""
+    """Return the SHA-256 of this embedder's name, version, dimension and probe."""
     parts = (EMBEDDING_ID, str(EMBEDDING_VERSION), str(DIMENSION), probe_sha())
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
@@ -92,7 +92,7 @@ def _gain(count: int) -> float:
 
 
 _SPACED = "".join(chr(c).lower() if chr(c).isalnum() else " " for c in range(128))
-"""What each character of ASCII becomes, so that its words are left: what `_WORD` finds, but faster."""
+"""Translation of each ASCII character for a fast word split, equivalent to `_WORD`."""
 
 
 def _terms(text: str) -> Counter[str]:

@@ -1,4 +1,4 @@
-"""An artifact store in memory: for tests, and for agents whose evidence may end with them."""
+"""An artifact store in memory, for tests and for agents with temporary evidence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from acc.stores.protocol import Artifact
 
 
 class InMemoryStore:
-    """Keeps records in a dict per tenant; accepts and refuses what the Chroma store does.
+    """Keeps records in a dict per tenant; accepts and refuses the same records as the Chroma store.
 
-    For any number of threads. Gone with the process.
+    Safe for use by any number of threads. The records end with the process.
     """
 
     def __init__(self) -> None:
@@ -25,14 +25,14 @@ class InMemoryStore:
 
     @property
     def shared(self) -> bool:
-        """False: nothing else can write to it."""
+        """False: no other process can write to it."""
         return False
 
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Insert those whose id is absent; what is there stays as it is.
+        """Insert records with an absent id; existing records stay unchanged.
 
         Raises:
-            StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
+            StoreError: A record exceeds `acc.stores.limits`, or the store is closed.
         """
         for artifact in artifacts:
             check_storable(artifact, labels(tenant, artifact))
@@ -43,7 +43,7 @@ class InMemoryStore:
                 records.setdefault(artifact.id, artifact)
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """The records of these ids that exist, in the order asked; any number of ids.
+        """Return the existing records of these ids, in the requested order; any number of ids.
 
         Raises:
             StoreError: The store is closed.
@@ -54,7 +54,7 @@ class InMemoryStore:
             return [records[id_] for id_ in ids if id_ in records]
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """The ids of all records, or of those of this kind or thread, sorted.
+        """Return the sorted ids of all records, or of those of this kind or thread.
 
         Raises:
             StoreError: The store is closed.
@@ -67,10 +67,10 @@ class InMemoryStore:
             )
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, over what stands under their ids.
+        """Write these records, overwriting existing ones with the same ids.
 
         Raises:
-            StoreError: A record is beyond `acc.stores.limits`, or the store is closed.
+            StoreError: A record exceeds `acc.stores.limits`, or the store is closed.
         """
         for artifact in artifacts:
             check_storable(artifact, labels(tenant, artifact))
@@ -80,7 +80,7 @@ class InMemoryStore:
             self._tenants.setdefault(tenant, {}).update({a.id: a for a in reversed(artifacts)})
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Take the records of these ids out. Absent ones are passed over.
+        """Delete the records of these ids; ignore absent ones.
 
         Raises:
             StoreError: The store is closed.
@@ -92,7 +92,7 @@ class InMemoryStore:
                 self._tenants.get(tenant, {}).pop(id_, None)
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The lexical vectors of these ids, made when asked for.
+        """Compute and return the lexical vectors of these ids.
 
         Raises:
             StoreError: The store is closed.
@@ -110,7 +110,7 @@ class InMemoryStore:
             self._dense.setdefault((tenant, embedder), {}).update(vectors)
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The vectors that are kept; see `acc.stores.protocol.DenseStore`.
+        """Return the kept vectors; see `acc.stores.protocol.DenseStore`.
 
         Raises:
             StoreError: The store is closed.
@@ -121,11 +121,11 @@ class InMemoryStore:
             return {id_: kept[id_] for id_ in ids if id_ in kept}
 
     def compact(self) -> bool:
-        """True: there are no files."""
+        """Return True: there are no files."""
         return True
 
     def close(self) -> None:
-        """Forget everything. Safe to repeat; using it afterwards is a `StoreError`."""
+        """Delete everything. Idempotent; any later use raises a `StoreError`."""
         with self._lock:
             self._closed = True
             self._tenants.clear()

@@ -1,8 +1,7 @@
-"""What a record may hold: the same for every backend, so that they can be exchanged.
+"""Limits of a record, equal for every backend: records can move between backends.
 
-The bounds keep a record within the hosted Chroma's quotas (documents of 16,384 bytes, 32
-metadata values of 4,096 bytes), so that a store can be moved there as it is. What does not
-fit is refused whole, never cut.
+The limits stay within the hosted Chroma's quotas (documents of 16,384 bytes, 32 metadata values of
+4,096 bytes). A record beyond a limit is refused whole, never cut.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from acc.errors import StoreError
 from acc.stores.protocol import RECORD_BYTES, Artifact
 
 LABEL_BYTES = 48_000
-"""UTF-8 bytes of all texts of a record but ``text``, its tenant among them, at the most."""
+"""Limit, in UTF-8 bytes, of all texts of a record except ``text``, including the tenant."""
 
 _INTEGER = 1 << 63
 
 
 def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
-    """All texts of a record but ``text``, by name; its sources as one JSON array, if any."""
+    """Return all texts of a record except ``text``, by name; any sources as a JSON array."""
     sources = artifact.sources
     return {
         "tenant": tenant,
@@ -39,10 +38,11 @@ def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
 
 
 def check_storable(artifact: Artifact, texts: Mapping[str, str]) -> None:
-    """Pass a record that every backend keeps without loss; ``texts`` are its `labels`.
+    """Check that every backend can keep a record without loss; ``texts`` are its `labels`.
 
     Raises:
-        StoreError: Text or labels too long, a lone surrogate, or a number beyond 64 bits.
+        StoreError: Text or labels are too long, there is a lone surrogate, or a number exceeds
+            64 bits.
     """
     if _size("text", artifact.text, artifact) > RECORD_BYTES:
         raise _refusal(

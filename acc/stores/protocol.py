@@ -1,8 +1,8 @@
 """M, the external artifact store: evidence with its provenance.
 
-A store is two methods: insert what is absent, and read by id. Ids are computable
-(thread, branch, sequence number), so a thread is read exactly and at a cost that does not
-grow with the store; `acc.thread.log` does the reading. Tenants are kept apart by the store itself.
+The basic protocol has two operations: insert absent records, and read by id. Ids are computable
+(thread, branch, sequence number). A read of a thread is therefore exact, and its cost does not grow
+with the store; `acc.thread.log` does the reading. The store itself separates tenants.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from acc.state.items import TrustWord
 from acc.turn.observations import Channel
 
 RECORD_BYTES = 16_000
-"""UTF-8 bytes of text in one record at the most; longer texts are stored in parts."""
+"""Limit, in UTF-8 bytes, of a record's text; longer texts are stored in parts."""
 
 
 Kind = Literal[
     "observation", "set_aside", "branch", "claim", "successor", "tombstone",
     "document", "experience", "thread", "usage", "act", "refusal",
 ]  # fmt: skip
-"""What a record is; see `Artifact.kind`."""
+"""The kind of a record; see `Artifact.kind`."""
 
 
 UNNAMED = "default"
-"""Stands for a tenant, user or agent that nobody has named."""
+"""The tenant, user or agent that nobody has named."""
 
 
 class Thread(BaseModel):
-    """Whose evidence it is. Nothing crosses from one identity to another.
+    """The owner of evidence. Nothing crosses from one identity to another.
 
     Attributes:
-        tenant: The customer; each has a collection of its own.
-        user: The person or service the agent works for.
-        agent: The agent, where several serve one user.
+        tenant: The customer; each has its own collection.
+        user: The person or service that the agent works for.
+        agent: The agent, if several serve one user.
         thread: The conversation.
     """
 
@@ -52,7 +52,7 @@ class Thread(BaseModel):
 
     @property
     def has_user(self) -> bool:
-        """Whether a user is known. Where none is, threads may be different people's, and share nothing."""
+        """Whether the user is known. If not, threads may be different people's and share nothing."""
         return self.user.strip() not in ("", UNNAMED)
 
     @property
@@ -62,17 +62,17 @@ class Thread(BaseModel):
 
     @property
     def owner_key(self) -> str:
-        """What binds a state to it: the key of its namespace (no thread named), a dot, its own key."""
+        """The owner that a state is bound to: its namespace's key, a dot, its own key."""
         return f"{_key(self.tenant, self.user, self.agent, '')}.{self.key}"
 
 
 def nested_run(agent: str, run: str) -> str:
-    """The agent's name in the thread of one run inside another agent's conversation."""
+    """Return the agent's name for the thread of one run inside another agent's conversation."""
     return f"{agent}#{run}"
 
 
 def is_nested_run(agent: str) -> bool:
-    """Whether ``agent`` is a name that `nested_run` made."""
+    """Return whether `nested_run` made the name ``agent``."""
     return "#" in agent
 
 
@@ -88,27 +88,29 @@ class Artifact(BaseModel):
         id: `artifact_id` of thread key, branch and ``seq``.
         thread: `Thread.key`.
         branch: Branch of the thread.
-        seq: Place on the branch, from 1 without a gap; 0 for records that are no evidence.
-        turn: Turn it belongs to.
-        kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for
-            a branch's origin; ``claim`` of a turn for its observations, or that it was refused; ``successor`` for the
-            state that a shared store's turn led to; ``tombstone`` in the place of what was
-            deleted; ``act`` and ``refusal`` in a thread's journal (`acc.thread.journal`). On the shelves of a
-            namespace (`acc.stores.shelf`): ``document``, ``experience``, ``thread``, ``usage``.
-        ref: What citations call it, such as ``t7.1``; the parts of one text share it.
-        part: Index of this part of the text, from 0, of ``parts``.
-        channel: Where it came from; decides its trust.
+        seq: Place on the branch, from 1 without a gap; 0 for records that are not evidence.
+        turn: Turn of the record.
+        kind: ``observation``; ``set_aside`` for an item that left the state; ``branch`` for the
+            origin of a branch; ``claim`` for a turn's claim of its observations, or for its
+            refusal; ``successor`` for the state after a turn in a shared store; ``tombstone`` for
+            a deleted record; ``act`` and ``refusal`` in a thread's journal
+            (`acc.thread.journal`). On the shelves of a namespace (`acc.stores.shelf`):
+            ``document``, ``experience``, ``thread``, ``usage``.
+        ref: Name in citations, such as ``t7.1``; the parts of one text share it.
+        part: Index of this part of the text, from 0.
+        parts: Number of parts of the text.
+        channel: Channel that it came from; it decides the trust.
         trust: Trust of a set-aside item, or of a tool's or document's words that the agent
-            repeated in the turn; None where the channel decides.
+            repeated in the turn; None if the channel decides.
         name: Tool's or document's name, or the slot of a set-aside item.
         call_id: Tool-call id.
-        message: Id of the chat message that an observation came from, if known.
+        message: Id of the chat message of an observation, if known.
         text: The words, at most `RECORD_BYTES` of UTF-8.
-        identity: Hash by which a retry is recognised.
-        sources: Refs that a set-aside item rested on.
-        reason: Why an item was set aside or deleted; what the evaluator said of a document or
+        identity: Hash that recognizes a retry.
+        sources: Refs of the sources of a set-aside item.
+        reason: Why an item was set aside or deleted; the evaluator's judgement of a document or
             an experience (`acc.evidence.addition.Judgement`).
-        at: When it was written: ISO 8601, UTC.
+        at: Time of writing: ISO 8601, UTC.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -135,16 +137,16 @@ class Artifact(BaseModel):
 
 
 def artifact_id(thread: str, branch: str, seq: int) -> str:
-    """The id of place ``seq`` on a branch: computable, so that reads never search."""
+    """Return the id of place ``seq`` on a branch. Reads compute it and never search."""
     return f"{thread}.{branch}:{seq}"
 
 
 @runtime_checkable
 class ArtifactStore(Protocol):
-    """What a backend provides. `acc.testing.check_store` proves one.
+    """The operations of a backend. `acc.testing.check_store` tests one.
 
     Attributes:
-        shared: Whether another process may write to it. False promises exclusivity.
+        shared: Whether another process may write to it. False promises exclusive access.
     """
 
     @property
@@ -153,17 +155,17 @@ class ArtifactStore(Protocol):
         ...
 
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Insert those whose id is absent; what is there stays as it is.
+        """Insert records with an absent id; existing records stay unchanged.
 
-        On return the records survive a kill of the process. Safe to repeat.
+        On return the records survive a kill of the process. Idempotent.
 
         Raises:
-            StoreError: The records cannot be written; says why and how to fix it.
+            StoreError: The records cannot be written; the error says why and how to fix it.
         """
         ...
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """The records of these ids that exist, in the order asked; any number of ids.
+        """Return the existing records of these ids, in the requested order; any number of ids.
 
         Raises:
             StoreError: The store cannot be read.
@@ -171,20 +173,20 @@ class ArtifactStore(Protocol):
         ...
 
     def close(self) -> None:
-        """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`."""
+        """Release files and connections. Idempotent; any later use raises a `StoreError`."""
         ...
 
 
 @runtime_checkable
 class ManagedStore(ArtifactStore, Protocol):
-    """A store whose records can be listed, replaced and deleted: what retention and erasure need.
+    """A store that can list, replace and delete records, for retention and erasure.
 
-    A backend may offer it; `acc.testing.check_store` proves it where it is offered. No turn
-    needs it, and nothing on a turn's path lists.
+    Optional for a backend; `acc.testing.check_store` tests it if present. No turn needs it, and no
+    turn lists records.
     """
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """The ids of all records, or of those of this kind or thread, sorted.
+        """Return the sorted ids of all records, or of those of this kind or thread.
 
         May take time linear in the tenant's records.
 
@@ -194,9 +196,9 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, over what stands under their ids; of the old nothing is read back.
+        """Write these records, overwriting existing ones; no old content stays readable.
 
-        A kill leaves each record as it was, or as it is to be. Safe to repeat.
+        A kill leaves each record either old or new. Idempotent.
 
         Raises:
             StoreError: The records cannot be written.
@@ -204,9 +206,9 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Take the records of these ids out, with their vectors. Absent ones are passed over.
+        """Delete the records of these ids with their vectors; ignore absent ones.
 
-        Deleting is not erasing: bytes may stay in the files until `compact`.
+        Deleted bytes may stay in the files until `compact` erases them.
 
         Raises:
             StoreError: The records cannot be deleted.
@@ -214,9 +216,9 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The lexical vectors of these ids (float32, `acc.stores.embedding`); absent ones left out.
+        """Return the lexical vectors of these ids (float32, `acc.stores.embedding`).
 
-        A record whose vector was lost is left out too.
+        Absent ids, and records with a lost vector, are left out.
 
         Raises:
             StoreError: The store cannot be read.
@@ -224,53 +226,53 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def compact(self) -> bool:
-        """Rewrite the files, so that nothing deleted or replaced is left in them.
+        """Rewrite the files without deleted or replaced content.
 
-        A kill leaves every record as it is. Safe to repeat.
+        A kill leaves every record unchanged. Idempotent.
 
         Returns:
-            False where the files are not this store's to rewrite: a server's.
+            False if the files belong to a server.
 
         Raises:
-            StoreError: They cannot be rewritten.
+            StoreError: The files cannot be rewritten.
         """
         ...
 
 
 @runtime_checkable
 class DenseStore(ManagedStore, Protocol):
-    """A store that keeps dense vectors beside its records, so that an embedder is asked once for each.
+    """A store that keeps dense vectors with its records, to embed each text only once.
 
-    They follow from the texts and may be lost. They never outlive a text: `replace` and `delete` drop
-    those of their records first, and `compact` leaves nothing of them in its files.
+    The vectors derive from the texts and may be lost. They never outlive a text: `replace` and
+    `delete` first drop the vectors of their records, and `compact` removes them from the files.
     """
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep the vectors (float32, all of one length) of these ids, over what is kept for them.
+        """Keep the vectors (float32, all of one length) of these ids, overwriting earlier ones.
 
         Args:
             tenant: The tenant.
-            embedder: Name of what made them, which stands for their length too.
-            vectors: By record id.
+            embedder: Name of the embedder, which also determines the length.
+            vectors: Vector by record id.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The vectors cannot be written.
         """
         ...
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The vectors that are kept for these ids and the embedder; absent and lost ones left out.
+        """Return the kept vectors of these ids by this embedder, without absent and lost ones.
 
         Raises:
-            StoreError: They cannot be read.
+            StoreError: The vectors cannot be read.
         """
         ...
 
 
 def split_text(text: str, limit: int = RECORD_BYTES) -> list[str]:
-    """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends where there are any.
+    """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends if possible.
 
-    Joined, the parts are the text. An empty text is one empty part.
+    The joined parts equal the text. An empty text is one empty part.
     """
     if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
         return [text]
@@ -296,15 +298,15 @@ def _cut(data: memoryview, limit: int) -> int:
 
 
 class Looked(NamedTuple):
-    """What a look at an index found so far, since the one before.
+    """A batch of results from checking a vector index.
 
     Attributes:
-        seen: Records looked at, of all.
-        of: All.
-        lost: Keys of records whose vector is not there, or cannot be read.
-        unreachable: Keys of records whose vector is there, and which the index does not answer a
-            query with that very vector, though it answers others that are farther from it. Where
-            all answers are equal to it, that is a tie.
+        seen: Number of records checked so far.
+        of: Number of all records.
+        lost: Keys of records with an absent or unreadable vector.
+        unreachable: Keys of records that exist in the index but are missing from the answers to a
+            query with their own vector, although farther records are answers. Answers that are
+            all equal to the vector count as a tie, not as unreachable.
     """
 
     seen: int
@@ -315,13 +317,13 @@ class Looked(NamedTuple):
 
 @runtime_checkable
 class IndexedStore(Protocol):
-    """What a store offers whose vector indexes can be looked at and mended.
+    """A store with vector indexes that can be checked and repaired.
 
-    A key is a record's id, or its hash where the backend has no room for the id.
+    A key is a record's id, or its hash if the backend cannot store the id.
     """
 
     def indexes(self, tenant: str) -> list[str]:
-        """The tenant's indexes: "" for its records' own, then the embedders' of dense vectors.
+        """Return the tenant's indexes: "" for its records, then the embedders of dense vectors.
 
         Raises:
             StoreError: The store cannot be read.
@@ -329,7 +331,7 @@ class IndexedStore(Protocol):
         ...
 
     def look(self, tenant: str, index: str) -> Iterator[Looked]:
-        """Look at every vector of an index, some hundred at a time; of no more is held in memory.
+        """Check every vector of an index, in batches of some hundred that fit in memory.
 
         Raises:
             StoreError: The store cannot be read.
@@ -337,24 +339,24 @@ class IndexedStore(Protocol):
         ...
 
     def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
-        """Write these vectors anew. Of a lost dense one the place goes: it is made when it is wanted.
+        """Rewrite these vectors. The entry of a lost dense vector is deleted; a use re-embeds it.
 
-        A kill leaves each record as it is. Safe to repeat.
+        A kill leaves each record unchanged. Idempotent.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The vectors cannot be written.
         """
         ...
 
     def widen(self, tenant: str, index: str, links: int) -> bool:
-        """Make an index anew as a graph with ``links`` links for each vector, where writing vectors anew is not enough.
+        """Rebuild an index as a graph with ``links`` links per vector, if `relink` is not enough.
 
-        Takes some milliseconds for each record. A kill leaves each record as it is.
+        Takes some milliseconds per record. A kill leaves each record unchanged.
 
         Returns:
-            False where the files are not this store's to rewrite: a server's.
+            False if the files belong to a server.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The index cannot be written.
         """
         ...

@@ -1,10 +1,9 @@
-"""Shelves: the records of a namespace that belong to no one thread.
+"""Shelves: records of a namespace that belong to no single thread.
 
-A namespace is a tenant's user and agent. Its shelves (documents, experiences, what was
-refused, the list of its threads, how evidence fared) are logs of their own, under ids that can
-be computed as a thread's can: ``<namespace key>.<shelf>:<seq>``, from 1 without a gap. What is
-deleted from one leaves a tombstone in its place. A shelf that was compacted begins later: its first
-place says where, and for each beginning a record says where the next one is, if there is one
+A namespace is a tenant's user and agent. Each shelf (documents, experiences, quarantine, thread
+list, evidence usage) is a log with computable ids: ``<namespace key>.<shelf>:<seq>``, from 1
+without a gap. A deleted record leaves a tombstone. A compacted shelf begins later: a record at its
+first place names the new beginning, and each beginning has a record that names the next one, if any
 (`acc.evidence.compaction`).
 """
 
@@ -23,22 +22,22 @@ from acc.state.reasons import Reason
 from acc.stores.protocol import UNNAMED, Artifact, ArtifactStore, ManagedStore, Thread, artifact_id
 
 ERASED = "erased"
-"""Reason on the tombstone of what was erased."""
+"""Reason on the tombstone of an erased record."""
 
 _DIGEST = re.compile("[0-9a-f]{24}")
-"""The form of the ids that a message without one gets: a digest of its words."""
+"""Form of the ids of messages that came without one: a digest of the words."""
 
 Why = Literal["erased", "pruned", "overtaken"]
 
 
 def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
-    """The record that takes the place of ``artifact``: where it stood, and nothing it said.
+    """Return the record that replaces ``artifact``: its place without its content.
 
-    That a rule was retired outlives the words of it: such a record stays, empty, or the old
-    rule could be recalled as if it still held. After a prune the identity stays too, by which a
-    retry is recognised; it is a digest of the words, so an erasure takes it. The id of the chat
-    message stays, so that a graph whose checkpoint still has the message does not store it again;
-    but not one that `acc.integrations.messages` may have made from the words.
+    A retirement keeps its (emptied) record: without it, recall could return the old rule as valid.
+    A prune keeps the identity, which recognizes a retry; an erasure removes it, because it is a
+    digest of the words. The chat message's id stays, because a graph with that message in its
+    checkpoint must not store it again. An erasure removes an id that
+    `acc.integrations.messages` may have made from the words.
     """
     told = why == "erased" and _DIGEST.fullmatch(artifact.message)
     kept = {
@@ -58,17 +57,17 @@ def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
 
 
 def is_grave(artifact: Artifact) -> bool:
-    """Whether an erasure has been here: nothing of the record is left but its place."""
+    """Return whether the record was erased: only its place is left."""
     return artifact.identity == f"{ERASED}:{artifact.id}"
 
 
 def marks_retirement(artifact: Artifact) -> bool:
-    """Whether the record says that a rule or goal was retired."""
+    """Return whether the record says that a rule or goal was retired."""
     return artifact.kind == "set_aside" and artifact.reason == Reason.RETIRED.value
 
 
 def managed(store: ArtifactStore) -> ManagedStore:
-    """``store``, which offers what retention and erasure need.
+    """Return ``store`` if it supports retention and erasure.
 
     Raises:
         StoreError: It does not.
@@ -93,16 +92,16 @@ _LARGEST_READ = 1024
 _ATTEMPTS = 50
 
 BASE = "base"
-"""Name of a record that says where a compacted shelf begins; its text is the place to read from."""
+"""Name of a record that says where a compacted shelf begins; its text is that place."""
 
 
 def namespace(user: str = UNNAMED, agent: str = UNNAMED, tenant: str = UNNAMED) -> Thread:
-    """The identity of a namespace: a thread without a name, which no conversation can have."""
+    """Return the identity of a namespace: a thread without a name, unlike any conversation."""
     return Thread(thread="", user=user, agent=agent, tenant=tenant)
 
 
 def namespace_of(thread: Thread) -> Thread:
-    """The namespace that a thread belongs to."""
+    """Return the namespace of a thread."""
     return thread.model_copy(update={"thread": ""})
 
 
@@ -111,13 +110,16 @@ _DOCUMENTS: WeakKeyDictionary[ArtifactStore, int] = WeakKeyDictionary()
 
 
 def documents_written(store: ArtifactStore) -> None:
-    """Note that documents were written to ``store``: whoever recalls from it looks again."""
-    with suppress(TypeError):  # a store that cannot be looked up is asked at each turn
+    """Note that documents were written to ``store``, to refresh the readers' view of them."""
+    with suppress(TypeError):  # such a store is read again at each turn
         _DOCUMENTS[store] = next(_WRITES)
 
 
 def documents_mark(store: ArtifactStore) -> int | None:
-    """A number that changes when this process writes documents; None where that does not tell all."""
+    """Return a number that changes when this process writes documents.
+
+    None if other processes can write, or if the store cannot be looked up.
+    """
     try:
         return None if store.shared else _DOCUMENTS.get(store, 0)
     except TypeError:
@@ -126,10 +128,10 @@ def documents_mark(store: ArtifactStore) -> int | None:
 
 @lru_cache(maxsize=1024)
 def document_spaces(thread: Thread) -> tuple[Thread, ...]:
-    """The namespaces whose documents a thread, or a namespace, may see; its own first.
+    """Return the namespaces with documents visible to a thread or namespace; its own first.
 
-    A document that was taken in without a user is for every user of the tenant, one without an
-    agent for every agent.
+    A document without a user is visible to every user of the tenant, one without an agent to every
+    agent.
     """
     users = dict.fromkeys((thread.user, UNNAMED))
     agents = dict.fromkeys((thread.agent, UNNAMED))
@@ -137,12 +139,12 @@ def document_spaces(thread: Thread) -> tuple[Thread, ...]:
 
 
 class Shelf:
-    """One shelf, kept in step with the store. Not for several threads of execution at once.
+    """One shelf, kept up to date with the store. Not safe for use by several threads at once.
 
     Args:
-        store: Where the records are.
+        store: The store of the records.
         space: The namespace; see `namespace`.
-        name: Which shelf.
+        name: The shelf's name.
     """
 
     def __init__(self, store: ArtifactStore, space: Thread, name: ShelfName) -> None:
@@ -154,7 +156,7 @@ class Shelf:
         self._first = self._seen = 1
 
     def refresh(self) -> None:
-        """Read what was added since the last look, by this object or another."""
+        """Read records added since the last refresh, by this object or another."""
         batch = _FIRST_READ
         while True:
             first = self._first + len(self._records)
@@ -169,30 +171,30 @@ class Shelf:
             batch = min(batch * 2, _LARGEST_READ)
 
     def reread(self, ids: Sequence[str]) -> None:
-        """Read these records anew: they were replaced."""
+        """Read these records again after they were replaced."""
         for record in self.store.get(self.space.tenant, ids):
             if 0 <= record.seq - self._first < len(self._records):
                 self._records[record.seq - self._first] = record
 
     def records(self) -> list[Artifact]:
-        """All that stands on the shelf now, tombstones left out."""
+        """Return all current records of the shelf except tombstones."""
         self.refresh()
         return [a for a in self._records if a.kind != "tombstone"]
 
     def news(self) -> list[Artifact]:
-        """What came to stand on the shelf since this was last asked, tombstones left out."""
+        """Return records added since the last call, except tombstones."""
         self.refresh()
         seen, self._seen = self._seen, self.end
         return [a for a in self._records[max(0, seen - self._first) :] if a.kind != "tombstone"]
 
     def append(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
-        """Put ``artifacts`` at the end, in order; as they stand there.
+        """Append ``artifacts`` in order; return them as stored.
 
-        Several may append at the same time: each finds places of its own.
+        Concurrent appends are safe: each gets its own places.
 
         Raises:
-            ConflictError: Others took every place that was tried.
-            StoreError: They cannot be written.
+            ConflictError: Other writers took every place that was tried.
+            StoreError: The records cannot be written.
         """
         for _ in range(_ATTEMPTS):
             self.refresh()
@@ -206,15 +208,15 @@ class Shelf:
         )
 
     def append_next(self, artifacts: Sequence[Artifact]) -> list[Artifact] | None:
-        """Put ``artifacts`` right behind what this process knows of; None where others were first.
+        """Append ``artifacts`` after the last known record; None if another writer took a place.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The records cannot be written.
         """
         placed = self._placed(artifacts)
         try:
             self.store.add(self.space.tenant, placed)
-        finally:  # of a failed write a part may stand
+        finally:  # a failed write may leave some records
             if self.name == "documents":
                 documents_written(self.store)
         if placed and not self._is_mine(placed):
@@ -223,26 +225,26 @@ class Shelf:
         return placed
 
     def next_seq(self) -> int:
-        """The place that the next record takes, as far as this process knows."""
+        """Return the place of the next record, as far as this process knows."""
         self.refresh()
         return self.end
 
     @property
     def end(self) -> int:
-        """The place behind the last record that was read."""
+        """The place after the last record that was read."""
         return self._first + len(self._records)
 
     @property
     def first(self) -> int:
-        """The place at which the shelf begins, as far as this process knows."""
+        """The first place of the shelf, as far as this process knows."""
         return self._first
 
     def id_of(self, seq: int) -> str:
-        """The id of a place."""
+        """Return the id of a place."""
         return artifact_id(self._key, self.name, seq)
 
     def moved_id(self, first: int) -> str:
-        """The id of the record that says where a shelf that began at ``first`` begins now."""
+        """Return the id of the record with the new beginning of a shelf that began at ``first``."""
         return artifact_id(self._key, f"{self.name}.{BASE}", first)
 
     def _placed(self, artifacts: Iterable[Artifact]) -> list[Artifact]:
@@ -253,7 +255,7 @@ class Shelf:
         ]
 
     def _is_mine(self, placed: Sequence[Artifact]) -> bool:
-        """Whether all places are mine. Of a batch that lost one, what it did place is buried."""
+        """Return whether this writer has all places; if not, bury the records that it did place."""
         ids = [a.id for a in placed]
         found = self.store.get(self.space.tenant, [*self._signposts(), *ids])
         stored = {a.id: a for a in found}
@@ -262,11 +264,13 @@ class Shelf:
         if start <= placed[0].seq:
             is_lost = len(mine) < len(placed)
         elif len(mine) == len(placed):
-            # Compacted meanwhile. What was told goes with the compaction after that one: where
-            # there is one, this came after it, and nobody reads it.
+            # The shelf was compacted concurrently. The next compaction deletes the records before
+            # the new beginning. If that compaction has happened, these records came after it,
+            # and no reader sees them.
             is_lost = bool(self.store.get(self.space.tenant, [self.moved_id(start)]))
         else:
-            is_lost = not stored.keys().isdisjoint(ids)  # else it was read, and is gone since
+            # Without any of the ids, the records were read and then deleted.
+            is_lost = not stored.keys().isdisjoint(ids)
         if is_lost:
             self._bury(mine)
         return not is_lost

@@ -1,4 +1,4 @@
-"""Opening Chroma: its settings, an embedded path, a server, and the patience with that."""
+"""Open Chroma (settings, embedded path, server), retry its calls, and translate its errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 _SPARE = 1 << 20
-"""Bytes that SQLite needs free to write a page and its journal, generously."""
+"""Free bytes that SQLite needs to write a page and its journal, with a margin."""
 
 
 class _Fault(NamedTuple):
@@ -27,8 +27,8 @@ class _Fault(NamedTuple):
     hint: str
 
 
-# Chroma hands on SQLite's, the system's and the server's messages as texts without a code, so
-# they are told apart by their words. The first that matches counts.
+# Chroma passes messages of SQLite, the system and the server as texts without a code. Only their
+# words distinguish them. The first match counts.
 _FULL = _Fault(
     r"disk is full|no space left|disk quota",
     "the disk is full",
@@ -112,14 +112,14 @@ _FAULTS = (
 
 @contextmanager
 def translated(doing: str, where: str) -> Iterator[None]:
-    """Turn whatever is raised inside into a `StoreError`, with the original as its cause.
+    """Translate any error in the block to a `StoreError`, with the original as its cause.
 
     Args:
-        doing: What failed, as a clause, where nothing better is known about the fault.
+        doing: The failed action, as a clause; used if no known fault matches.
         where: Path or address of the store.
 
     Raises:
-        StoreError: Anything was raised, an `AccError`, an interrupt or an exit apart.
+        StoreError: Any error except an `AccError`, an interrupt or an exit.
     """
     try:
         yield
@@ -127,12 +127,12 @@ def translated(doing: str, where: str) -> Iterator[None]:
         raise
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except BaseException as error:  # a panic in Chroma's Rust is no Exception
+    except BaseException as error:  # a panic in Chroma's Rust code is not an Exception
         raise _store_error(error, doing, where) from error
 
 
 def chain(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what it was raised from, outermost first."""
+    """Yield ``error`` and its causes, outermost first."""
     seen: set[int] = set()
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
@@ -142,7 +142,7 @@ def chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def status(error: BaseException) -> int:
-    """The HTTP status that ``error`` tells of; 0 if none."""
+    """Return the HTTP status of ``error``; 0 if it has none."""
     code = getattr(getattr(error, "response", None), "status_code", 0)
     return code if isinstance(code, int) else 0
 
@@ -162,7 +162,7 @@ def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
 
 
 def _is_full(where: str) -> bool:
-    # Chroma does not say why it could not go through its latest records; this is why, mostly.
+    # Chroma does not say why it could not apply records; a full disk is the usual cause.
     with suppress(OSError, ValueError):
         return shutil.disk_usage(where).free < _SPARE
     return False
@@ -179,25 +179,25 @@ _BUSY = (429, 502, 503, 504)
 
 
 class Patience(Protocol):
-    """Makes a call, perhaps more than once, and returns what it returns or raises its last."""
+    """Makes a call, possibly several times; returns its result or raises its last error."""
 
     def __call__(self, call: Callable[[], T], /) -> T:
-        """The result of ``call``."""
+        """Return the result of ``call``."""
         ...
 
 
 def at_once(call: Callable[[], T], /) -> T:
-    """The patience of one attempt."""
+    """Make a single attempt."""
     return call()
 
 
 class Connection:
-    """A client that somebody else opened and will close.
+    """A client that the caller opened and will close.
 
     Attributes:
-        client: The client to use now.
-        failed: Whether a call of it raised; set by the user of the connection.
-        owns_files: Whether the files are this process's to rewrite.
+        client: The current client.
+        failed: Whether a call raised; the user of the connection sets it.
+        owns_files: Whether this process may rewrite the files.
     """
 
     owns_files = False
@@ -207,29 +207,29 @@ class Connection:
         self.failed = False
 
     def recover(self) -> None:
-        """Make the client fit for use after a failure."""
+        """Make the client usable after a failure."""
         self.failed = False
 
     def scrub(self) -> bool:
-        """Rewrite the files, so that nothing deleted is left in them; False if they are another's."""
+        """Rewrite the files without deleted content; return False if another process owns them."""
         return False
 
     def widen(self, collection: str, links: int) -> bool:
-        """Make a collection's index anew with so many links a vector; False if the files are another's."""
+        """Rebuild an index with ``links`` links per vector; False if another process owns it."""
         return False
 
     def keep_private(self) -> None:
-        """Close what a write made to everybody else, where the files are this process's."""
+        """Restrict access to files of the last write, if this process owns them."""
 
     def close(self) -> None:
-        """Release what was opened. Safe to repeat."""
+        """Release the resources. Idempotent."""
 
 
 class ServerConnection(Connection):
-    """A client of a Chroma server that answers. After a failure it connects anew by itself.
+    """A client of a running Chroma server, which reconnects by itself after a failure.
 
     Raises:
-        StoreError: The server cannot be reached within ``timeout`` seconds, or is no Chroma.
+        StoreError: The server does not answer within ``timeout`` seconds, or is not Chroma.
     """
 
     def __init__(
@@ -243,17 +243,17 @@ class ServerConnection(Connection):
                 chroma_server_ssl_enabled=ssl,
                 chroma_server_headers=dict(headers or {}),
             )
-            # Chroma's own client would wait for ever: this request does not.
+            # Chroma's own client would wait without a limit; this request does not.
             _require_answer(settings, timeout)
             super().__init__(_server_client(settings, timeout))
 
     def close(self) -> None:
-        """End the connections."""
+        """Close the connections."""
         close_client(self.client)
 
 
 def embedded_client(directory: Path) -> ClientAPI:
-    """Chroma in this process, on ``directory``, which the caller holds a lock on.
+    """Open Chroma in this process on ``directory``, which the caller has locked.
 
     Raises:
         StoreError: Chroma does not load, or the path cannot be read or written.
@@ -270,10 +270,10 @@ def embedded_client(directory: Path) -> ClientAPI:
 
 
 def close_client(client: ClientAPI) -> None:
-    """End the client, and its connections with it. Safe to repeat.
+    """Close the client and its connections. Idempotent.
 
     Raises:
-        StoreError: Chroma does not let go.
+        StoreError: Chroma cannot close the client.
     """
     with translated("the client of Chroma cannot be closed", "chroma"):
         from chromadb.api.client import Client
@@ -286,10 +286,9 @@ def close_client(client: ClientAPI) -> None:
 
 
 def patient(attempts: int, wait: wait_base | None) -> Patience:
-    """The patience that tries ``attempts`` times while the connection fails; then the error stands.
+    """Return a patience with ``attempts`` tries while the connection fails; then it raises.
 
-    Writes may be repeated, because a record that is there stays as it is. What took too long
-    is not tried again.
+    Repeating a write is safe, because existing records stay unchanged. A timeout is not retried.
     """
     import tenacity
 
@@ -302,7 +301,7 @@ def patient(attempts: int, wait: wait_base | None) -> Patience:
 
 
 def address(host: str, port: int) -> str:
-    """Host and port as they may be shown: without a user and password."""
+    """Return host and port without a user and password, for messages."""
     return re.sub(r"//[^/@]*@", "//", f"{host}:{port}")
 
 
@@ -356,18 +355,18 @@ def _server_client(settings: Settings, timeout: float) -> ClientAPI:
 def _settings(**given: Any) -> Settings:
     from chromadb.config import Settings
 
-    # Without _env_file=None, a .env in the working directory would overrule the deployer.
+    # Without _env_file=None, a .env in the working directory would override the deployer.
     return Settings(_env_file=None, anonymized_telemetry=False, allow_reset=False, **given)
 
 
 def _session(client: ClientAPI) -> Any:
-    # Chroma offers no way to its connection pool; without it, requests only lack the time limit.
+    # Chroma has no public access to its connection pool. Without it, requests have no time limit.
     return getattr(getattr(client, "_server", None), "_session", None)
 
 
 def _forget(path: str) -> None:
-    # After a failed start Chroma keeps the half-started system for this path, and every later
-    # attempt of the process fails, though the cause may be gone.
+    # After a failed start Chroma keeps the half-started system for this path. Every later
+    # attempt in this process would fail, even after the cause is gone.
     from chromadb.api.shared_system_client import SharedSystemClient
 
     with suppress(AttributeError):

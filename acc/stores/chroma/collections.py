@@ -1,4 +1,4 @@
-"""One Chroma collection per tenant, and the proof that this release's rows belong in it."""
+"""One Chroma collection per tenant, and the check that its rows fit this release."""
 
 from __future__ import annotations
 
@@ -30,18 +30,19 @@ SCHEMA = 1
 SPACE: Final = "cosine"
 
 DENSE = "acc-dense-"
-"""What the names of collections of dense vectors begin with (`acc.stores.chroma.vectors`)."""
+"""Name prefix of collections of dense vectors (`acc.stores.chroma.vectors`)."""
 
 SYNC = 100
-"""Records after which Chroma writes its index to disk. Every read and write goes through those
-since then: with Chroma's own 1,000, adding four records takes twice the time."""
+"""Number of records after which Chroma writes its index to disk. Every read and write scans the
+records since then: with Chroma's default of 1,000, adding four records takes twice the time.
+"""
 
 
 def wide(links: int) -> Mapping[str, int]:
-    """Settings of an index with so many links for each vector; Chroma's own has 16.
+    """Return settings of an index with ``links`` links per vector; Chroma's default is 16.
 
-    With more of them it holds together better where many vectors are alike. To replace a record
-    takes some three times as long already with 32, so only a doctor makes one, where it is needed.
+    More links keep the graph connected if many vectors are similar. With 32, replacing a record
+    already takes about three times as long, so only a repair uses this.
     """
     return {"max_neighbors": links, "ef_construction": max(200, 2 * links), "ef_search": 1_000}
 
@@ -51,7 +52,7 @@ _NAME = re.compile(r"acc-[0-9a-f]{24}-[0-9a-f]{8}")
 
 @cache
 def identity() -> Mapping[str, str | int]:
-    """What a collection says of its rows; a collection that says otherwise is refused."""
+    """Return the metadata of a collection's rows; a collection with other values is refused."""
     return {
         "acc:schema": SCHEMA,
         "acc:embed_id": embedding.EMBEDDING_ID,
@@ -64,21 +65,21 @@ def identity() -> Mapping[str, str | int]:
 
 @cache
 def fingerprint() -> str:
-    """Eight hexadecimal digits over schema, space and embedder."""
+    """Return eight hexadecimal digits over schema, space and embedder."""
     text = f"{SCHEMA}\n{SPACE}\n{embedding.fingerprint()}"
     return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def collection_name(tenant: str) -> str:
-    """``acc-<hash of the tenant>-<fingerprint>``: names may hold what Chroma's may not."""
+    """Return ``acc-<hash of the tenant>-<fingerprint>``; a hash, because Chroma restricts names."""
     return _prefix(tenant) + fingerprint()
 
 
 class TenantCollections:
-    """Finds, checks and makes the collections of tenants; each is looked up once.
+    """Finds, checks and creates the collections of tenants; each is looked up once.
 
-    The collections of the store are listed once. Where another process may make one, they are
-    listed again before a tenant's first is made: that takes some 0.15 ms for each there is.
+    The store's collections are listed once. If other processes may create one, they are listed
+    again before a tenant's first is created, which takes some 0.15 ms per collection.
     """
 
     def __init__(self, client: ClientAPI, patience: Patience, *, shared: bool) -> None:
@@ -90,10 +91,10 @@ class TenantCollections:
         self._listed: dict[str, Mapping[str, Any]] | None = None
 
     def check(self) -> None:
-        """Pass a store in which every tenant's collection has this release's `identity`.
+        """Check that every tenant's collection has this release's `identity`.
 
         Raises:
-            StoreMismatchError: One has another.
+            StoreMismatchError: A collection has another one.
         """
         with self._lock:
             for name, written in self._list().items():
@@ -102,10 +103,10 @@ class TenantCollections:
                     raise _mismatch(name, written, identity())
 
     def existing(self, tenant: str) -> Collection | None:
-        """The tenant's collection, if there is one.
+        """Return the tenant's collection, if there is one.
 
         Raises:
-            StoreMismatchError: It, or another one of the tenant's, has another `identity`.
+            StoreMismatchError: A collection of the tenant has another `identity`.
         """
         if (collection := self._open.get(tenant)) is None:
             with self._lock:
@@ -114,10 +115,10 @@ class TenantCollections:
         return collection
 
     def ensured(self, tenant: str) -> Collection:
-        """The tenant's collection, made if absent.
+        """Return the tenant's collection; create it if absent.
 
         Raises:
-            StoreMismatchError: It, or another one of the tenant's, has another `identity`.
+            StoreMismatchError: A collection of the tenant has another `identity`.
         """
         if (collection := self._open.get(tenant)) is None:
             with self._lock:
@@ -126,7 +127,7 @@ class TenantCollections:
         return collection
 
     def forget(self, tenant: str) -> None:
-        """Look anew at the next use: after a failure, the collection may be another or gone."""
+        """Drop the cached collection: after a failure it may have been replaced or deleted."""
         with self._lock:
             self._open.pop(tenant, None)
             self._listed = None
@@ -156,7 +157,7 @@ class TenantCollections:
         return collection
 
     def _get_or_create(self, name: str) -> Collection:
-        # Never an embedding function: Chroma would store it, and make it anew from what is stored.
+        # No embedding function: Chroma would store it and rebuild it from the stored form.
         return self._client.get_or_create_collection(
             name,
             embedding_function=None,
@@ -201,7 +202,7 @@ T = TypeVar("T")
 
 
 class GuardedClient:
-    """A client of Chroma, for any number of threads; the base of what reads and writes through it."""
+    """A thread-safe Chroma client; base class of readers and writers."""
 
     def __init__(self, client: ClientAPI, *, shared: bool, where: str, patience: Patience) -> None:
         self._connection = Connection(client)
@@ -218,7 +219,7 @@ class GuardedClient:
 
     @contextmanager
     def _reading(self, tenant: str) -> Iterator[Any]:
-        """The tenant's collection, or None; errors are translated."""
+        """Yield the tenant's collection, or None; translate errors."""
         self._check_usable()
         with self._watched(tenant, "the records cannot be read"):
             if self._connection.failed:
@@ -234,14 +235,14 @@ class GuardedClient:
             raise
 
     def _recover(self) -> None:
-        self._check_usable()  # again, now that no other thread can close it
+        self._check_usable()  # check again: now no other thread can close it
         if self._connection.failed:
             self._connection.recover()
             self._read_anew(self._connection.client)
 
     def _read_anew(self, client: ClientAPI) -> None:
-        """Know nothing of the tenants' collections: ``client`` is new, or its files were rewritten."""
-        store = weakref.proxy(self)  # so that a store that nobody holds is released at once
+        """Drop cached collections: ``client`` is new, or its files were rewritten."""
+        store = weakref.proxy(self)  # lets a dropped store be released
         self._collections = TenantCollections(
             client, lambda call: store._ask(call), shared=self._shared
         )

@@ -1,4 +1,4 @@
-"""Chroma on a directory that this process alone has: locked, and mended where that is needed."""
+"""Chroma on a directory that this process locks, and repairs if needed."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ HOLDER = "acc.pid"
 
 
 class PathLock:
-    """Holds a directory from construction to `release`, or to the end of the process.
+    """Locks a directory from construction to `release`, or to the end of the process.
 
-    The operating system drops the lock when the process ends, however it ends. A second file
-    has the holder's process id, and stays behind where the holder did not release.
+    The operating system drops the lock however the process ends. A second file contains the
+    holder's process id, and stays if the holder did not release.
 
     Attributes:
-        left_open: Whether the holder before ended without a release: it may have been killed.
+        left_open: Whether the previous holder ended without a release, for example by a kill.
 
     Raises:
         StoreLockedError: Another store holds the directory, in this process or another.
-        StoreError: The directory cannot be made or written, or its file system has no locks.
+        StoreError: The directory cannot be created or written, or its file system has no locks.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -46,12 +46,12 @@ class PathLock:
         self.left_open = False
         with translated("the directory of the store cannot be locked", str(directory)):
             private_folder(directory)
-            # Not per thread: a store may be closed by another thread than opened it.
+            # Not per thread: another thread may close the store.
             self._lock = filelock.FileLock(
                 directory / LOCK, timeout=0, mode=PRIVATE_FILE, thread_local=False
             )
             if self._other is not None:
-                gc.collect()  # what holds it may be a memory that nobody holds any more
+                gc.collect()  # the holder may be an unreferenced memory
             with _GUARD:
                 self._acquire()
 
@@ -75,14 +75,14 @@ class PathLock:
 
     @property
     def held(self) -> bool:
-        """Whether this process, and not a fork of it, holds the directory."""
+        """Whether this process, not its fork, holds the directory."""
         return os.getpid() == self._pid and self._lock.is_locked
 
     def release(self, *, clean: bool = True) -> None:
-        """Let go. Safe to repeat; in a forked child it does nothing, since the parent holds it.
+        """Release the lock. Idempotent; does nothing in a forked child: the parent holds it.
 
         Args:
-            clean: Whether nothing was left half done; if not, the next holder is told.
+            clean: Whether all work was finished; if not, the next holder sees ``left_open``.
         """
         if not self.held:
             return
@@ -103,7 +103,7 @@ class PathLock:
 
     @property
     def _other(self) -> PathLock | None:
-        """The lock of this process that holds the directory, if one does."""
+        """The lock of this process that holds the directory, if any."""
         other = _HELD.get(self._key)
         return other if other is not None and other.held else None
 
@@ -118,7 +118,7 @@ class PathLock:
         pid = ""
         with suppress(OSError, UnicodeDecodeError):
             pid = self._holder.read_text(encoding="ascii").strip()
-        known = pid.isdigit() and int(pid) != self._pid  # else a process of another container
+        known = pid.isdigit() and int(pid) != self._pid  # otherwise a process of another container
         return StoreLockedError(
             f"{f'process {pid}' if known else 'another process'} holds the path of the store",
             where=str(self._directory),
@@ -138,11 +138,11 @@ _HELD: WeakValueDictionary[str, PathLock] = WeakValueDictionary()
 """The locks of this process, by the real path of the directory."""
 
 _GUARD = threading.Lock()
-"""Held until a lock that was acquired is among `_HELD`: whoever comes second in this process finds it."""
+"""Held until an acquired lock is in `_HELD`; a concurrent attempt in this process then finds it."""
 
 
 def _renew_guard() -> None:
-    """A forked child must not wait for a thread that only its parent has."""
+    """Replace the guard in a forked child, which must not wait for a thread of its parent."""
     global _GUARD
     _GUARD = threading.Lock()
 
@@ -154,11 +154,11 @@ DATABASE = "chroma.sqlite3"
 
 
 class EmbeddedConnection(Connection):
-    """Holds the path, and a client on it, from construction to `close`.
+    """Holds the path and a client on it from construction to `close`.
 
     Args:
         directory: The path.
-        looks: Whether nothing that a kill left is ended here: the next holder is told of it again.
+        looks: Whether this opening only inspects; after a kill, the next holder is still informed.
 
     Raises:
         StoreLockedError: Another store holds the path.
@@ -182,7 +182,7 @@ class EmbeddedConnection(Connection):
             raise
 
     def keep_private(self) -> None:
-        """Close to others the folders of the indexes that Chroma made since the last call."""
+        """Restrict access to the index folders that Chroma created since the last call."""
         with suppress(OSError):
             names = set(os.listdir(self._directory))
             new = [self._directory / name for name in names - self._seen]
@@ -190,10 +190,10 @@ class EmbeddedConnection(Connection):
             tighten(path for path in new if _is_index(path))
 
     def recover(self) -> None:
-        """Replace the client: after a failure, a later write to the same one may hang for ever.
+        """Replace the client: after a failure, a later write to the same one may hang forever.
 
         Raises:
-            StoreError: The path still cannot be used; the client stays closed.
+            StoreError: The path is still unusable; the client stays closed.
         """
         with suppress(StoreError):
             close_client(self.client)
@@ -201,25 +201,25 @@ class EmbeddedConnection(Connection):
         self.failed = False
 
     def scrub(self) -> bool:
-        """Rewrite the files, so that nothing deleted is left in them, and open them anew.
+        """Rewrite the files without deleted content, and reopen them.
 
         Raises:
-            StoreError: They cannot be rewritten; the next opening mends what was begun.
+            StoreError: The files cannot be rewritten; the next opening completes the work.
         """
         return self._rewritten(lambda: scrub(self._directory))
 
     def widen(self, collection: str, links: int) -> bool:
-        """Make a collection's index anew with so many links a vector, and open the files anew.
+        """Rebuild a collection's index with ``links`` links per vector, and reopen the files.
 
         Raises:
-            StoreError: They cannot be rewritten; the next opening mends what was begun.
+            StoreError: The files cannot be rewritten; the next opening completes the work.
         """
         return self._rewritten(lambda: widen(self._directory, collection, links))
 
     def _rewritten(self, act: Callable[[], None]) -> bool:
         self.failed = True
         for each in self.client.list_collections():
-            each.get(limit=1, include=[])  # so that its log of writes is applied
+            each.get(limit=1, include=[])  # a read makes Chroma apply its log of writes
         close_client(self.client)
         act()
         self.client = self._opened(suspect=True)
@@ -227,9 +227,9 @@ class EmbeddedConnection(Connection):
         return True
 
     def close(self) -> None:
-        """Close the client and let the path go. Safe to repeat.
+        """Close the client and release the path. Idempotent.
 
-        After a failure, whoever opens the path next examines its files.
+        After a failure, the next opening examines the files.
         """
         try:
             close_client(self.client)
@@ -242,7 +242,7 @@ class EmbeddedConnection(Connection):
     def _opened(self, *, suspect: bool) -> ClientAPI:
         aside = set_aside_damaged(self._directory, suspect=suspect)
         with translated("the embedded Chroma cannot be opened", str(self._directory)):
-            # Made here, since Chroma makes it as the umask has it; its journals follow its mode.
+            # Chroma would create it with the umask's mode. SQLite's journals take its mode.
             opened_private(self._directory / DATABASE, "ab").close()
         client = embedded_client(self._directory)
         try:
@@ -258,17 +258,17 @@ class EmbeddedConnection(Connection):
 _OURS = (
     f"{DATABASE}*", "acc.*", "audit", "audit.lock", "erasure*.json*", "import.json", "vacuum.json", ".*.half"
 )  # fmt: skip
-"""Names in a memory's folder, beside those of Chroma's indexes."""
+"""Names in a memory's folder, except those of Chroma's indexes."""
 
 
 def _others_in(directory: Path) -> list[Path]:
-    """What in the folder is no memory's: then the folder is not the memory's alone, and keeps its mode."""
+    """Return foreign paths in the folder; with any, the folder is shared and keeps its mode."""
     ours = {path for name in _OURS for path in directory.glob(name)}
     return [p for p in directory.iterdir() if p not in ours and not _is_index(p)]
 
 
 def _files_of(directory: Path) -> Iterator[Path]:
-    """The files of the store in ``directory``, and the folders of its indexes."""
+    """Yield the files of the store in ``directory``, and the folders of its indexes."""
     for name in _OURS:
         yield from (path for path in directory.glob(name) if not path.is_dir())
     for index in filter(_is_index, directory.iterdir()):

@@ -1,13 +1,13 @@
-"""Rewriting an embedded Chroma's files, so that nothing deleted is left in them.
+"""Rewrite an embedded Chroma's files without deleted content, and repair its indexes.
 
-Chroma deletes by marking: SQLite keeps the text in free pages, in the log of writes and in the
-index of trigrams, and a vector index keeps its vectors for good. Here the log loses what its
-records hold already, the trigrams are built anew, the database is vacuumed, and every vector
-index is set aside and made anew from the texts (`acc.stores.chroma.repair`). Dense vectors follow
-from no text that is here: their collections are written anew before (`acc.stores.chroma.vectors`).
+Chroma only marks deletions: SQLite keeps the text in free pages, in the log of writes and in the
+trigram index, and a vector index never removes its vectors. This module deletes applied entries
+from the log, rebuilds the trigrams, vacuums the database, and sets every vector index aside to
+rebuild it from the texts. Dense vectors cannot be rebuilt from texts:
+`acc.stores.chroma.vectors` rewrites their collections beforehand.
 
-Each step may be repeated, and a kill between any two is mended by the next opening: once an
-index is aside, it is made anew whatever else has happened.
+Each step is idempotent, and the next opening completes the work after a kill: an index that is set
+aside is always rebuilt.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 ASIDE = ".damaged"
-"""Suffix of an index set aside; it stays until the vectors are made anew."""
+"""Suffix of an index set aside; it stays until the vectors are rebuilt."""
 
 _IDS = "index_metadata.pickle"
 _INDEXES = """
@@ -41,16 +41,16 @@ _INDEXES = """
 
 
 def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
-    """Set damaged indexes aside; to be called before Chroma opens ``directory``.
+    """Set damaged indexes aside; call it before Chroma opens ``directory``.
 
     Args:
         directory: The embedded path, locked.
-        suspect: Whether the last process may have been killed, or has failed. Then a list of ids
-            that is whole but older than its index counts as damage, which else is how a copy
-            of the directory may look.
+        suspect: Whether the last process failed or may have been killed. If so, a complete list
+            of ids that is older than its index counts as damage. Otherwise it does not, because
+            a copy of the directory can look the same.
 
     Returns:
-        The collection's name of each index that is aside now.
+        Collection name by index that is set aside now.
 
     Raises:
         StoreError: The files cannot be read or moved.
@@ -68,11 +68,11 @@ def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
 
 
 def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
-    """Embed the records of these collections again; some 0.7 ms for each record.
+    """Embed the records of these collections again; about 0.7 ms per record.
 
-    Those of another embedder are left for the release that wrote them; of dense ones the collection
-    goes, and whoever wants a vector makes it anew. Interrupted, it is done again when the store is
-    opened again.
+    Collections of another embedder are left for the release that wrote them. A dense collection is
+    deleted, and its vectors are embedded again on demand. After an interruption the next opening
+    repeats the work.
 
     Raises:
         StoreError: The records cannot be read or written.
@@ -96,7 +96,7 @@ def _indexes(database: Path) -> list[tuple[str, str]]:
         try:
             return connection.execute(_INDEXES).fetchall()
         except sqlite3.OperationalError as error:
-            if "no such table" in str(error):  # killed before Chroma had made its tables
+            if "no such table" in str(error):  # killed before Chroma had created its tables
                 return []
             raise
 
@@ -115,7 +115,7 @@ def _is_damaged(index: Path, *, suspect: bool) -> bool:
 def _is_whole(pickle: Path) -> bool:
     with pickle.open("rb") as file:
         file.seek(max(0, pickle.stat().st_size - 1))
-        return file.read() == b"."  # its last instruction
+        return file.read() == b"."  # the pickle's last instruction
 
 
 _DATABASE = "chroma.sqlite3"
@@ -125,11 +125,11 @@ _SEGMENTS = """
     WHERE segments.scope = 'VECTOR'
 """
 
-# Version, offset, room, elements, bytes of an element: the head of an index's header.
+# The head of an index's header: version, offset, capacity, elements, bytes per element.
 _HEADER = struct.Struct("<i4Q")
 
-# The newest row stays, whatever it is: the numbers of later rows follow from it, and Chroma
-# passes over rows whose number its records have had.
+# Keep the newest row: the numbers of later rows continue from it, and Chroma skips rows with
+# numbers that its records already have.
 _APPLIED = """
     DELETE FROM embeddings_queue
     WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue) AND seq_id <= (
@@ -149,9 +149,9 @@ _ORPHANS = (
 
 
 def scrub(directory: Path) -> None:
-    """Rewrite the files in ``directory``: locked, with no client open, its log applied.
+    """Rewrite the files in ``directory``: locked, without an open client, its log applied.
 
-    Takes time linear in the records: they are embedded again when it is opened.
+    Takes time linear in the records: the next opening embeds them again.
 
     Raises:
         StoreError: The files cannot be written.
@@ -163,7 +163,7 @@ def scrub(directory: Path) -> None:
         with closing(sqlite3.connect(database, isolation_level=None)) as connection:
             segments = {str(id_): str(name) for id_, name in connection.execute(_SEGMENTS)}
             for segment, name in segments.items():
-                if not name.startswith(DENSE):  # written anew already, from vectors, not from texts
+                if not name.startswith(DENSE):  # already rewritten, from vectors instead of texts
                     _set_aside(directory / segment)
             for orphan in _orphans(directory, segments.keys()):
                 shutil.rmtree(orphan)
@@ -176,9 +176,9 @@ def scrub(directory: Path) -> None:
 
 
 def widen(directory: Path, collection: str, links: int) -> None:
-    """Set a collection's index aside, to be made anew as a graph with ``links`` links a vector.
+    """Set a collection's index aside, to rebuild it as a graph with ``links`` links per vector.
 
-    ``directory`` is locked, with no client open. A kill leaves an index that is made anew.
+    ``directory`` is locked, without an open client. After a kill the next opening rebuilds it.
 
     Raises:
         StoreError: The files cannot be written.
@@ -200,7 +200,7 @@ def widen(directory: Path, collection: str, links: int) -> None:
 
 
 def _widened(schema: Any, links: int) -> Any:
-    """Chroma's account of a collection, with so many links wherever it speaks of them."""
+    """Return Chroma's schema of a collection with ``links`` in every index section."""
     if not isinstance(schema, dict):
         return schema
     wider = {name: _widened(value, links) for name, value in schema.items()}
@@ -208,10 +208,10 @@ def _widened(schema: Any, links: int) -> Any:
 
 
 def blank_unused(directory: Path) -> None:
-    """Zero what a vector index's files hold beyond its elements.
+    """Overwrite with zeros the part of a vector index's files after its elements.
 
-    Chroma writes a new index as large as its room, straight from memory that it never set: what
-    the process had there before, such as a text that was erased meanwhile, ends up in the file.
+    Chroma allocates a new index at full capacity from uninitialized memory. Earlier contents of
+    the process memory, such as a text erased since, can therefore reach the file.
 
     Raises:
         StoreError: The files cannot be written.
@@ -247,7 +247,7 @@ def _set_aside(index: Path) -> None:
 
 
 def _orphans(directory: Path, segments: Set[str]) -> Iterator[Path]:
-    """Indexes of collections that are no more: Chroma leaves their folders behind."""
+    """Yield index folders of deleted collections, which Chroma does not remove."""
     for path in directory.iterdir():
         name = path.name.removesuffix(ASIDE)
         if path.is_dir() and (path / "header.bin").exists() and name not in segments:

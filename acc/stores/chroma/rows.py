@@ -1,4 +1,4 @@
-"""Calls of a Chroma collection, in batches of what one call can take."""
+"""Rows of a Chroma collection, and calls to it in batches that one call can take."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ID_BYTES = 128
 VALUE_BYTES = 4_096
 
 ID_KEY = "id"
-"""Where the metadata keeps an id that is no id of Chroma's."""
+"""Metadata key of an artifact id that cannot be Chroma's id."""
 
 _HASHED = "sha256-"
 _EMPTY: Mapping[str, str | int] = {
@@ -44,13 +44,13 @@ _NOT_FIELDS = ("tenant", "sha256")
 
 
 class Row(NamedTuple):
-    """One record as `chromadb.Collection.add` takes it.
+    """One record in the form of `chromadb.Collection.add`.
 
     Attributes:
         id: `row_id` of the artifact's id.
         document: Its text.
         embedding: `acc.stores.embedding.embed` of its text.
-        metadata: Everything else, flat.
+        metadata: All other fields, flat.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Row(NamedTuple):
 
 
 def row_id(id_: str) -> str:
-    """The artifact's id, or its hash where it is empty, long, not plain ASCII, or like a hash."""
+    """Return the artifact's id, or its hash if it is empty, long, not plain ASCII, or hash-like."""
     plain = id_.isascii() and id_.isprintable() and not id_.startswith(_HASHED)
     if plain and 0 < len(id_) <= ID_BYTES:
         return id_
@@ -68,10 +68,10 @@ def row_id(id_: str) -> str:
 
 
 def to_rows(tenant: str, artifacts: Iterable[Artifact]) -> list[Row]:
-    """The rows of ``artifacts``; of several with one id the first alone.
+    """Return the rows of ``artifacts``; of several with one id only the first.
 
     Raises:
-        StoreError: A record is beyond `acc.stores.limits`.
+        StoreError: A record exceeds `acc.stores.limits`.
     """
     rows: dict[str, Row] = {}
     for artifact in artifacts:
@@ -85,7 +85,7 @@ def to_rows(tenant: str, artifacts: Iterable[Artifact]) -> list[Row]:
 
 
 def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None) -> Artifact:
-    """The artifact of a stored row.
+    """Return the artifact of a stored row.
 
     Raises:
         StoreError: The row is damaged, or was changed after it was written.
@@ -167,14 +167,14 @@ def _sha256(text: str) -> str:
 
 
 BATCH = 100
-"""Records in one call that writes: Chroma holds the interpreter's lock while it does."""
+"""Records per write call: Chroma holds the interpreter's lock during the call."""
 
 READ = 300
-"""Ids in one call that reads: as many as the hosted Chroma returns at once."""
+"""Ids per read call: the hosted Chroma's limit."""
 
 
 def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
-    """The artifacts' ids of a collection, or of one kind or thread, sorted."""
+    """Return the sorted artifact ids of a collection, or of one kind or thread."""
     wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
     where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
     found = ask(lambda: collection.get(where=where, include=["metadatas"]))
@@ -184,7 +184,7 @@ def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[
 
 
 def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
-    """Write ``rows`` over what stands there: one call a batch, which is whole or not at all."""
+    """Overwrite existing rows with ``rows``: one call per batch, each atomic."""
     import numpy
 
     for start in range(0, len(rows), BATCH):
@@ -194,7 +194,7 @@ def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
         )
         old = dict(zip(found["ids"], found["metadatas"] or [], strict=True))
         embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in batch]
-        # Chroma merges metadata: a key that the new record lacks is taken out by name.
+        # Chroma merges metadata: keys that the new record lacks must be removed by name.
         metadatas: list[Any] = [
             {**dict.fromkeys(old.get(row.id) or {}), **row.metadata} for row in batch
         ]
@@ -209,9 +209,9 @@ def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
 
 
 def embedded_again(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
-    """Make the vectors of these records anew from their texts, those of texts seen before last.
+    """Rebuild the vectors of these records from their texts; repeated texts come last.
 
-    The index is a graph: equal vectors that come early link to one another, and cut others off.
+    The index is a graph: equal vectors inserted early link to each other and isolate others.
     """
     seen: set[bytes] = set()
     repeated: list[str] = []
@@ -237,13 +237,13 @@ def _upserted(ask: Any, collection: Collection, made: Mapping[str, array[float]]
     import numpy
 
     vectors: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in made.values()]
-    # An upsert without documents and metadata leaves them as they are.
+    # An upsert without documents and metadata leaves those unchanged.
     if made:
         ask(lambda: collection.upsert(ids=list(made), embeddings=vectors))
 
 
 def deleted(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
-    """Delete the rows of these keys that there are."""
+    """Delete the existing rows of these keys."""
     whole = list(dict.fromkeys(keys))
     for start in range(0, len(whole), BATCH):
         keys = whole[start : start + BATCH]
@@ -253,7 +253,7 @@ def deleted(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
 
 
 def vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
-    """Vectors by artifact id. A batch in which one was lost is read one by one."""
+    """Return vectors by artifact id. A batch with a lost vector is split until the rest is read."""
     keys = {row_id(id_): id_ for id_ in ids}
     found: dict[str, bytes] = {}
     for batch in _batches(ids, READ):
@@ -263,12 +263,12 @@ def vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, b
 
 
 def tells_of_loss(error: BaseException) -> bool:
-    """Whether Chroma failed because its index and its list of ids do not agree."""
+    """Return whether Chroma failed because its index and its list of ids disagree."""
     return any(words in str(error) for words in ("Error getting embedding", "Error finding id"))
 
 
 def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Keys with their vectors; those whose vector was lost are passed over."""
+    """Yield keys with their vectors; skip keys with a lost vector."""
     import numpy
 
     try:

@@ -1,7 +1,7 @@
-"""The artifact store on Chroma: embedded in this process, or a server for several.
+"""The artifact store on Chroma: embedded in this process, or a server for several processes.
 
-Each tenant has one collection. Records are read by id alone, which costs the same at any
-size of the store.
+Each tenant has one collection. Records are read by id only, at a cost independent of the store's
+size.
 """
 
 from __future__ import annotations
@@ -46,10 +46,12 @@ if TYPE_CHECKING:
 
 
 class ManagedRecords(GuardedClient):
-    """The part of `acc.stores.chroma.store.ChromaArtifactStore` that retention and erasure need."""
+    """The `acc.stores.protocol.ManagedStore` part of the Chroma store."""
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """The ids of all records, or of those of this kind or thread, sorted; linear in the tenant's.
+        """Return the sorted ids of all records, or of those of this kind or thread.
+
+        Takes time linear in the tenant's records.
 
         Raises:
             StoreError: The store cannot be read.
@@ -60,10 +62,10 @@ class ManagedRecords(GuardedClient):
             return listed(self._ask, collection, kind=kind, thread=thread)
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, over what stands under their ids; see `acc.stores.protocol.ManagedStore`.
+        """Write these records, overwriting existing ones; see `acc.stores.protocol.ManagedStore`.
 
         Raises:
-            StoreError: A record is beyond `acc.stores.limits`, or cannot be written.
+            StoreError: A record exceeds `acc.stores.limits`, or cannot be written.
         """
         self._check_usable()
         if rows := to_rows(tenant, artifacts):
@@ -73,10 +75,10 @@ class ManagedRecords(GuardedClient):
                 replaced(self._ask, self._collections.ensured(tenant), rows)
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Take the records of these ids out, with their vectors. Absent ones are passed over.
+        """Delete the records of these ids with their vectors; ignore absent ones.
 
         Raises:
-            StoreError: They cannot be deleted.
+            StoreError: The records cannot be deleted.
         """
         self._check_usable()
         with self._changing(tenant, "the records cannot be deleted"):
@@ -87,22 +89,22 @@ class ManagedRecords(GuardedClient):
                 deleted(self._ask, collection, keys)
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The vectors of these ids; see `acc.stores.protocol.ManagedStore`.
+        """Return the vectors of these ids; see `acc.stores.protocol.ManagedStore`.
 
         Raises:
             StoreError: The store cannot be read.
         """
         with self._reading(tenant) as collection:
-            # A lost vector is an answer, not a failure of the connection: no `_ask` here.
+            # No `_ask` here: a lost vector is no failure of the connection.
             return vectors(self._patience, collection, ids) if collection is not None else {}
 
     def compact(self) -> bool:
-        """Rewrite the files, so that nothing deleted is left in them; see `acc.stores.protocol.ManagedStore`.
+        """Rewrite the files without deleted content; see `acc.stores.protocol.ManagedStore`.
 
-        Some 0.7 ms for each record: every vector is made anew.
+        Takes about 0.7 ms per record, because every vector is rebuilt.
 
         Raises:
-            StoreError: They cannot be rewritten.
+            StoreError: The files cannot be rewritten.
         """
         self._check_usable()
         with self._writing, translated("the files cannot be rewritten", self._where):
@@ -115,21 +117,20 @@ class ManagedRecords(GuardedClient):
 
 
 class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
-    """Artifacts in Chroma. For any number of threads; not across a fork.
+    """Artifacts in Chroma. Safe for use by any number of threads, but not across a fork.
 
     Args:
-        client: A Chroma client of the caller's, which `close` leaves open. With an embedded
-            one, the caller sees to it that no second process opens its path, and that it is
-            replaced after a failure.
+        client: The caller's Chroma client, which `close` leaves open. With an embedded client,
+            the caller must prevent a second process on its path, and replace it after a failure.
         shared: Whether another process may write to the same data.
         where: Path or address, for messages.
-        patience: How calls of the client are repeated.
+        patience: Retries the client's calls.
 
     Attributes:
-        directory: The embedded path; None where the files are not this process's.
-        after_kill: Whether the process before may have been killed.
-        revision: Goes up with every write of this object's; ``rewrites`` with those alone that
-            replaced or deleted something.
+        directory: The embedded path; None if this process does not own the files.
+        after_kill: Whether the previous process may have been killed.
+        revision: Increases with every write of this object.
+        rewrites: Increases with every replacement or deletion of this object.
     """
 
     def __init__(
@@ -145,15 +146,15 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
 
     @classmethod
     def embedded(cls, path: str | Path, *, looks: bool = False) -> Self:
-        """Open the store in the directory ``path``, made if absent, for this process alone.
+        """Open the store in the directory ``path``, created if absent, for this process alone.
 
-        Where the process before was killed while Chroma wrote a vector index, the index is made
-        anew, which takes some 0.7 ms for each record.
+        If the previous process was killed while Chroma wrote a vector index, the index is rebuilt,
+        which takes about 0.7 ms per record.
 
         Args:
             path: The directory.
-            looks: Whether this is only a look: if the process before was killed, the next opening is told
-                so again (``after_kill``).
+            looks: Whether this opening only inspects. After a kill of the previous process, the
+                next opening then still reports it (``after_kill``).
 
         Raises:
             StoreLockedError: Another store holds the path.
@@ -188,16 +189,16 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
     ) -> Self:
         """Use a Chroma server, which several processes may share.
 
-        Chroma's server asks for no credentials: keep it on the local host, or behind a proxy.
+        Chroma's server does not authenticate: keep it on the local host, or behind a proxy.
 
         Args:
             host: Name or address, or a whole URL.
-            port: Its port.
-            ssl: Whether it speaks https.
-            headers: Sent with each request: what a proxy asks for.
-            timeout: Seconds that a request may wait for the server.
-            attempts: How often a request is tried while the connection fails.
-            wait: tenacity's strategy for the time between; by default at most a second.
+            port: The server's port.
+            ssl: Whether the server uses https.
+            headers: Headers of each request, for example for a proxy.
+            timeout: Limit, in seconds, that a request waits for the server.
+            attempts: Number of attempts while the connection fails.
+            wait: tenacity's strategy for the time between attempts; by default at most a second.
 
         Raises:
             StoreError: The server cannot be reached, or refuses.
@@ -217,13 +218,13 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         return self._shared
 
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Insert those whose id is absent; what is there stays as it is.
+        """Insert records with an absent id; existing records stay unchanged.
 
-        Written in batches of `BATCH`, each whole or not at all. Safe to repeat.
+        Writes in batches of `BATCH`, each atomic. Idempotent.
 
         Raises:
             StoreMismatchError: The tenant's records were written under another schema or embedder.
-            StoreError: A record is beyond `acc.stores.limits`, or cannot be written.
+            StoreError: A record exceeds `acc.stores.limits`, or cannot be written.
         """
         self._check_usable()
         rows = to_rows(tenant, artifacts)
@@ -236,7 +237,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             self._connection.keep_private()
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """The records of these ids that exist, in the order asked; any number of ids.
+        """Return the existing records of these ids, in the requested order; any number of ids.
 
         Raises:
             StoreMismatchError: The tenant's records were written under another schema or embedder.
@@ -253,9 +254,9 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         return [found[id_] for id_ in ids if id_ in found]
 
     def close(self) -> None:
-        """Release files and connections. Safe to repeat; using it afterwards is a `StoreError`.
+        """Release files and connections. Idempotent; any later use raises a `StoreError`.
 
-        In a forked child nothing is released: it is the parent's.
+        A forked child releases nothing, because the parent holds the resources.
         """
         self._closed = True
         if os.getpid() == self._pid:
@@ -264,7 +265,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
                 self._closed_by_hand()
 
     def _owns(self, connection: Connection) -> None:
-        """Close ``connection`` with this store, also when the store is dropped without `close`."""
+        """Close ``connection`` with this store, even if the store is dropped without `close`."""
         self._connection = connection
         what = f"the store in {self._where}, which was not closed, cannot be released"
         self._closed_by_hand = when_dropped(self, connection.close, what)

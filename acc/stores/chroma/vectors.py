@@ -1,9 +1,9 @@
-"""Looking whether Chroma's vector indexes come to every vector, and mending those that do not.
+"""Dense vectors in Chroma, and checks and repairs of its vector indexes.
 
-An index is a graph, and a query a walk through it. Where many vectors are equal they link to one
-another, and others can end up in a corner that no walk comes to: they are read by id as before, and
-no query finds them. Asked with a vector itself, an exact comparison answers that vector before all
-that are farther. Where all answers are equal to it, one of them stands for it: that is a tie.
+An index is a graph, and a query walks it. Equal vectors link to each other, and can cut off others
+from every walk: a read by id still returns those, but no query finds them. A query with a stored
+vector must return that vector before all farther ones. If all answers are equal to it, any of them
+may represent it: that is a tie.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 _EMBEDDER = "acc:embedder"
 
-# Nobody queries it, and under "cosine" a vector comes back at another length.
+# No query uses this index, and "cosine" would change the length of a returned vector.
 _INDEX: Mapping[str, Any] = {"space": "l2", "sync_threshold": SYNC}
 
 
 class DenseRecords(GuardedClient):
-    """The part of `acc.stores.chroma.store.ChromaArtifactStore` that offers `acc.stores.protocol.DenseStore`."""
+    """The `acc.stores.protocol.DenseStore` part of the Chroma store."""
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep these vectors; see `acc.stores.protocol.DenseStore`.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The vectors cannot be written.
         """
         import numpy
 
@@ -52,10 +52,10 @@ class DenseRecords(GuardedClient):
             written(self._ask, collection, rows)
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """The vectors that are kept; see `acc.stores.protocol.DenseStore`.
+        """Return the kept vectors; see `acc.stores.protocol.DenseStore`.
 
         Raises:
-            StoreError: They cannot be read.
+            StoreError: The vectors cannot be read.
         """
         with self._reading(tenant):
             name = collection_name(tenant, embedder)
@@ -63,22 +63,22 @@ class DenseRecords(GuardedClient):
             there = {c.name: c for c in self._ask(client.list_collections)}
             if name not in there:
                 return {}
-            # A lost vector is an answer, not a failure of the connection: no `_ask` here.
+            # No `_ask` here: a lost vector is no failure of the connection.
             return vectors(self._patience, there[name], ids)
 
 
 def collection_name(tenant: str, embedder: str) -> str:
-    """``acc-dense-<hash of the tenant>-<hash of the embedder's name>``."""
+    """Return ``acc-dense-<hash of the tenant>-<hash of the embedder's name>``."""
     return f"{_prefix(tenant)}{hashlib.sha256(embedder.encode()).hexdigest()[:8]}"
 
 
 def made(ask: Any, client: ClientAPI, tenant: str, embedder: str) -> Collection:
-    """The collection, made if absent."""
+    """Return the collection; create it if absent."""
     return _made(ask, client, collection_name(tenant, embedder), {_EMBEDDER: embedder})
 
 
 def written(ask: Any, collection: Collection, rows: Mapping[str, Any]) -> None:
-    """Write vectors over what stands under their keys."""
+    """Write vectors, overwriting existing ones under their keys."""
     keys = list(rows)
     for start in range(0, len(keys), BATCH):
         batch = keys[start : start + BATCH]
@@ -86,25 +86,25 @@ def written(ask: Any, collection: Collection, rows: Mapping[str, Any]) -> None:
 
 
 def collections_of(ask: Any, client: ClientAPI, tenant: str) -> list[Collection]:
-    """The tenant's collections, one for each embedder."""
+    """Return the tenant's collections, one per embedder."""
     return _of(ask, client, _prefix(tenant))
 
 
 def embedder_of(collection: Collection) -> str:
-    """The name of the embedder whose vectors it has."""
+    """Return the name of the embedder of a collection's vectors."""
     return str((collection.metadata or {}).get(_EMBEDDER, collection.name))
 
 
 def dropped(ask: Any, client: ClientAPI, tenant: str, keys: Sequence[str]) -> None:
-    """Take the dense vectors under these keys out, whichever embedder made them."""
+    """Delete the dense vectors under these keys, of every embedder."""
     for collection in collections_of(ask, client, tenant):
         deleted(ask, collection, keys)
 
 
 def renewed(ask: Any, client: ClientAPI) -> None:
-    """Write every collection of dense vectors anew: an index keeps what was deleted from it.
+    """Rewrite every collection of dense vectors: an index keeps its deleted vectors.
 
-    A kill meanwhile loses vectors, which are made anew when they are wanted.
+    A kill in between loses vectors, which are embedded again on demand.
     """
     for collection in _of(ask, client, DENSE):
         rewritten(ask, client, collection)
@@ -113,7 +113,7 @@ def renewed(ask: Any, client: ClientAPI) -> None:
 def rewritten(
     ask: Any, client: ClientAPI, collection: Collection, more: Mapping[str, int] | None = None
 ) -> None:
-    """Write one anew, its index with ``more`` settings; see `renewed`."""
+    """Rewrite one collection, with index settings ``more``; see `renewed`."""
     name, metadata = collection.name, dict(collection.metadata or {})
     rows = dict(_kept(ask, collection))
     ask(lambda: client.delete_collection(name))
@@ -158,17 +158,17 @@ def _prefix(tenant: str) -> str:
 
 
 _NEAR = 8
-"""Answers that are asked for."""
+"""Number of requested answers."""
 
 _ROUNDING = 1e-6
-"""Cosine distance of a vector to itself, and then some; under "l2" it is 0."""
+"""Limit of the cosine distance of a vector to itself, with a margin; under "l2" it is 0."""
 
 
 class IndexedRecords(GuardedClient):
-    """The part of `acc.stores.chroma.store.ChromaArtifactStore` that is an `acc.stores.protocol.IndexedStore`."""
+    """The `acc.stores.protocol.IndexedStore` part of the Chroma store."""
 
     def indexes(self, tenant: str) -> list[str]:
-        """The tenant's indexes; see `acc.stores.protocol.IndexedStore`.
+        """Return the tenant's indexes; see `acc.stores.protocol.IndexedStore`.
 
         Raises:
             StoreError: The store cannot be read.
@@ -178,7 +178,7 @@ class IndexedRecords(GuardedClient):
             return [*([""] if collection is not None else []), *sorted(dense)]
 
     def look(self, tenant: str, index: str) -> Iterator[Looked]:
-        """Look at every vector; see `acc.stores.protocol.IndexedStore`.
+        """Check every vector; see `acc.stores.protocol.IndexedStore`.
 
         Raises:
             StoreError: The store cannot be read.
@@ -190,17 +190,17 @@ class IndexedRecords(GuardedClient):
             batch = keys[start : start + BATCH]
             with self._reading(tenant):
                 collection = self._index(tenant, index)
-                # A lost vector is an answer, not a failure of the connection: no `_ask` here.
+                # No `_ask` here: a lost vector is no failure of the connection.
                 found = dict(read(self._patience, collection, batch)) if collection else {}
                 missed = tuple(_missed(self._patience, collection, found))
             lost = tuple(key for key in batch if key not in found)
             yield Looked(start + len(batch), len(keys), lost, missed)
 
     def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
-        """Write these vectors anew; see `acc.stores.protocol.IndexedStore`.
+        """Rewrite these vectors; see `acc.stores.protocol.IndexedStore`.
 
         Raises:
-            StoreError: They cannot be written.
+            StoreError: The vectors cannot be written.
         """
         self._check_usable()
         with self._changing(tenant, "the vectors cannot be written"):
@@ -213,10 +213,10 @@ class IndexedRecords(GuardedClient):
                     embedded_again(self._ask, collection, batch)
 
     def widen(self, tenant: str, index: str, links: int) -> bool:
-        """Make an index anew with ``links`` links for each vector; see `acc.stores.protocol.IndexedStore`.
+        """Rebuild an index with ``links`` links per vector; see `acc.stores.protocol.IndexedStore`.
 
         Raises:
-            StoreError: It cannot be written.
+            StoreError: The index cannot be written.
         """
         self._check_usable()
         with self._changing(tenant, "the index cannot be made anew"):
@@ -239,7 +239,7 @@ class IndexedRecords(GuardedClient):
         written(self._ask, collection, rows)
 
     def _index(self, tenant: str, index: str) -> Any:
-        """The collection, or None."""
+        """Return the collection, or None."""
         if not index:
             return self._collections.existing(tenant)
         found = collections_of(self._ask, self._connection.client, tenant)
@@ -247,7 +247,7 @@ class IndexedRecords(GuardedClient):
 
 
 def _missed(ask: Any, collection: Any, vectors: Mapping[str, bytes]) -> Iterator[str]:
-    """Keys that do not come though something farther does, or though there is room."""
+    """Yield keys missing from the answers to their own vector, except for ties."""
     tie = 0.0 if vectors and collection.name.startswith(DENSE) else _ROUNDING
     answers = _answers(ask, collection, list(vectors.values()))
     for key, (ids, distances) in zip(vectors, answers, strict=True):
@@ -259,7 +259,7 @@ def _missed(ask: Any, collection: Any, vectors: Mapping[str, bytes]) -> Iterator
 def _answers(
     ask: Any, collection: Any, vectors: Sequence[bytes]
 ) -> Iterator[tuple[list[str], list[float]]]:
-    """Ids and distances for each vector; none where the query comes upon what has lost its id."""
+    """Yield ids and distances per vector; empty if the query reaches a vector without an id."""
     import numpy
 
     if not vectors:
