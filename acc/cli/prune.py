@@ -102,7 +102,7 @@ def prune(
     way: Way,
     server: Server = None,
 ) -> None:
-    """Delete what a policy says, once that was looked at and confirmed."""
+    """Delete the evidence that a policy selects, after the user saw the plan and confirmed it."""
     wanted = cast(Sequence[PrunedKind], kinds) or DEFAULT_KINDS
     judged = f"policy: delete {chosen.meaning}; of {', '.join(wanted)}"
     with kept(memory, server, reads=way.dry_run) as controller:

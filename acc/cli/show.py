@@ -247,7 +247,11 @@ def verify_logs(
 
 
 def _all_logged(memory: Path) -> list[LoggedThread]:
-    """Every thread, where each log has a record: one that has none was emptied, or never begun."""
+    """All threads of the memory.
+
+    Raises:
+        AuditError: There is no log, or a log has no record.
+    """
     found = logged_threads(memory)
     empty = dict.fromkeys(log_files(memory), "a log without a record")
     for each in found:
@@ -293,9 +297,10 @@ def _policies(
     schemas: Sequence[type[CompressedCognitiveState]],
     max_tokens: int | None,
 ) -> dict[str, Policy]:
-    """By fingerprint, the policies that a record may have been made under.
+    """The policies that may have made a record, by fingerprint.
 
-    Those of ``schemas``, if one of them is the record's; else that of the schema it names.
+    These are the policies of ``schemas``. If none has the record's fingerprint, the policy of the
+    schema that the record names is added.
     """
     given = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
     found = {policy.fingerprint: policy for policy in given}
