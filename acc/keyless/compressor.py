@@ -79,11 +79,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class RuleCompressor:
-    """Proposes by cues and small classifiers alone, offline, from English.
+    """Proposes with cues and small classifiers alone, offline, for English.
 
-    Of other languages it gives the gist at the most, and remarks that it did not read them. A
-    domain's own slots it fills as far as their examples and cues reach; for more a compressor
-    with a model is needed.
+    For other languages it keeps at most the gist, and adds a remark that it did not read them. It
+    fills a domain's own slots as far as their examples and cues allow. Anything beyond needs a
+    compressor with a model.
 
     Attributes:
         name: Author of its proposals.
@@ -96,13 +96,13 @@ class RuleCompressor:
         self.counter = counter
 
     def under(self, policy: Policy) -> RuleCompressor:
-        """The same, for the bounds of ``policy``."""
+        """A compressor with the limits of ``policy``."""
         return RuleCompressor(policy.max_tokens, policy.counter)
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """Read the turn and propose a revision of ``state``. Never raises on any text."""
+        """Read the turn and propose a revision of ``state``. Never raises, for any text."""
         with one_thread():
             return self._read(turn, state, evidence)
 
@@ -130,7 +130,7 @@ class RuleCompressor:
 
 
 def _not_read(reading: Reading) -> tuple[Remark, ...]:
-    """A remark on each message of the user's in another language: its rules are not held."""
+    """A remark on each user message in another language, because its rules are not kept."""
     refs = dict.fromkeys(said.ref for said in reading.foreign)
     for ref in refs:
         _LOG.warning("%s is not English: the keyless compressor finds no rules or facts in it", ref)
@@ -138,7 +138,7 @@ def _not_read(reading: Reading) -> tuple[Remark, ...]:
 
 
 def _goals_over(reading: Reading, room: Room) -> None:
-    """Goals that are done, and such as the user cancels."""
+    """Close goals that are done and retire goals that the user cancels."""
     asked = " ".join(said.words for said in reading.user)
     offered = " ".join(said.words for said in reading.reply)
     for said in (*reading.user, *reading.agent):
@@ -164,7 +164,7 @@ def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | N
 
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """What the user wants achieved, unless it is a rule."""
+    """Add the user's goals, unless they are rules."""
     first = not room.open("goal_orientation")
     for said in reading.user:
         wanted = is_goal(said, first) or is_promised(said, reading.agent)
@@ -175,7 +175,7 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
 
 
 def _trace(reading: Reading, step: Line | None, room: Room) -> None:
-    """What was said and done, then what was said before about the same."""
+    """Add what was said and done in the turn, then earlier text about the same subject."""
     lines = list(told(reading, step))
     for line in lines:
         room.add("episodic_trace", [line.ref], text=line.text)
@@ -187,7 +187,7 @@ def _trace(reading: Reading, step: Line | None, room: Room) -> None:
 
 
 def _last_trace(room: Room) -> None:
-    """What happened last goes on standing where a turn is nothing but courtesies."""
+    """Keep the last trace if a turn consists of courtesies."""
     for item in room.held("episodic_trace"):
         room.add("episodic_trace", [item.id], **said_by(item))
 
@@ -207,7 +207,7 @@ def _entities(reading: Reading, room: Room) -> None:
 
 
 def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) -> None:
-    """The announced next step, and what is open; gaps that were settled go."""
+    """Add the announced next step and the open questions. Retire settled questions."""
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
     new = list(gaps(reading, ruling(ruled)))
@@ -216,7 +216,7 @@ def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) ->
     told = [(s, stems(s.words)) for s in telling if tidy(s.text) not in open_texts]
     for item in room.held("uncertainty_signal"):
         about = stems(str(getattr(item, "gap", "")))
-        # What a tool says against the user, the user settles: the agent may only repeat the tool.
+        # Only the user settles a question raised by a tool. The agent may only repeat the tool.
         heard = [words for s, words in told if item.trust >= Trust.AGENT or s in reading.user]
         if any(len(about & words) >= max(2, len(about) / 2) for words in heard):
             room.retire(item)
