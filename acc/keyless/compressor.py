@@ -1,41 +1,33 @@
-"""A compressor without a model: English, offline. The demo, and the fallback.
+"""A compressor without a model: English, offline. It serves demos and as a fallback.
 
-It reads a turn sentence by sentence: deterministic, pure, linear in its input. What a sentence
-does, whether it bears on a rule and what a fact is worth, small classifiers say; what they must
-not get wrong (who speaks, doubt, negation, another thing's number) and where values stand, tables
-of cues decide. Each slot has one function below.
+It reads a turn sentence by sentence, in linear time, deterministically and without side effects.
+Small classifiers decide the act of a sentence, its relation to rules, and the value of a fact.
+Tables of cues decide what must not go wrong (speaker, doubt, negation, numbers of other things) and
+find values.
 
-    reading.py        a turn taken apart by channel; language.py
-    one_thread.py     small products are not shared among processors
-    sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
-    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
-                      convolution.py, over pieces.py, convolution.npz
-    lookalikes.py     hearsay, the past, fancy, jokes, questions; handed.py, texts handed over
-    words.py          words that the tables share
-    standing.py       the rules in a sentence; shortening.py, without reasons and asides
-    constraints.py    new rules, and what of the prior ones ends
-    effects.py        which rule a message lifts or changes, clause by clause
-    gathering.py      how sure that is of its clauses together: trees.py, effects.npz, gathered.npz
-    bearing.py        what is known of a clause beside a rule; likeness.py, where they share no word
-    lifting.py        the same by cues; figures.py
-    bars.py           what only sounds as if it ended a rule; contrary.py, objects.py
-    goals.py          what is to be achieved, and when it is done; goal_cues.py
-    topics.py         what the talk is about
-    entities.py       things and people; succession.py, which of them are gone
-    values.py         amounts, dates, numbers, and what they are the value of
-    relations.py      which facts are new
-    facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
-    outcomes.py       what was done, and to what
-    revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
-    replies.py        what agents offer, and what they only tell of
-    domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
-                      and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
-    smalltalk.py      courtesies, for which nothing makes room
-    step_cues.py      what announces a step, what is open
-    trace.py          what happened, what is next, what is open, what to open; passages.py, of documents
-    room.py           places, lengths, no repeats; fields.py, what an item says and can hold
-    budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
-                      needed.npz; worth.py, worth.npz
+    reading.py        splits a turn by channel
+    sentences.py      splits texts into verbatim sentences and clauses
+    words.py          words, languages, and the cues of goals, topics and steps
+    weights.py        linear classifiers and boosted trees
+    acts.py           the act of a sentence, with convolution.py
+    lookalikes.py     hearsay, the past, hypotheses, jokes, questions
+    standing.py       the rules in a sentence, and shorter texts of rules and goals
+    constraints.py    new rules, and the prior rules that end
+    effects.py        which rules a message lifts or changes
+    bearing.py        the classifiers' features of a clause and a rule
+    lifting.py        the same decision by cues, with figures.py
+    contrary.py       evidence against a lifting, with objects.py
+    goals.py          the user's goals, and when they are done
+    entities.py       things and people by name
+    values.py         amounts, dates, numbers, and the phrases they belong to
+    facts.py          the facts of a turn, with finders.py, statements.py and roles.py
+    relations.py      which facts are new and which prior facts they replace, with comparing.py
+    speech.py         offers, reports of refusals, and courtesies of a speaker
+    domain.py         a domain's own slots: by examples (patterns.py, elements.py, shapes.py,
+    matching.py), or by cue words and records (cued.py)
+    trace.py          the topic, past events, the next step, open questions, documents to open
+    room.py           limits of slots and texts, and duplicates
+    budget.py         eviction when tokens are short, with needed.py and worth.py
 """
 
 from __future__ import annotations
