@@ -2,9 +2,9 @@
 
 A file has one JSON object per line::
 
-  {"question": "...", "turn": 12, "state": {...}, "retired": {"u3": 9},
-   "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
-                   "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
+    {"question": "...", "turn": 12, "state": {...}, "retired": {"u3": 9},
+     "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
+                     "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
 
 Required are the question, and each candidate's text and wanted (true, false, or null for no label).
 ``says`` names the needs that a candidate meets; it matters if several candidates meet the same

@@ -2,12 +2,12 @@
 
 A linear classifier over word n-grams and over the cues of the tables (`announced`): a
 softmax of summed weights. The training sentences come from many trades and carry labels written for
-this purpose. Weights, sentences and training are in the repository: ``python
-benchmarks/keyless/train_acts.py``.
+this purpose. Weights, sentences and training are in the repository:
+``python benchmarks/keyless/train_acts.py``.
 
 A sentence with features F is a rule, for example, with
 
-  p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
+    p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
 """
 
 from __future__ import annotations

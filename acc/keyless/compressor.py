@@ -24,7 +24,7 @@ find values.
     relations.py      which facts are new and which prior facts they replace, with comparing.py
     speech.py         offers, reports of refusals, and courtesies of a speaker
     domain.py         a domain's own slots: by examples (patterns.py, elements.py, shapes.py,
-    matching.py), or by cue words and records (cued.py)
+                      matching.py), or by cue words and records (cued.py)
     trace.py          the topic, past events, the next step, open questions, documents to open
     room.py           limits of slots and texts, and duplicates
     budget.py         eviction when tokens are short, with needed.py and worth.py

@@ -3,9 +3,9 @@
 The network handles words that no training sentence has through similar words, which n-grams cannot.
 A large encoder taught it (``benchmarks/keyless/train_convolution.py``). It runs on numpy alone.
 
-  x_i = vector of piece i + vector of its segment (the clause, the text before, the text after)
-  a = relu(conv3(x));  b = a + relu(conv3(a));  c = b + relu(conv3 of every other place of b)
-  p = softmax(W2 relu(W1 [max of c, mean of c over the clause; max of c around it; c_0]))
+    x_i = vector of piece i + vector of its segment (the clause, the text before, the text after)
+    a = relu(conv3(x));  b = a + relu(conv3(a));  c = b + relu(conv3 of every other place of b)
+    p = softmax(W2 relu(W1 [max of c, mean of c over the clause; max of c around it; c_0]))
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def _new_figures(words: str) -> list[Figure]:
 
 
 _INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)
-"""Names what was before."""
+"""Words for the old value."""
 
 
 def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:
@@ -165,11 +165,18 @@ def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> 
 def clearest(
     words: str, items: Sequence[Item], least: float = 2, share: float = 0.3
 ) -> Item | None:
-    """The item that shares most with ``words``, if it shares enough and more than any other.
+    """The item that shares most with ``words``, if it shares enough and clearly more than any
+    other.
 
-    A shared stem counts the less, the more items have it; a name counts double. Enough is a
-    score of ``least`` from two stems, or a ``share`` of the item's own, or all that is said if
-    the item opens with it ("the freeze is over").
+    A shared stem counts less if more items have it; a name counts double. Enough is a score of
+    ``least`` from two stems, or a ``share`` of the item's stems, or all of ``words`` if the item
+    opens with them ("the freeze is over").
+
+    Args:
+        words: The text to compare.
+        items: The items to choose from.
+        least: Minimum score.
+        share: Minimum share of the item's stems, 0 to 1.
     """
     said = _content(words)
     has = [_content(text_of(item)) for item in items]
@@ -199,7 +206,7 @@ def _content(words: str) -> frozenset[str]:
 
 
 def _opening(text: str) -> str:
-    """The first words of a rule, up to the third that says something."""
+    """The first words of a rule, up to the third content word."""
     words = text.split()
     ends = (n for n in range(1, len(words)) if len(_content(" ".join(words[:n]))) >= 3)
     return " ".join(words[: next(ends, len(words))])

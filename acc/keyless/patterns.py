@@ -2,7 +2,7 @@
 
 "CHG-4412 is approved for Wed 02:00", an example of a change with its window, gives
 
-  code  BE  one of the stages  for  when
+    code  BE  one of the stages  for  when
 
 and, because a window may be known already, the same pattern without it.
 """

@@ -2,7 +2,7 @@
 
 The trees evaluate all rows at once:
 
-  p(row) = 1 / (1 + exp(-(bias + sum over trees of the value of the leaf that row reaches)))
+    p(row) = 1 / (1 + exp(-(bias + sum over trees of the value of the leaf that row reaches)))
 
 (Friedman, "Greedy function approximation: a gradient boosting machine", 2001.)
 """

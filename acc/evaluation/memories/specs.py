@@ -1,15 +1,15 @@
-"""Memories by name: ``NAME,option=value,...``, so that a command line can say what is compared.
+"""Specifications of memories for command lines: ``NAME,option=value,...``.
 
     acc                           keyless rules, 800 tokens
     acc,max_tokens=400,label=small
     acc,model=openai:gpt-x,mode=rewrite,schema=my.states:ClinicState
     transcript   recent,tokens=800   retrieval,k=5,index=chroma   summary,tokens=1024   semantic
-    summary+semantic              read one after the other
-    my.memories:Graph,depth=2     a factory of your own
+    summary+semantic              two memories, read one after the other
+    my.memories:Graph,depth=2     your own factory
 
-A third party's memory is a factory that takes its options by name and returns an
-`EvaluatedMemory`, fresh for each conversation: named ``module:factory``, or by an entry point
-of the group ``acc.memories``.
+A third party's memory is a factory that takes its options by name and returns a new
+`EvaluatedMemory` for each conversation. Its name is ``module:factory``, or an entry point of the
+group ``acc.memories``.
 """
 
 from __future__ import annotations
