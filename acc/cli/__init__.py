@@ -14,9 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 REFUSED, MISUSED = 1, 2
-"""Exit codes: 1 for an error, 2 for invalid arguments. After a signal the code is 128 plus its
-number.
-"""
+"""Exit codes: 1 for an error, 2 for invalid arguments. A signal gives 128 plus its number."""
 
 
 def main() -> None:

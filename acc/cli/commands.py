@@ -61,8 +61,7 @@ HERE = Path("memory")
 
 
 def parsed(arguments: Sequence[str]) -> Work | None:
-    """Return the callable that ``arguments`` ask for; None if Typer only printed help or the
-    version.
+    """Return the callable that ``arguments`` ask for; None after printing help or the version.
 
     Raises:
         Exception: A usage error of Typer; its `format_message` explains it.

@@ -160,8 +160,9 @@ _MEND_TLS = (
     "certificate of who signed the server's (SSL_CERT_FILE)"
 )
 _ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):(?:\d+/|\d{4,5}$)|[^:]+/v1/?$")
-"""Host and port, or a text that ends in /v1, without a scheme. "llama3:8b" and "org/model" do not
-match: they name models.
+"""Matches an address without a scheme: host and port, or a text that ends in /v1.
+
+"llama3:8b" and "org/model" do not match: they name models.
 """
 
 _REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
@@ -175,8 +176,9 @@ def examine_endpoint(
     seconds: float = 60.0,
     as_json: bool = False,
 ) -> None:
-    """Send an endpoint a small question in each output mode, strictest first, and print the
-    findings.
+    """Ask an endpoint a small question in each output mode, and print the findings.
+
+    The modes come strictest first; the first one that works is the last one tried.
 
     Args:
         endpoint: Its address, or the name of a model at OPENAI_BASE_URL.

@@ -1,5 +1,6 @@
-"""``acc eval judge``: agents under a live judge. A log keeps paid answers, and no answer is paid
-for twice.
+"""``acc eval judge``: evaluates agents under a live judge.
+
+A log keeps the paid answers. No answer is paid for twice.
 """
 
 from __future__ import annotations

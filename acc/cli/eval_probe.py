@@ -1,6 +1,4 @@
-"""``acc eval probe``, ``recall`` and ``gate``: score memories, recall and the gate against ground
-truth.
-"""
+"""``acc eval probe``, ``recall`` and ``gate``: evaluations against ground truth."""
 
 from __future__ import annotations
 

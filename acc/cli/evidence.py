@@ -36,8 +36,9 @@ MOST_NAMED = 10
 def kept(
     memory: Path, server: Server, *, new: bool = False, reads: bool = False
 ) -> Iterator[MemoryController]:
-    """Open the memory in a folder. Completes work that a killed process left, and reports it on
-    stderr.
+    """Open the memory in a folder.
+
+    Completes work that a killed process left, and reports it on stderr.
 
     Args:
         memory: The folder.

@@ -183,8 +183,9 @@ def erase(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:  # fmt: skip
-    """Erase a user, a thread or one piece of evidence from every file, and verify it. Prints the
-    plan, then asks.
+    """Erase a user, a thread or one piece of evidence from every file, and verify it.
+
+    Prints the plan, then asks.
     """
     from acc.cli.erase import erase as work
 

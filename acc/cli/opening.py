@@ -61,8 +61,7 @@ class Interrupts:
 
 
 OURS = ("acc", "acc_schemas")
-"""Packages with schemas that a record may name, in addition to published ones
-(`acc.schema.catalog`).
+"""Packages with schemas that a record may name, in addition to published schemas.
 
 A record is untrusted data, and importing a module runs code.
 """

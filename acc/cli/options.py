@@ -227,8 +227,9 @@ def schema_classes(names: list[str] | None) -> list[type[CompressedCognitiveStat
 
 
 def tool_channel(given: str) -> tuple[str, Channel]:
-    """Parse a value of ``--channel`` into tool and channel. The operator's and the agent's channel
-    are not allowed.
+    """Parse a value of ``--channel`` into tool and channel.
+
+    The operator's and the agent's channel are not allowed.
 
     Raises:
         typer.BadParameter: The value is not TOOL=CHANNEL.

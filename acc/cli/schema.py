@@ -103,8 +103,7 @@ def _write(out: Path, text: str) -> None:
 
 
 def check_schema(file: str, *, schema: Schema | None = None, as_json: bool = False) -> None:
-    """Check a schema's declaration, or that a stored state (a ``.json`` file) loads under
-    ``schema``.
+    """Check a schema's declaration, or load a stored state (a ``.json`` file) under ``schema``.
 
     Raises:
         SchemaError: The declaration is wrong.

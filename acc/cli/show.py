@@ -1,6 +1,4 @@
-"""``acc show``, ``acc diff``, ``acc verify`` and ``acc threads``: read a memory without opening its
-store.
-"""
+"""``acc show``, ``diff``, ``verify`` and ``threads``: read a memory without opening its store."""
 
 from __future__ import annotations
 

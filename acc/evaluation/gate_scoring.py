@@ -193,9 +193,7 @@ def of_user(text: str, position: int) -> Artifact:
 def candidates_of(
     index: LexicalIndex, artifacts: Sequence[Artifact], question: str, most: int = MOST
 ) -> list[Candidate]:
-    """The best of ``artifacts`` for ``question``, as in recall. ``index`` holds them in the same
-    order.
-    """
+    """The best of ``artifacts`` for ``question``. ``index`` holds them in the same order."""
     found = index.best(question, most)
     return [
         # Without a state, the question accounts for the whole score.
@@ -281,9 +279,7 @@ def _case(line: str, where: str) -> LabelledCase:
 
 
 def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
-    """Candidates with their labels, best first. Candidates without a word of the question come
-    last.
-    """
+    """Candidates with their labels, best first. Those without a word of the question come last."""
     artifacts = [_artifact(each, at) for at, each in enumerate(given.candidates)]
     index = LexicalIndex()
     for artifact in artifacts:

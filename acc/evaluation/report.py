@@ -1,5 +1,6 @@
-"""The sections of an evaluation report: probes, and the live evaluation with the paper's Figures 5,
-6 and 7, intervals and tests.
+"""The sections of an evaluation report: probes, and live evaluations.
+
+The latter show the paper's Figures 5, 6 and 7, intervals and tests.
 """
 
 from __future__ import annotations

@@ -51,9 +51,7 @@ _LETTER = re.compile(r"\\.|\(\?P[<=]\w+|[A-Z]")
 
 
 def _small(table: re.Pattern[str]) -> re.Pattern[str]:
-    """Compile a case-folding ``table`` for lower-case text. It matches the same texts twice as
-    fast.
-    """
+    """Compile ``table`` for lower-case text, without case folding: it matches twice as fast."""
     return re.compile(_LETTER.sub(lambda m: m[0] if m[0][1:] else m[0].lower(), table.pattern))
 
 
@@ -61,9 +59,7 @@ _SMALL = {name: _small(table) for name, table in _TABLES.items()}
 
 
 def announced(words: str, after: str) -> Iterator[str]:
-    """Names of the tables with a cue in ``words``, and of those that take the words back in
-    ``after``.
-    """
+    """Names of the tables with a cue in ``words``, and of a disclaimer in ``after``."""
     small = words.lower()
     yield from (name for name, table in _SMALL.items() if table.search(small))
     if lookalikes.is_question(words, words.rstrip().endswith("?")):

@@ -29,9 +29,7 @@ STATED = 0.15
 """Share of the room reserved for the user's statements, however much the other channels say."""
 
 TELLING = 4
-"""Minimum length of a figure or identifier that has the same meaning in every fact: "3" is too
-short.
-"""
+"""Minimum length of a figure or identifier with one meaning in all facts: "3" is too short."""
 
 _ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
 _WORDS = "gateway listens port 8443, port 8444 observed " * 16
@@ -70,8 +68,8 @@ def cost_by(counter: TokenCounter) -> Cost:
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
-    """Keep the items with the most value per token besides rules, goals and the turn's lines; drop
-    the rest.
+    """Keep rules, goals and the turn's lines; of the other items keep those most worth their
+    tokens.
 
     A share of the room (`STATED`) is reserved for facts that the user stated. Other channels cannot
     displace those.
@@ -101,9 +99,7 @@ def _stated_first(queue: Iterable[Kept], room: float) -> list[Kept]:
 
 
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
-    """Order items by value per token. An item without a new figure or identifier loses most of its
-    value.
-    """
+    """Order items by value per token. An item without new figures or names loses most value."""
     told: dict[str, list[frozenset[str]]] = {}
     queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
     heapify(queue)
@@ -128,9 +124,7 @@ RECENT = 12
 
 
 def _is_outcome(kept: Kept) -> bool:
-    """Whether a fact reports something done. Other facts may name its identifiers, but not that it
-    is done.
-    """
+    """Whether a fact reports an outcome. Other facts may name its identifiers, but not the outcome."""
     told = (str(kept.fields.get(name, "")) for name in ("predicate", "object"))
     return kept.slot == FACTS and kept.age < RECENT and is_outcome(*told)
 

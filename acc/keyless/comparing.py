@@ -1,6 +1,4 @@
-"""Compares a sentence with a held fact: whether the sentence may give another value of the same
-thing.
-"""
+"""Compares a sentence with a held fact: may it give another value of the same thing?"""
 
 from __future__ import annotations
 

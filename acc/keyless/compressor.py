@@ -73,8 +73,8 @@ _LOG = logging.getLogger(__name__)
 class RuleCompressor:
     """Proposes with cues and small classifiers alone, offline, for English.
 
-    For other languages it keeps at most the gist, and adds a remark that it did not read them. It
-    fills a domain's own slots as far as their examples and cues allow. Anything beyond needs a
+    Of other languages it keeps the gist at the most, and adds a remark that it did not read them.
+    It fills a domain's own slots as far as their examples and cues reach. Anything beyond needs a
     compressor with a model.
 
     Attributes:

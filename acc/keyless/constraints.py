@@ -1,6 +1,4 @@
-"""The constraints of the next state: rules that the user states, and prior rules that the user
-ends.
-"""
+"""The constraints of the next state: new rules of the user, and prior rules that end."""
 
 from __future__ import annotations
 

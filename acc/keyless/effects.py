@@ -1,5 +1,7 @@
-"""Decides which rules a message ends. The odds come from classifiers; tables veto clauses that are
-taken back, reported, denied, limited, or about another thing or another person.
+"""Decides which rules a message ends.
+
+The odds come from classifiers. Tables veto clauses that are taken back, reported, denied, limited,
+or about another thing or person.
 """
 
 from __future__ import annotations
@@ -197,9 +199,7 @@ def is_ended(heard: Heard, bearing: Bearing) -> bool:
 
 
 def _is_sure(odds: float, row: Mapping[str, float]) -> bool:
-    """Whether a clause certainly refers to a rule: by the odds alone, or because it certainly lifts
-    something.
-    """
+    """Whether a clause certainly refers to a rule: by the odds, or because it certainly lifts one."""
     return odds >= BOLD or (odds >= NEARLY and row["act lift"] >= SURELY)
 
 

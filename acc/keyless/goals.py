@@ -128,9 +128,7 @@ ACHIEVED = 0.5
 
 
 def is_done(said: Said, by_user: bool) -> bool:
-    """Whether a sentence says that something was achieved, not that it will be, and not about a
-    rule.
-    """
+    """Whether a sentence says that a goal was achieved, rather than planned or a rule."""
     if is_imagined(said.words):
         return False
     if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
@@ -147,9 +145,7 @@ REACHED = 0.04
 
 
 def reached(said: Said, goals: Sequence[Item]) -> Item | None:
-    """The one of ``goals`` that the user reports as achieved in the goal's own words; None if
-    unclear.
-    """
+    """The one of ``goals`` that the user reports as achieved, in its own words; else None."""
     if _UNDONE.search(said.words) or is_imagined(said.words) or is_hearsay(said.words):
         return None
     odds = max(acts(said.spoken)["done"], 1e-6)

@@ -165,12 +165,11 @@ def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> 
 def clearest(
     words: str, items: Sequence[Item], least: float = 2, share: float = 0.3
 ) -> Item | None:
-    """The item that shares most with ``words``, if it shares enough and clearly more than any
-    other.
+    """The item that shares most with ``words``, if it shares enough and more than any other.
 
     A shared stem counts less if more items have it; a name counts double. Enough is a score of
     ``least`` from two stems, or a ``share`` of the item's stems, or all of ``words`` if the item
-    opens with them ("the freeze is over").
+    opens with them ("the freeze is over"). The lead must be at least 0.5.
 
     Args:
         words: The text to compare.

@@ -1,7 +1,7 @@
-"""Recognises sentences that sound like a standing rule but are none: questions, hearsay, the past,
-hypotheses, jokes.
+"""Recognises sentences that sound like a standing rule but are none.
 
-The patterns match text with straight apostrophes (`acc.keyless.sentences.plain`).
+These are questions, hearsay, the past, hypotheses and jokes. The patterns match text with straight
+apostrophes (`acc.keyless.sentences.plain`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The probability that a fact is needed later: a linear classifier over its structure, not its
-words.
+"""The probability that a fact is needed later: a linear classifier over its structure.
 
-The features are the speaker's status, the kind of value, the kind of subject, the length, and the
-value of the words (`acc.keyless.worth`). The training data are facts of labelled conversations:
+The features are the fact's status, the number of sources, the kinds and lengths of its values, and
+the value of its words (`acc.keyless.worth`). The training data are facts of labelled conversations:
 ``python benchmarks/keyless/train_needed.py``.
 """
 

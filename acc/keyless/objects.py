@@ -148,9 +148,7 @@ def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
 
 
 def permits_same_of_another(words: str, rule: str) -> bool:
-    """Whether ``words`` permit for another thing what ``rule`` forbids for its own: "email the
-    suppliers".
-    """
+    """Whether ``words`` permit for another thing what ``rule`` forbids for its own."""
     verb = stems(verb_of(rule))
     for permission in _PERMISSION.finditer(words):
         named = stems(_ASIDE.sub(" ", permission["rest"]))

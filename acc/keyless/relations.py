@@ -199,9 +199,7 @@ _LIKE = (2, 5, 3)
 
 
 def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> NDArray[np.float64]:
-    """For each feature: its lead over the best other value of the group, and how many values exceed
-    it.
-    """
+    """For each feature: its lead over the best other value of its group, and the other values >= it."""
     above, reaching = figures.copy(), np.zeros_like(figures)
     for group in groups:
         for column in range(figures.shape[1]) if len(group) > 1 else ():

@@ -1,8 +1,8 @@
-"""Finds roles, causes, and outcomes such as "the stuck orders have been replayed" and "Lotte has
-signed the replay".
+"""Finds roles, causes and outcomes. An outcome is an action that was done.
 
-An agent must know what was done already: doing it twice may move money twice. An outcome is
-therefore a fact of its own, keyed by its subject, and is evicted after other facts.
+Examples of outcomes: "the stuck orders have been replayed", "Lotte has signed the replay". An agent
+must know what was done already: doing it twice may move money twice. An outcome is therefore a fact
+of its own, keyed by its subject, and is evicted after other facts.
 """
 
 from __future__ import annotations

@@ -49,8 +49,13 @@ FADING = 0.004
 
 
 def value(slot: str, fields: Mapping[str, Any], sources: int, age: int) -> float:
-    """The value of an item of ``slot`` with ``sources`` source texts, ``age`` turns after its last
-    mention.
+    """The value of an item of ``slot``.
+
+    Args:
+        slot: The slot's name.
+        fields: The item's fields.
+        sources: Number of its sources.
+        age: Turns since its last mention.
     """
     worth = _worth(slot, fields, sources)
     if slot == FACTS and is_outcome(str(fields.get("predicate")), str(fields.get("object"))):
@@ -137,9 +142,7 @@ class Room:
         self._new[item.slot] -= 1
 
     def held(self, slot: str) -> list[Item]:
-        """The prior items of a slot that the proposal does not retire; empty if the schema lacks
-        the slot.
-        """
+        """The prior items of a slot that the proposal does not retire; empty without such a slot."""
         if slot not in self._slots:
             return []
         return [item for item in getattr(self._state, slot) if item.id not in self._retire]
@@ -202,10 +205,12 @@ class Room:
         self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
 
     def add(self, slot: str, cites: Iterable[str], *, amends: str = "", **fields: Any) -> bool:
-        """Propose a new item if it fits, is new, and has or finds a place; returns whether it was
-        added.
+        """Propose a new item if it fits, is new, and has or finds a place.
 
         A repeated rule or goal goes to commit nevertheless, which notes the duplicate.
+
+        Returns:
+            Whether the item was added.
         """
         found = self._slots.get(slot)
         if found is None or not fits(found.item, fields):
@@ -244,9 +249,7 @@ class Room:
         return any(same_words(str(fields.get(head, "")), str(text)) for text in said)
 
     def _is_known(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
-        """Whether the state or this proposal already contains the item, or another one with the
-        same key.
-        """
+        """Whether the state or this proposal already has the item, or another with the same key."""
         own = _about(slot, fields, cites)
         new = (item for item in self._items if item.slot == slot.name)
         if any(_about(slot, item.fields, item.cites) == own for item in new):
@@ -268,8 +271,7 @@ class Room:
         return most is not None and self._new[slot.name] >= most
 
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
-        """Whether there is a place for an item with these ``cites``, after evicting another if
-        needed.
+        """Whether there is a place for the item; retires a prior item if needed.
 
         An item that a new one replaces frees its place. Rules and open goals always have a place.
         """

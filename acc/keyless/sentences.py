@@ -78,8 +78,7 @@ def plain(text: str) -> str:
 
 
 def sentences(text: str, most: int) -> list[Sentence]:
-    """The sentences of ``text`` with at least one letter, in order. Lines and semicolons end one
-    too.
+    """The sentences of ``text`` with a letter, in order. Lines and semicolons end one too.
 
     Of more than ``most`` sentences, it returns the first and the last half. Time is linear. A token
     longer than `LONGEST` is dropped, never truncated.

@@ -42,9 +42,7 @@ _OFFER = re.compile(
 
 
 def agreed(reading: Reading) -> tuple[Said, list[Said]] | None:
-    """The sentence in which the user assents to the agent's last reply, and the offers of that
-    reply.
-    """
+    """The user's assent to the agent's last reply, and the offers in that reply, if any."""
     assent = next((said for said in reading.user if is_assent(said.words)), None)
     offers = [
         said

@@ -305,8 +305,9 @@ def rule_of(spoken: Spoken) -> Rule | None:
 
 
 def _in_a_part(words: str) -> float:
-    """The probability of the most certain restricting part. Reasons and asides around it are about
-    facts.
+    """The probability of the most certain restricting part; 0 if it is not `CERTAIN`.
+
+    Reasons and asides around such a part are about facts.
     """
     parts = [part for part in _PART.split(words) if len(part.split()) >= 3 and is_negative(part)]
     sure = max((acts(Spoken(part))["rule"] for part in parts if part != words), default=0.0)
@@ -334,9 +335,7 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
 
 
 def with_name(text: str, said: Said) -> str:
-    """``text`` prefixed with the name that its pronoun or "there" refers to, if the sentence before
-    has one.
-    """
+    """``text`` with the name that its pronoun or "there" refers to in the sentence before."""
     opening = " ".join(text.split()[:OPENING])
     own = {named.name for named in surely_named(text)}
     somewhere, several = _THERE.search(opening), _SEVERAL.search(" ".join(text.split()[:SUBJECT]))

@@ -50,9 +50,7 @@ def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE
 def _next(
     lines: Sequence[str], places: Sequence[int], left: frozenset[str], asked: frozenset[str]
 ) -> int:
-    """The line of ``places`` with most stems of ``left``; of equals the one with more figures and
-    names.
-    """
+    """The line of ``places`` with most stems of ``left``; of equals the one with more marks."""
 
     def worth(at: int) -> tuple[int, int, int]:
         words = stems(lines[at])
@@ -78,8 +76,7 @@ Ruled = Mapping[Said, Sequence[Rule]]
 
 
 def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """Set the topic to the subject of the first message, and later to the last outcome or new
-    topic.
+    """Set the topic: of the first message, and later of the last outcome or a new subject.
 
     The topic is about the present: a later statement about the same thing replaces it. It is never
     a rule. If a rule with the same words is retired, the topic is retired too.
@@ -206,7 +203,7 @@ def told(reading: Reading, step: Line | None) -> Iterator[Line]:
 
 
 def _main(said: Sequence[Said]) -> Said | None:
-    """The first sentence with content in the last observation, or its first sentence."""
+    """The first sentence of the last observation that reports an outcome, or has content, or any."""
     last = [s for s in said if s.ref == said[-1].ref and not is_courtesy(s)]
     full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
     done = (s for s in last if any(outcomes_in(s.words)))
@@ -278,9 +275,7 @@ def coming(reading: Reading) -> Line | None:
 
 
 def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
-    """Statements that something is open, and the agent's questions to the user. Rules leave nothing
-    open.
-    """
+    """Open questions of the user, and the agent's questions and doubts. Rules leave nothing open."""
     for said in reading.user:
         if said in ruling or said.asks or is_told(said.words):
             continue
@@ -300,8 +295,7 @@ def _level(words: str) -> Level:
 
 
 def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
-    """References to used documents, or else to the first used piece; then to long tool outputs of
-    this turn.
+    """References to used documents, else to the first used piece; then to long tool outputs.
 
     The lines of other used pieces contain their refs.
     """

@@ -30,8 +30,9 @@ _ALONE = RLock()
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Run the linear algebra of this process on one thread within the block, for one caller at a
-    time.
+    """Limit the linear algebra of this process to one thread within the block.
+
+    Only one caller at a time is inside.
     """
     with _ALONE, _libraries().limit(limits=1, user_api="blas"):
         yield

@@ -60,9 +60,7 @@ def _told(schema: Schema) -> Iterator[str]:
 
 
 def _examples(schema: Schema) -> Iterator[str]:
-    """Examples that teach the keyless rules nothing. Generic slots have their own rules and are
-    skipped.
-    """
+    """Advice on examples that teach the keyless rules nothing. Skips generic slots."""
     for slot in own_slots(schema):
         if slot.name in CompressedCognitiveState.slots():
             continue

@@ -1,6 +1,4 @@
-"""How servers reject an unknown format or a prompt that is too long; every server does it
-differently.
-"""
+"""How different servers reject an unknown format or a prompt that is too long."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ def unsupported(request: Request, style: Style) -> Response:
 
 
 def overflow(most: int, tokens: int, style: Style = "openai") -> Response | None:
-    """The error response for a prompt of ``tokens`` above the limit ``most``; None if ``style``
-    sends none.
-    """
+    """The error response for a prompt of ``tokens`` above the limit ``most``; None for no error."""
     write = _OVERFLOW.get(style)
     if write is None:
         return None

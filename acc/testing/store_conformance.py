@@ -1,6 +1,4 @@
-"""The promises of `acc.stores.protocol.ManagedStore` and `DenseStore`, each as a function that
-tries to break it.
-"""
+"""The promises of `ManagedStore` and `DenseStore`, each as a function that tries to break it."""
 
 from __future__ import annotations
 

@@ -43,9 +43,7 @@ class Case:
         return Artifact(id=id_, thread=key, branch="main", seq=seq, turn=seq, text=text)
 
     def expect(self, wanted: Sequence[Artifact], ids: Sequence[str] = (), tenant: str = "") -> None:
-        """Require that reading ``ids``, by default those of ``wanted``, returns ``wanted`` in
-        order.
-        """
+        """Require that reading ``ids``, by default those of ``wanted``, returns ``wanted``."""
         asked = list(ids) or [artifact.id for artifact in wanted]
         got = self.store.get(tenant or self.tenant, asked)
         _require(isinstance(got, list), f"get() returned a {type(got).__name__}, not a list")

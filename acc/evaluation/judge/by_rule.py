@@ -62,8 +62,7 @@ def _notes(text: str) -> Mapping[str, Any]:
 
 
 def _answer(text: str) -> Mapping[str, Any]:
-    """Repeat the lines of memory and tools that share most words with the message and add new
-    words.
+    """Repeat the lines of memory and tools that share most words with the message.
 
     Lines without new words are skipped: a memory must not gain by returning the message itself.
     """
@@ -112,9 +111,7 @@ def _audit(text: str) -> Mapping[str, Any]:
 
 
 def _proposal(text: str) -> Mapping[str, Any]:
-    """Propose a rule for each user sentence that sounds like one, and an event for each other
-    sentence.
-    """
+    """Propose a rule for each user sentence that sounds like one, and an event for each other."""
     last = text.rpartition("\nTurn ")[2]
     said = [
         (ref, sentence)

@@ -208,9 +208,7 @@ class Episode:
     def _each(
         self, pool: ThreadPoolExecutor, values: Sequence[T], work: Callable[[T], R]
     ) -> list[R]:
-        """Apply ``work`` to each value; concurrently within the limit of ``slots`` unless
-        ``in_order``.
-        """
+        """Apply ``work`` to each value; concurrently within ``slots`` unless ``in_order``."""
 
         def held(value: T) -> R:
             with self.slots:

@@ -303,9 +303,7 @@ class Judge:
         schema: Mapping[str, Any],
         read: Callable[[Mapping[str, Any]], T],
     ) -> T | None:
-        """Ask the model and parse its object with ``read``, which raises ValueError for an unusable
-        one.
-        """
+        """Ask the model and parse its object with ``read``, which raises ValueError if unusable."""
         messages: tuple[Message, ...] = (Message("system", stable), Message("user", shown))
         for _ in range(2):
             reply = asked(

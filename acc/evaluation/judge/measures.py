@@ -35,9 +35,7 @@ class TurnOutcome:
     audit: Audit | None
 
     def hallucination(self, supports: Sequence[str] = BY_PAPER) -> float | None:
-        """H_t = U / max(1, S + U). S counts the claims supported by one of ``supports``, U the
-        others.
-        """
+        """H_t = U / max(1, S + U). S counts claims with one of ``supports``, U the others."""
         if self.audit is None:
             return None
         supported = sum(self.audit.claims[support] for support in supports)

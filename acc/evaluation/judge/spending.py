@@ -108,16 +108,13 @@ class Spending:
             self.calls[role] += 1
 
     def met(self, role: str, usage: Mapping[str, int]) -> None:
-        """Count a call that the turns so far needed, whether this run or an earlier one paid for
-        it.
-        """
+        """Count a call of the turns so far, whether this run or an earlier one paid for it."""
         with self._mutex:
             self._met.update(usage)
             self._met_money += self.budget.money_of(role, usage)
 
     def expected(self, share: float) -> tuple[int, float]:
-        """Extrapolate tokens and cost of the whole evaluation from the completed ``share`` of
-        turns.
+        """Extrapolate tokens and cost of the evaluation from the completed ``share`` of turns.
 
         The result is at least the spending so far.
         """

@@ -142,9 +142,7 @@ def intervals(runs: Sequence[RunOutcome], agent: str) -> dict[str, Interval | No
 def differences(
     runs: Sequence[RunOutcome], first: str, second: str
 ) -> dict[str, Difference | None]:
-    """The difference ``first`` minus ``second`` of each measure, over runs in which both are
-    defined.
-    """
+    """``first`` minus ``second`` of each measure, over runs in which both are defined."""
     found: dict[str, Difference | None] = {}
     for name in NAMES:
         pairs = [(run.means(first)[name], run.means(second)[name]) for run in runs]

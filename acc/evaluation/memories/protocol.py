@@ -99,9 +99,7 @@ class EvaluatedMemory(Protocol):
 
 
 class Joined:
-    """Several memories read one after the other, like the tutorial agent's summary and semantic
-    memory.
-    """
+    """Several memories read one after the other, as by the tutorial agent."""
 
     def __init__(self, parts: Sequence[EvaluatedMemory]) -> None:
         self._parts = tuple(parts)

@@ -1,5 +1,4 @@
-"""Text memories: the whole transcript, the recent messages, and the tutorial agent's rolling
-summary.
+"""Text memories: the whole transcript, the recent messages, and the tutorial's rolling summary.
 
 The summariser is a callable. `extractive` selects sentences without a model. `by_model` asks a
 model with the tutorial's prompt.
@@ -61,8 +60,9 @@ class TranscriptReplay:
 
 
 class RecentWindow:
-    """Keeps the last messages within a token limit. A single message above the limit loses its
-    beginning.
+    """Keeps the last messages within a token limit.
+
+    A single message above the limit loses its beginning.
 
     Attributes:
         max_tokens: The limit.
