@@ -1,7 +1,7 @@
-"""The command ``acc``: replay a conversation, and look at what the memory holds.
+"""The command ``acc``: replays conversations, and inspects and maintains memories.
 
-Typer reads the arguments and hands back the work; the work is run here, so that whatever
-goes wrong ends in one line on stderr and a non-zero exit code.
+Typer parses the arguments and returns a callable; `run` calls it. Every error therefore ends in one
+line on stderr and a non-zero exit code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any
 
 REFUSED, MISUSED = 1, 2
-"""Exit codes: an error, and arguments that make no sense. A signal is 128 and its number."""
+"""Exit codes: 1 for an error, 2 for invalid arguments. A signal gives 128 plus its number."""
 
 
 def main() -> None:
@@ -22,20 +22,20 @@ def main() -> None:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # the caller closed it
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
-        # A text that the terminal's encoding lacks is shown by its code.
+        # Show the escape code of a character that the terminal's encoding lacks.
         if callable(reconfigure := getattr(getattr(sys, name), "reconfigure", None)):
             reconfigure(errors="backslashreplace")
-    # As Ctrl-C does, so that what is open is closed and what is temporary removed.
+    # Handle SIGTERM like Ctrl-C: close open files and remove temporary folders.
     signal.signal(signal.SIGTERM, _terminated)
     if code := run(sys.argv[1:]):
         with suppress(OSError, ValueError):
-            # What stdout could not take would be tried, and complained of, once more at exit.
+            # Python flushes stdout again at exit and would report the same write error twice.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run ``acc`` with ``arguments``; its exit code."""
+    """Run ``acc`` with ``arguments`` and return the exit code."""
     try:
         return _done(arguments)
     except KeyboardInterrupt as error:
@@ -68,7 +68,7 @@ def _failed(error: Exception) -> int:
 
     if isinstance(error, AccError):
         return _ended(str(error), REFUSED)
-    # Typer's errors of usage share no public base class, but they all can say what is wrong.
+    # Typer's usage errors share no public base class, but all have `format_message`.
     if callable(usage := getattr(error, "format_message", None)):
         asked = getattr(getattr(error, "ctx", None), "command_path", "acc")
         return _ended(f"{usage().rstrip('.')}. To fix: see {asked} --help", MISUSED)

@@ -1,7 +1,7 @@
-"""What every destructive command does: plan, print, ask, act, report.
+"""The steps of every destructive command: plan, print, ask, act, report.
 
-The plan is printed in full before anything happens. ``--dry-run`` ends there. A terminal is asked;
-where nobody is there to ask, ``--yes`` is needed, and without it nothing is changed.
+The command prints the whole plan before it changes anything. ``--dry-run`` stops there. On a
+terminal the command asks the user; without a terminal it changes nothing unless ``--yes`` is given.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ YesOption = Annotated[
 
 
 class Way(NamedTuple):
-    """How far a destructive command is to go, and how it tells it.
+    """The mode of a destructive command and its output format.
 
     Attributes:
-        dry_run: Tell the plan, and do nothing.
-        yes: Do not ask.
-        as_json: Write JSON to stdout: the plan of a dry run, else the report.
+        dry_run: Print the plan and change nothing.
+        yes: Do not ask for confirmation.
+        as_json: Write JSON to stdout: the plan of a dry run, otherwise the report.
     """
 
     dry_run: bool = False
@@ -39,21 +39,21 @@ class Way(NamedTuple):
 
     @property
     def looks(self) -> bool:
-        """Whether somebody looks at the plan: words that are to go may be shown to them alone.
+        """Whether a person reads the plan. Only then may it show the text that will be deleted.
 
-        What a script prints ends in logs that nothing is ever erased from.
+        A script's output may end in logs that no erasure reaches.
         """
         return self.dry_run or (not self.yes and _is_terminal())
 
 
 class Told(NamedTuple):
-    """A plan or a report, as lines for people and as a value for programs."""
+    """A plan or a report: lines for people and a value for programs."""
 
     lines: list[str]
     value: Any
 
     def tell(self, *, as_json: bool) -> None:
-        """Write it to stdout."""
+        """Write it to stdout, as lines or as JSON."""
         if as_json:
             told_json(self.value)
         else:
@@ -61,10 +61,11 @@ class Told(NamedTuple):
 
 
 def carry_out(way: Way, plan: Told, act: Callable[[], Told]) -> None:
-    """Print ``plan``; then, if that is wanted and confirmed, ``act`` and print its report.
+    """Print ``plan``, ask for confirmation if required, then run ``act`` and print its report.
 
     Raises:
-        InputError: It was not confirmed, or nobody is there to ask; nothing was changed.
+        InputError: The user did not confirm, or there is no terminal to ask on. Nothing was
+            changed.
     """
     if way.dry_run:
         plan.tell(as_json=way.as_json)

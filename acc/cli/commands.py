@@ -1,6 +1,7 @@
-"""The commands and their options. Each returns its work, which `acc.cli.run` then does.
+"""The commands and their options. Each command returns a callable that `acc.cli.run` calls.
 
-Nothing of the library is imported before a command is known: ``acc --help`` is quick.
+The module imports no other part of the library before it knows the command, which keeps ``acc
+--help`` fast.
 """
 
 from __future__ import annotations
@@ -60,10 +61,10 @@ HERE = Path("memory")
 
 
 def parsed(arguments: Sequence[str]) -> Work | None:
-    """The work that ``arguments`` ask for; None where telling the usage was all.
+    """Return the callable that ``arguments`` ask for; None after printing help or the version.
 
     Raises:
-        Exception: They make no sense; `format_message` of it says why.
+        Exception: A usage error of Typer; its `format_message` explains it.
     """
     command = typer.main.get_command(app)
     work = command.main(list(arguments), prog_name="acc", standalone_mode=False)
@@ -150,7 +151,7 @@ def diff(
     schema: SchemaOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Tell what changed between two turns, and why."""
+    """Show what changed between two turns, and why."""
     from acc.cli.show import tell_difference as work
 
     return lambda: work(memory, thread, first, second, schema=schema_class(schema), as_json=json)
@@ -194,7 +195,7 @@ def retire(
     schema: SchemaOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Take items out of the state: rules, goals or others."""
+    """Retire items from the state: rules, goals or others."""
     from acc.cli.prune import retire as work
 
     return lambda: work(
@@ -215,7 +216,7 @@ def doctor(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Tell what works and what does not: installation and memory, or a model's endpoint. Repairs on request."""
+    """Check the installation and a memory, or a model's endpoint. Repairs on request."""
     if endpoint or model:
         from acc.cli.doctor_endpoint import examine_endpoint
 

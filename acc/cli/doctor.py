@@ -1,4 +1,4 @@
-"""``acc doctor``: whether what is installed works, and the memory in a folder opens."""
+"""``acc doctor``: checks the installation and the memory in a folder."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ Level = Literal["ok", "note", "bad"]
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at.
+    """The result of one check.
 
     Attributes:
-        level: ``ok``; ``note`` for what works, but could be better; ``bad`` for what does not work.
-        what: What was found, in words.
-        hint: What to do about it.
+        level: ``ok``; ``note`` if it works but could be better; ``bad`` if it does not work.
+        what: The result, in words.
+        hint: How to fix it.
     """
 
     level: Level
@@ -40,10 +40,10 @@ class Finding(NamedTuple):
 
 
 def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
-    """Tell ``findings``; in JSON as ``checks``, beside ``more``.
+    """Print ``findings``. JSON output lists them under ``checks`` and adds the fields in ``more``.
 
     Raises:
-        AccError: One of them is bad.
+        AccError: At least one finding is ``bad``.
     """
     if as_json:
         told_json({"checks": [finding._asdict() for finding in findings], **more})
@@ -59,30 +59,30 @@ def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
 
 
 def finding_of(error: AccError) -> Finding:
-    """An error as a finding."""
+    """Convert an error into a finding."""
     return Finding("bad", error.what + (f" ({error.where})" if error.where else ""), error.hint)
 
 
 DISTRIBUTION = "agent-cognitive-compressor"
 
 _TOLD = 10_000
-"""Vectors after which it is said how many were looked at."""
+"""Interval of the progress lines, in vectors."""
 
 
 def examine(
     memory: Path, tenant: str, *, repair: bool, server: Server = None, as_json: bool = False
 ) -> None:
-    """Examine the installation, and the memory in a folder where there is one.
+    """Check the installation, and the memory in a folder if there is one.
 
     Args:
         memory: The folder.
-        tenant: Whose records' vectors are looked at.
-        repair: Whether what is found is repaired; else the memory is only read.
+        tenant: The tenant with the vectors to check.
+        repair: Repair what is broken. Otherwise the memory is only read.
         server: The Chroma server that holds the records.
-        as_json: Tell it in JSON.
+        as_json: Write JSON to stdout.
 
     Raises:
-        AccError: Something does not work; every finding was told before.
+        AccError: A check failed. All findings were printed before.
     """
     found = [*_packages(), *_surroundings()]
     of_store: dict[str, Any] = {}
@@ -143,21 +143,21 @@ def _surroundings() -> Iterator[Finding]:
 
 
 def _may_hold(memory: Path) -> bool:
-    """Whether it is anything but a folder in which a memory can still be made."""
+    """Whether the path may hold a memory: a folder with a store or audit logs, or a non-folder."""
     if not memory.is_dir():
         return memory.exists()
     return any((memory / name).exists() for name in ("chroma.sqlite3", "audit"))
 
 
 def _command(memory: Path, tenant: str, server: Server) -> str:
-    """The command that repairs what is found."""
+    """The command line that repairs the findings."""
     more = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
     at = f" --server {server[0]}:{server[1]}" if server else ""
     return f"run acc doctor --repair --memory {shlex.quote(str(memory))}{more}{at}"
 
 
 def _store(memory: Path, tenant: str, repair: bool, server: Server) -> dict[str, Any]:
-    """What opening the store and looking at its vectors shows."""
+    """Open the store, check its vectors and documents, and return the results."""
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",

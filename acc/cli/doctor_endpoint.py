@@ -1,4 +1,4 @@
-"""``acc doctor --endpoint``: on which rung of the ladder an endpoint stands, and what ails it."""
+"""``acc doctor --endpoint``: finds the strictest output mode an endpoint supports, and its faults."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ _GO_ON = (Outcome.WRONG_SHAPE, Outcome.INVALID_JSON, *REFUSED)
 
 
 class Tried(NamedTuple):
-    """What came of asking on one rung: OK, WRONG_SHAPE where it was ignored, or the failure."""
+    """The result of one output mode.
+
+    ``outcome`` is OK, a failure, or WRONG_SHAPE if the endpoint ignored the schema.
+    """
 
     rung: OutputMode
     outcome: Outcome
@@ -47,13 +50,13 @@ class Tried(NamedTuple):
 
 @dataclass(frozen=True)
 class Probe:
-    """What an endpoint turned out to do.
+    """The result of probing an endpoint.
 
     Attributes:
         where: Model and address.
-        rung: The strictest that it keeps to; None where it keeps to none.
-        tried: Every rung down to that one.
-        usage: Tokens by kind that the probe cost.
+        rung: The strictest output mode that the endpoint obeys; None if it obeys none.
+        tried: The results of all modes tried, strictest first.
+        usage: Tokens that the probe used, by kind.
     """
 
     where: str
@@ -63,7 +66,7 @@ class Probe:
 
     @property
     def in_words(self) -> str:
-        """One line for people."""
+        """The result in one line."""
         if self.rung is not None:
             return f"{self.where}: {IN_WORDS[self.rung]}"
         last = self.tried[-1]
@@ -71,14 +74,14 @@ class Probe:
 
 
 def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
-    """Ask ``endpoint`` on each rung from the top until it keeps to one, and remember that.
+    """Try the output modes, strictest first, until one works, and record that mode on ``endpoint``.
 
     Args:
         endpoint: The model.
-        seconds: For each call.
+        seconds: Time limit of each call.
 
     Raises:
-        ConfigurationError: The key, the model or the address cannot work.
+        ConfigurationError: The key, the model or the address is wrong.
     """
     ledger = Ledger()
     tried: list[Tried] = []
@@ -131,7 +134,7 @@ def _judged(rung: OutputMode, reply: Reply) -> Tried:
 Api = Literal["chat", "responses"]
 
 SLOW = 15.0
-"""Seconds for a greeting, above which a whole compression may miss its deadline."""
+"""Seconds for the probe's answer above which a compression may miss its deadline."""
 
 MENDS: Mapping[Outcome, str] = {
     Outcome.CONNECTION_REFUSED: "start the server, or correct host and port of the address",
@@ -157,7 +160,10 @@ _MEND_TLS = (
     "certificate of who signed the server's (SSL_CERT_FILE)"
 )
 _ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):(?:\d+/|\d{4,5}$)|[^:]+/v1/?$")
-"""Host and port, or what ends in /v1, and no scheme: "llama3:8b" and "org/model" are names."""
+"""Matches an address without a scheme: host and port, or a text that ends in /v1.
+
+"llama3:8b" and "org/model" do not match: they name models.
+"""
 
 _REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 
@@ -170,17 +176,19 @@ def examine_endpoint(
     seconds: float = 60.0,
     as_json: bool = False,
 ) -> None:
-    """Ask an endpoint a trifle on each rung from the top, and tell what came of it.
+    """Ask an endpoint a small question in each output mode, and print the findings.
+
+    The modes come strictest first; the first one that works is the last one tried.
 
     Args:
         endpoint: Its address, or the name of a model at OPENAI_BASE_URL.
-        model: The model's name, where the address is given; by default the first it lists.
+        model: The model's name if ``endpoint`` is an address; by default the first model listed.
         api: Chat completions, or responses.
-        seconds: For each call.
-        as_json: Tell it in JSON.
+        seconds: Time limit of each call.
+        as_json: Write JSON to stdout.
 
     Raises:
-        AccError: It cannot be used as it is; every finding was told before.
+        AccError: The endpoint is unusable as it is. All findings were printed before.
     """
     told(list(_findings(endpoint, model, api, seconds)), as_json=as_json)
 
@@ -222,7 +230,7 @@ def _client(url: str) -> OpenAI:
 
     from acc.compress.failures import no_client
 
-    # Most servers of one's own ask for no key, and the SDK for any.
+    # Most self-hosted servers need no key, but the SDK requires one.
     key: dict[str, Any] = {} if os.environ.get("OPENAI_API_KEY") or not url else {"api_key": "none"}
     try:
         return openai.OpenAI(base_url=url or None, max_retries=0, **key)
@@ -234,7 +242,7 @@ def _first_listed(client: OpenAI) -> str:
     """The first model that the endpoint lists.
 
     Raises:
-        ConfigurationError: It lists none, or does not answer.
+        ConfigurationError: The endpoint lists no model, or does not answer.
     """
     from acc.compress.failures import translated
 
@@ -262,7 +270,7 @@ def _mend(outcome: Outcome, detail: str, otherwise: str) -> str:
 
 
 def _of_rung(tried: Tried) -> Finding:
-    """A rung on which the endpoint does not stand."""
+    """Describe an output mode that the endpoint does not support."""
     said = "refused" if tried.outcome in _REFUSED else tried.outcome.value
     if tried.outcome is Outcome.WRONG_SHAPE:
         return Finding("note", f"{tried.rung.value}: {tried.detail}")

@@ -34,14 +34,14 @@ def erase(
     way: Way,
     server: Server = None,
 ) -> None:
-    """Erase what is named, and prove it.
+    """Erase a user, a thread or an artifact, and verify the erasure.
 
-    With checkpointers alone, do in them what earlier erasures left to do.
+    With checkpointers alone, delete the checkpoints that earlier erasures could not delete.
 
     Raises:
-        InputError: Nothing is named, or by an empty name; or nothing is left to do in the
-            checkpointers; or nobody confirmed it.
-        StoreError: Something of it is still there.
+        InputError: Nothing is named, a name is empty, no checkpoints are due, or the user did not
+            confirm.
+        StoreError: Some of the data is still present.
     """
     if checkpointers and (user, thread, artifact) == (None, None, None):
         _settle(memory, checkpointers, server, way)
@@ -78,7 +78,7 @@ def _settle(memory: Path, checkpointers: Sequence[str], server: Server, way: Way
             left.extend(why for _, settled in done for why in settled.left)
             return _settled(done)
 
-        # It was confirmed with the erasure, and every opening of the memory tries it again.
+        # The user confirmed this with the erasure, and every opening of the memory retries it.
         carry_out(way._replace(yes=True), _due(waiting), act)
     if left:
         raise StoreError("; ".join(left), where="checkpoints of earlier erasures")
@@ -168,7 +168,7 @@ def _value(plan: ErasurePlan, effects: Effects) -> dict[str, Any]:
 
 
 def _rows(plan: ErasurePlan, checkpointers: Sequence[str]) -> tuple[int, list[str]]:
-    """Rows of checkpoints that would go, and why some databases cannot be asked."""
+    """Count the checkpoint rows to delete, and explain why some databases cannot be queried."""
     rows, unknown = 0, []
     for url in checkpointers:
         try:

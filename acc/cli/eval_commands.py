@@ -1,4 +1,4 @@
-"""``acc eval`` and its commands: memories side by side, on scenarios."""
+"""``acc eval`` and its commands, which compare memories on scenarios."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def probe(
     fail_over: FailOverOption = None,
     quiet: SilentOption = False,
 ) -> Work:
-    """Score what memories hold, turn by turn, by ground truth. No judge, no key."""
+    """Score the contents of memories after every turn against ground truth. No judge, no key."""
     from acc.cli.eval_probe import Wanted
     from acc.cli.eval_probe import probe as work
 
@@ -173,7 +173,7 @@ def judge(
     plot: PlotOption = None,
     quiet: SilentOption = False,
 ) -> Work:
-    """Let a judge lead agents through scenarios, and score them: the paper's live evaluation."""
+    """Let a judge lead agents through scenarios and score them: the paper's live evaluation."""
     from acc.cli.eval_judge import Wanted
     from acc.cli.eval_judge import judge as work
 
@@ -209,7 +209,7 @@ def recall(
     ],
     json: ResultsOption = "",
 ) -> Work:
-    """Measure evidence recall, and the gate, on LoCoMo."""
+    """Measure evidence recall and the gate on LoCoMo."""
     from acc.cli.eval_probe import recall as work
 
     return lambda: work(locomo, json=json)
@@ -249,7 +249,7 @@ def compose(
     seed: Annotated[int, typer.Option("--seed", metavar="N")] = 1,
     json: JsonOption = False,
 ) -> Work:
-    """Chain scenarios into a long one, with other scenarios' turns in between."""
+    """Chain scenarios into a long one, with turns of other scenarios in between."""
     from acc.cli.eval_judge import compose as work
 
     return lambda: work(scenarios, distractor, out, turns=turns, seed=seed, as_json=json)

@@ -1,4 +1,7 @@
-"""``acc eval judge``: agents under a live judge, out of a log that nothing is paid twice for."""
+"""``acc eval judge``: evaluates agents under a live judge.
+
+A log keeps the paid answers. No answer is paid for twice.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,7 @@ def write_results(value: dict[str, Any], out: str) -> None:
     """Write ``value`` to the file ``out``; ``-`` is stdout.
 
     Raises:
-        AccError: It cannot be written.
+        AccError: The file cannot be written.
     """
     text = json.dumps(value, ensure_ascii=False, indent=1) + "\n"
     if out == "-":
@@ -60,7 +63,7 @@ def write_results(value: dict[str, Any], out: str) -> None:
 
 
 def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
-    """Refuse to write results over what they are computed from.
+    """Refuse to overwrite a scenario with the results.
 
     Raises:
         InputError: ``out`` is a file of one of ``scenarios``.
@@ -75,11 +78,11 @@ def check_apart(out: str, scenarios: Sequence[Scenario]) -> None:
 
 
 def check(given: Sequence[str], *, strict: bool = False, as_json: bool = False) -> None:
-    """Read every scenario, and tell what is doubtful about it.
+    """Read every scenario and print doubts about it.
 
     Raises:
-        InputError: One is malformed; says where.
-        EvaluationError: Something is doubtful, and ``strict`` was asked for.
+        InputError: A scenario is malformed; the error says where.
+        EvaluationError: There is a doubt, and ``strict`` is set.
     """
     found = [(scenario, list(doubts(scenario))) for scenario in map(read_scenario, given)]
     if as_json:
@@ -123,11 +126,11 @@ def compose(
     seed: int,
     as_json: bool = False,
 ) -> None:
-    """Write the composed scenario to ``out``, and tell what it is.
+    """Compose scenarios, write the result to ``out``, and print a summary.
 
     Raises:
         InputError: A scenario is malformed, or would be overwritten.
-        ConfigurationError: They do not fit.
+        ConfigurationError: The scenarios do not fit together.
         AccError: The file cannot be written.
     """
     scenarios = read_scenarios([*chained, *distractors])
@@ -143,9 +146,9 @@ def compose(
 
 
 def report(results: Sequence[Path], out: Path, *, as_json: bool = False) -> None:
-    """Write the page; live evaluations come first, in the order given.
+    """Write the page. Live evaluations come first, in the given order.
 
-    With ``as_json`` the page's file and what it shows are told on stdout.
+    With ``as_json``, print the page's path and the results it shows.
 
     Raises:
         InputError: A file holds no results, or would be overwritten.
@@ -174,7 +177,7 @@ def _section(read: Read) -> str:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a live evaluation was asked for; None and empty stand for the default."""
+    """The arguments of a live evaluation; None and empty values mean the default."""
 
     scenarios: list[str]
     log: Path
@@ -195,12 +198,13 @@ class Wanted:
 
 
 def judge(wanted: Wanted) -> None:
-    """Play the evaluation, or the rest of it, and tell what was found.
+    """Run the evaluation, or the rest of an interrupted one, and print the results.
 
     Raises:
-        EvaluationError: A model does not answer, or the budget or an interrupt ended it early.
+        EvaluationError: A model does not answer, or the budget or an interrupt ended the run early.
         InputError: A scenario is malformed.
-        ConfigurationError: A model, memory or price is missing, or the log is another one's.
+        ConfigurationError: A model, memory or price is missing, or the log belongs to another
+            evaluation.
     """
     budget = Budget(
         wanted.budget_tokens, wanted.budget_money, dict(read_price(p) for p in wanted.prices)
@@ -238,7 +242,7 @@ def judge(wanted: Wanted) -> None:
 
 @contextmanager
 def _models(wanted: Wanted) -> Iterator[dict[str, Endpoint]]:
-    """The endpoint of each role; a role without a model of its own is done by the agents'."""
+    """The endpoint of each role. A role without its own model uses the agents' model."""
     if wanted.by_rule:
         from acc.testing.model_server import ModelServer
 
@@ -270,7 +274,7 @@ def _played(live: Live, screen: Screen) -> LiveResult:
 
 
 class _Told:
-    """Tells, now and then, what was spent and what the whole may take."""
+    """Prints the spending so far and the expected total at intervals."""
 
     def __init__(self, total: int, screen: Screen) -> None:
         self.lock = Lock()
@@ -279,7 +283,7 @@ class _Told:
         self._done = 0
 
     def turn(self, spending: Spending) -> None:
-        """A turn is done."""
+        """Count a completed turn."""
         self._done += 1
         is_time = self._done == 1 or self._done % 25 == 0
         if not is_time or self._done == self._total:
@@ -325,10 +329,10 @@ def _difference(value: Difference | None) -> str:
 
 
 def read_price(given: str) -> tuple[str, Price]:
-    """The role and price in ``ROLE=IN,OUT[,CACHED]``.
+    """Parse ``ROLE=IN,OUT[,CACHED]`` into role and price per million tokens.
 
     Raises:
-        ConfigurationError: It has another form.
+        ConfigurationError: The text has another form.
     """
     role, _, numbers = given.partition("=")
     try:

@@ -1,4 +1,4 @@
-"""``acc eval probe``: memories on scenarios with ground truth, side by side."""
+"""``acc eval probe``, ``recall`` and ``gate``: evaluations against ground truth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WHEN = {"end": "after the last turn", "turns": "over all turns"}
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a probe was asked for; empty stands for nothing."""
+    """The arguments of a probe; empty values mean none."""
 
     scenarios: list[str]
     memories: list[str]
@@ -38,12 +38,12 @@ class Wanted:
 
 
 def probe(wanted: Wanted) -> None:
-    """Evaluate every memory on every scenario, and tell how they did.
+    """Evaluate every memory on every scenario and print the results.
 
     Raises:
-        EvaluationError: A memory fails, or falls short of a bound.
+        EvaluationError: A memory fails, or misses a threshold.
         InputError: A scenario is malformed.
-        ConfigurationError: A memory or a bound does not exist.
+        ConfigurationError: There is no such memory or measure.
     """
     bounds = [read_threshold(given, is_upper=False) for given in wanted.fail_under]
     bounds += [read_threshold(given, is_upper=True) for given in wanted.fail_over]
@@ -135,7 +135,7 @@ def _as_json(
 
 
 def recall(file: Path, *, json: str = "") -> None:
-    """Measure evidence recall on LoCoMo, and the gate on what was recalled.
+    """Measure evidence recall on LoCoMo, and the gate on the recalled evidence.
 
     Raises:
         InputError: The file is not in LoCoMo's format.
@@ -163,11 +163,11 @@ def recall(file: Path, *, json: str = "") -> None:
 
 
 def gate(given: Sequence[str], *, json: str = "", write: Path | None = None) -> None:
-    """Measure the gate on labelled candidates: files of them (``.jsonl``), and scenarios.
+    """Measure the gate on labelled candidates, from ``.jsonl`` files and from scenarios.
 
     Raises:
         InputError: A file is malformed.
-        AccError: Something cannot be written.
+        AccError: A file cannot be written.
     """
     labels = [each for each in given if _is_labels(each)]
     scenarios = read_scenarios([each for each in given if not _is_labels(each)])

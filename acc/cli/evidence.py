@@ -1,4 +1,4 @@
-"""``acc ingest`` and ``acc search``."""
+"""``acc ingest``, ``search``, ``vacuum``, ``export`` and ``import``."""
 
 from __future__ import annotations
 
@@ -29,23 +29,25 @@ Names = tuple[str, str, str]
 Server = tuple[str, int] | None
 
 MOST_NAMED = 10
-"""Files that an error names, of those that cannot be read."""
+"""Maximum number of unreadable files that an error names."""
 
 
 @contextmanager
 def kept(
     memory: Path, server: Server, *, new: bool = False, reads: bool = False
 ) -> Iterator[MemoryController]:
-    """The memory in a folder; what a kill had left half done is ended, and told on stderr.
+    """Open the memory in a folder.
+
+    Completes work that a killed process left, and reports it on stderr.
 
     Args:
         memory: The folder.
         server: The Chroma server that holds the records.
-        new: Whether the folder may be made.
-        reads: End nothing: refuse to look at a memory in which something is half done.
+        new: Create the folder if it is absent.
+        reads: Complete nothing; refuse a memory with incomplete work instead.
 
     Raises:
-        InputError: There is no memory, and it is not ``new``; or something in it is half done.
+        InputError: There is no memory and ``new`` is False, or the memory has incomplete work.
     """
     if not new:
         check_memory(memory, server)
@@ -63,10 +65,10 @@ def kept(
 
 
 def check_memory(memory: Path, server: Server) -> None:
-    """Pass a folder that holds a memory, so that looking at another one makes none there.
+    """Check that the folder holds a memory. Opening any other folder would create a store in it.
 
     Raises:
-        InputError: It does not.
+        InputError: The folder holds no memory.
     """
     if server is not None and (memory.is_dir() or not memory.exists()):
         return
@@ -88,7 +90,7 @@ def space_of(names: Names) -> Thread:
 
 
 def reaches(space: Thread) -> str:
-    """Whose turns recall the documents of a namespace, in words."""
+    """Describe the users and agents that recall the documents of a namespace."""
     users = f"user {space.user!r}" if space.has_user else "every user"
     agents = f"agent {space.agent!r}" if space.agent != UNNAMED else "every agent"
     return f"{users} and {agents} of tenant {space.tenant!r}"
@@ -104,10 +106,10 @@ def ingest(
     server: Server = None,
     as_json: bool = False,
 ) -> None:
-    """Take in files; one that cannot be read keeps no other out.
+    """Ingest files. An unreadable file does not stop the others.
 
     Raises:
-        InputError: Files could not be read; the others are taken in.
+        InputError: Some files could not be read. The others were ingested.
     """
     files = files_below(paths)
     addition = Addition("automatic", ModelJudge(judge)) if judge else Addition("all")
@@ -170,7 +172,7 @@ def search(
     server: Server = None,
     as_json: bool = False,
 ) -> None:
-    """Tell the best matches of a user's threads and documents, or of what was refused."""
+    """Print the best matches in a user's threads and documents, or in the quarantine."""
     space = space_of(names)
     with kept(memory, server) as controller:
         if quarantine:
@@ -204,7 +206,7 @@ def _said(artifact: Artifact) -> str:
 
 
 def vacuum(memory: Path, *, server: Server = None, as_json: bool = False) -> None:
-    """Rewrite the files of a memory; on a server, compact what is told of the use of evidence."""
+    """Rewrite the files of a memory. On a server, only compact the usage records."""
     with kept(memory, server) as controller:
         before, after, own = rewrite(controller)
     if as_json:
@@ -218,7 +220,7 @@ def vacuum(memory: Path, *, server: Server = None, as_json: bool = False) -> Non
 def export(
     out: Path, memory: Path, names: Names, *, server: Server = None, as_json: bool = False
 ) -> None:
-    """Write a namespace to a file."""
+    """Export a namespace to a file."""
     with kept(memory, server) as controller:
         moved = portability.export(
             controller.artifacts, controller.settings.audit, space_of(names), out
@@ -230,7 +232,7 @@ def export(
 
 
 def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool = False) -> None:
-    """Take in a file of `export`."""
+    """Import a file that `export` wrote."""
     if not memory.exists():
         read_export(source)  # a file that is none leaves no folder behind
     with kept(memory, server, new=True) as controller:

@@ -1,4 +1,4 @@
-"""The commands about evidence: taking in, searching, forgetting, erasing, moving, mending."""
+"""The commands for evidence: ingest, search, prune, hold, erase, vacuum, export, import."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def ingest(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Take in documents: text, Markdown, HTML, PDF.
+    """Ingest documents: text, Markdown, HTML, PDF.
 
-    Turns recall them by default. Without --user they are for every user of the tenant, without
-    --agent for every agent.
+    Turns recall them by default. Without --user, every user of the tenant sees them; without
+    --agent, every agent does.
     """
     from acc.cli.evidence import ingest as work
 
@@ -76,7 +76,7 @@ def search(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Search a user's threads, and the documents that the user may see, by words."""
+    """Search a user's threads and the documents that the user may see, by words."""
     from acc.cli.evidence import search as work
 
     return lambda: work(
@@ -118,7 +118,7 @@ def prune(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Delete evidence that is not read, or was of no use: tells what goes, then asks."""
+    """Delete evidence that is rarely read or was of little use. Prints the plan, then asks."""
     from acc.cli.prune import Numbers, chosen_policy
     from acc.cli.prune import prune as work
 
@@ -143,7 +143,7 @@ def hold(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Hold evidence, so that no policy deletes it; without a ref or thread, list what is held."""
+    """Hold evidence: no policy deletes it. Without a ref or thread, list the holds."""
     from acc.cli.prune import hold as work
 
     return lambda: work(
@@ -183,7 +183,10 @@ def erase(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:  # fmt: skip
-    """Erase a user, a thread or one piece of evidence from every file, and prove it: tells what goes, then asks."""
+    """Erase a user, a thread or one piece of evidence from every file, and verify it.
+
+    Prints the plan, then asks.
+    """
     from acc.cli.erase import erase as work
 
     return lambda: work(
@@ -196,7 +199,7 @@ def erase(
 def vacuum(
     memory: MemoryOption = HERE, server: ServerOption = None, json: JsonOption = False
 ) -> Work:
-    """Rewrite the files, so that nothing deleted is left in them."""
+    """Rewrite the files of a memory, which removes all traces of deleted records."""
     from acc.cli.evidence import vacuum as work
 
     return lambda: work(memory, server=server_address(server), as_json=json)
@@ -225,7 +228,7 @@ def import_(
     server: ServerOption = None,
     json: JsonOption = False,
 ) -> Work:
-    """Take in what acc export wrote, its hashes checked: all of it or nothing."""
+    """Import a file of acc export and check its hashes: all of it or nothing."""
     from acc.cli.evidence import import_ as work
 
     return lambda: work(source, memory, server=server_address(server), as_json=json)

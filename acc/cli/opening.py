@@ -1,4 +1,4 @@
-"""Opening a memory for writing: its policy, its store, and a folder that may be temporary."""
+"""Opens a memory for writing: its policy, its store, and a folder that may be temporary."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from acc.text.tokens import utf8_quarter
 
 
 class Interrupts:
-    """Notes the first signal; `check` acts on it. A second one is acted on at once."""
+    """Defers the first signal until `check`. A second signal takes effect at once."""
 
     def __init__(self) -> None:
         self._noted = 0
         self._before: dict[int, Any] = {}
 
     def check(self) -> None:
-        """Act on what was noted, if anything.
+        """Raise the exception of the deferred signal, if there was one.
 
         Raises:
-            KeyboardInterrupt: Ctrl-C was pressed.
-            SystemExit: The process is to end.
+            KeyboardInterrupt: The user pressed Ctrl-C.
+            SystemExit: The process received SIGTERM.
         """
         if self._noted == signal.SIGINT:
             raise KeyboardInterrupt
@@ -49,7 +49,8 @@ class Interrupts:
             self.check()
 
     def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():  # others cannot handle signals
+        # Only the main thread can handle signals.
+        if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 self._before[number] = signal.signal(number, self._note)
         return self
@@ -60,20 +61,21 @@ class Interrupts:
 
 
 OURS = ("acc", "acc_schemas")
-"""Packages whose schemas a record may name, beside what is published (`acc.schema.catalog`).
+"""Packages with schemas that a record may name, in addition to published schemas.
 
-Importing runs code, and a record is only data."""
+A record is untrusted data, and importing a module runs code.
+"""
 
 
 def state_key() -> list[str] | None:
-    """The keys that sign states, from ACC_STATE_KEY: one, or several with commas between."""
+    """The keys that sign states, from ACC_STATE_KEY: one key or several, separated by commas."""
     keys = [key for key in os.environ.get("ACC_STATE_KEY", "").split(",") if key]
     return keys or None
 
 
 @contextmanager
 def folder(memory: Path | None) -> Iterator[Path]:
-    """``memory``, or a temporary folder that is removed at the end."""
+    """Yield ``memory``, or a temporary folder that is removed at the end."""
     if memory is not None:
         yield memory
         return
@@ -90,14 +92,14 @@ def opened(
     compressor: Compressor | None = None,
     resumes: bool = True,
 ) -> Iterator[MemoryController]:
-    """The memory in a folder; where a server is named, only the audit logs are in the folder.
+    """Open the memory in a folder; with a server, the folder holds only the audit logs.
 
     Args:
         memory: The folder.
-        policy: Schema and bounds.
+        policy: Schema and limits.
         server: The Chroma server that holds the records.
-        compressor: Proposes; the keyless rules if None.
-        resumes: Whether what a killed process had begun is ended; else opening it repairs nothing.
+        compressor: Makes the proposals; None for the keyless rules.
+        resumes: Complete what a killed process had begun. If False, opening repairs nothing.
     """
     if server is None and resumes:
         controller = MemoryController.open(
@@ -127,10 +129,11 @@ def policy_of(
     max_tokens: int | None = None,
     style: str | None = None,
 ) -> Policy:
-    """The policy that ``record`` was made under, with what is given in place of it.
+    """The policy of ``record``, with the given values instead of its own.
 
     Raises:
-        ConfigurationError: Its schema or counter is not known here, or a bound nothing could meet.
+        ConfigurationError: The command does not know the record's schema or token counter, or a
+            limit is too small.
     """
     made = record["policy"] if record else {}
     if (counter := made.get("counter", utf8_quarter.name)) != utf8_quarter.name:

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and the parsers of their values."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 def told_money(money: float | None) -> str:
-    """An amount; a dash where no price was given."""
+    """Format an amount of money; a dash if no price was given."""
     return "-" if money is None else f"{money:.6f}"
 
 
 class Paid:
-    """What the turns of this run cost together."""
+    """Sums the model's tokens and cost over the turns of a run."""
 
     def __init__(self) -> None:
         self._usage: Counter[str] = Counter()
         self._money: float | None = None
 
     def add(self, usage: Mapping[str, int], money: float | None) -> None:
-        """Add a turn's."""
+        """Add the usage and cost of one turn."""
         self._usage.update(usage)
         if money is not None:
             self._money = (self._money or 0.0) + money
@@ -45,28 +45,28 @@ class Paid:
 
 
 class Notation(StrEnum):
-    """How a state is rendered."""
+    """The notation of a rendered state."""
 
     TOON = "toon"
     PREDICATES = "predicates"
 
 
 class CompressorMode(StrEnum):
-    """What a model is to propose."""
+    """What a model proposes: changes (revise) or a whole state (rewrite)."""
 
     REVISE = "revise"
     REWRITE = "rewrite"
 
 
 class Api(StrEnum):
-    """An API of OpenAI's."""
+    """The OpenAI APIs."""
 
     CHAT = "chat"
     RESPONSES = "responses"
 
 
 def _expanded(path: Path | None) -> Path | None:
-    """A shell expands ``~`` in ``--memory ~/x``, and leaves it in ``--memory=~/x``."""
+    """Expand ``~``. A shell expands it in ``--memory ~/x`` but not in ``--memory=~/x``."""
     return expanded(path) if path is not None else None
 
 
@@ -205,10 +205,10 @@ MendOption = Annotated[
 
 
 def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
-    """What ``--schema`` names.
+    """The schema that ``--schema`` names; None for an empty name.
 
     Raises:
-        ConfigurationError: No state class that can be imported.
+        ConfigurationError: The name is no state class that can be imported.
     """
     from acc.schema.catalog import schema_named
 
@@ -216,10 +216,10 @@ def schema_class(name: str | None) -> type[CompressedCognitiveState] | None:
 
 
 def schema_classes(names: list[str] | None) -> list[type[CompressedCognitiveState]]:
-    """What several ``--schema`` name.
+    """The schemas that a repeated ``--schema`` names.
 
     Raises:
-        ConfigurationError: One is no state class that can be imported.
+        ConfigurationError: One of the names is no state class that can be imported.
     """
     from acc.schema.catalog import schema_named
 
@@ -227,10 +227,12 @@ def schema_classes(names: list[str] | None) -> list[type[CompressedCognitiveStat
 
 
 def tool_channel(given: str) -> tuple[str, Channel]:
-    """What ``--channel`` says of a tool. Nothing speaks as the operator, or as the agent.
+    """Parse a value of ``--channel`` into tool and channel.
+
+    The operator's and the agent's channel are not allowed.
 
     Raises:
-        typer.BadParameter: Not TOOL=CHANNEL.
+        typer.BadParameter: The value is not TOOL=CHANNEL.
     """
     from acc.turn.observations import Channel
 
@@ -243,11 +245,11 @@ def tool_channel(given: str) -> tuple[str, Channel]:
 
 
 def token_price(given: str | None) -> Price | None:
-    """What ``--price`` says.
+    """Parse the value of ``--price``, per million tokens.
 
     Raises:
-        typer.BadParameter: Not two or three numbers.
-        ConfigurationError: A negative one.
+        typer.BadParameter: The value is not two or three numbers.
+        ConfigurationError: A number is negative.
     """
     if given is None:
         return None
@@ -263,10 +265,10 @@ def token_price(given: str | None) -> Price | None:
 
 
 def server_address(given: str | None) -> tuple[str, int] | None:
-    """Host and port that ``--server`` names.
+    """Parse ``--server`` into host and port.
 
     Raises:
-        typer.BadParameter: Not HOST:PORT.
+        typer.BadParameter: The value is not HOST:PORT.
     """
     if given is None:
         return None

@@ -25,7 +25,7 @@ from acc.stores.shelf import Shelf
 
 
 class Numbers(NamedTuple):
-    """What is given in place of a preset's numbers."""
+    """Numbers that replace those of a preset; None keeps the preset's number."""
 
     period: int | None = None
     alpha: int | None = None
@@ -35,7 +35,7 @@ class Numbers(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """A policy, and what it deletes, in words."""
+    """A policy, and a description of what it deletes."""
 
     policy: Deletion
     meaning: str
@@ -49,11 +49,11 @@ _UNNAMED = (
 
 
 def chosen_policy(name: str, like: str, numbers: Numbers) -> Chosen:
-    """The policy of that name, with the numbers of a preset where none are given.
+    """The policy named ``name``; the preset ``like`` supplies missing numbers.
 
     Raises:
-        InputError: None is named: nothing is deleted by a rule that nobody asked for.
-        ConfigurationError: No such policy or preset.
+        InputError: Neither a policy nor a capacity is named. A default must not delete evidence.
+        ConfigurationError: There is no such policy or preset.
     """
     if not name and numbers.capacity is None:
         raise InputError("no policy is named", where="acc prune", hint=_UNNAMED)
@@ -102,7 +102,7 @@ def prune(
     way: Way,
     server: Server = None,
 ) -> None:
-    """Delete what a policy says, once that was looked at and confirmed."""
+    """Delete the evidence that a policy selects, after the user saw the plan and confirmed it."""
     wanted = cast(Sequence[PrunedKind], kinds) or DEFAULT_KINDS
     judged = f"policy: delete {chosen.meaning}; of {', '.join(wanted)}"
     with kept(memory, server, reads=way.dry_run) as controller:
@@ -152,10 +152,10 @@ def hold(
     server: Server = None,
     as_json: bool = False,
 ) -> None:
-    """Hold evidence, lift a hold, or list what is held.
+    """Put evidence on hold, release a hold, or list the holds.
 
     Raises:
-        InputError: Nothing of that name, no reason, or no hold to lift.
+        InputError: There is nothing of that name, no reason, or no hold to release.
     """
     if lift and not (ref or thread):
         raise InputError(
@@ -189,7 +189,7 @@ def retire(
     """Retire items of a thread's newest state (`acc.controller.MemoryController.retire`).
 
     Raises:
-        InputError: No item of that id.
+        InputError: The state has no item with such an id.
     """
     logged = logged_thread(memory, thread)
     policy = policy_of(logged.last, schema=schema)

@@ -1,4 +1,4 @@
-"""``acc replay``: completed turns through a memory, from where an earlier run stopped."""
+"""``acc replay``: feeds completed turns into a memory, and continues after an earlier run."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from acc.turn.turn import Turn
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a replay was asked for; None and empty stand for the default.
+    """The arguments of a replay; None and empty values mean the default.
 
-    A thread that is gone on with keeps its bound and its notation unless others are named.
+    A thread that is continued keeps its token limit and notation unless others are given.
     """
 
     file: Path
@@ -55,20 +55,20 @@ class Wanted:
 
     @property
     def thread_name(self) -> str:
-        """The thread's name: the file's, without its ending, unless one is given."""
+        """The given name of the thread, or the stem of the file's name."""
         return self.thread or self.file.stem
 
     @property
     def columns(self) -> Mapping[str, int]:
-        """Those of the table."""
+        """The columns of the table of turns."""
         return PAID_COLUMNS if self.model else COLUMNS
 
     def compressor(self) -> Compressor | None:
-        """The one that asks the model; None for the keyless rules.
+        """The compressor that asks the model; None for the keyless rules.
 
         Raises:
-            ConfigurationError: No such model, its key is missing, or a setting of a model that
-                is not named.
+            ConfigurationError: There is no such model, its key is missing, or a model setting is
+                given without a model.
         """
         if not self.model:
             for name, given in (("--mode", self.mode), ("--price", self.price)):
@@ -82,7 +82,7 @@ class Wanted:
 
 
 def check_apart(wanted: Wanted) -> None:
-    """Refuse to write over the file that is replayed, or a file of a memory.
+    """Refuse an output path that is the replayed file or a file of a memory.
 
     Raises:
         InputError: An output is such a file.
@@ -100,10 +100,10 @@ def check_apart(wanted: Wanted) -> None:
 
 
 def check_tools(named: Iterable[str], turns: Iterable[Turn]) -> None:
-    """Hold the names that are given a channel to those that speak in ``turns``.
+    """Check that every tool given a channel occurs in ``turns``.
 
     Raises:
-        InputError: One never does; says who does.
+        InputError: A tool does not occur; the error lists those that do.
     """
     speaking = {o.name for turn in turns for o in turn.observations if o.name} - {PASTED}
     for name in named:
@@ -122,13 +122,13 @@ _COLOURS = {"transcript": "orange+", "state": "cyan+"}
 def footprint(
     state: Sequence[int], transcript: Sequence[int], *, width: int, coloured: bool
 ) -> str:
-    """Tokens an agent reads by turn: the state's, and the transcript's if it is replayed.
+    """Draw the tokens an agent reads per turn: of the state, and of the replayed transcript.
 
     Args:
         state: Tokens of the state after each turn, from the first.
-        transcript: Tokens of all messages so far, likewise.
-        width: Columns to draw in.
-        coloured: Whether the lines may be told apart by colour.
+        transcript: Tokens of all messages up to each turn.
+        width: Width in columns.
+        coloured: Whether to draw the lines in colour.
     """
     import plotext
 
@@ -157,7 +157,7 @@ def _scale(figure: Any, axis: int, lowest: int, highest: int) -> None:
 
 
 def _step(span: int) -> int:
-    """A round number that divides ``span`` into some five."""
+    """A round step (1, 2 or 5 times a power of ten) that divides ``span`` into about five."""
     rough = max(1.0, span / 5)
     power = float(10 ** math.floor(math.log10(rough)))
     return next(round(m * power) for m in (1, 2, 5, 10) if m * power >= rough)
@@ -169,7 +169,7 @@ def _sampled(turns: range, most: int) -> list[int]:
 
 
 def is_conversation(record: Record) -> bool:
-    """Whether a record is a turn of the conversation, and no operator's act in between."""
+    """Whether a record is a turn of the conversation rather than an operator's act."""
     if not (record["proposal"] or {}).get("reads_turn", True):
         return False
     observed = record["turn"]["observations"]
@@ -177,17 +177,17 @@ def is_conversation(record: Record) -> bool:
 
 
 def same_words(record: Record, turn: Turn) -> bool:
-    """Whether the user said the same; a long message is cut in the record, and tells nothing."""
+    """Whether record and turn have the same user messages. A truncated record counts as equal."""
     recorded = [o for o in record["turn"]["observations"] if o["channel"] == Channel.USER]
     said = [o.text for o in turn.observations if o.channel is Channel.USER]
     return any(o["left_out"] for o in recorded) or [o["text"] for o in recorded] == said
 
 
 def replay(wanted: Wanted) -> None:
-    """Replay a file, and tell what becomes of the state.
+    """Replay a file and report the state of every turn.
 
     Raises:
-        AccError: The file, the memory or a turn is not as it must be.
+        AccError: The file, the memory or a turn is invalid.
     """
     conversation = read_conversation(wanted.file, repair=wanted.repair, channels=wanted.channels)
     check_tools(wanted.channels, conversation.turns)
@@ -208,8 +208,6 @@ def replay(wanted: Wanted) -> None:
 
 
 class _Replay:
-    """One replay under way."""
-
     def __init__(
         self,
         wanted: Wanted,
@@ -235,7 +233,7 @@ class _Replay:
             self._total = min(self._total, wanted.turns)
 
     def run(self, logged: LoggedThread | None) -> None:
-        """Go on after what ``logged`` holds, to the last turn; then tell of the whole."""
+        """Continue after the turns of ``logged`` up to the last turn, then print the summary."""
         started = time.perf_counter()
         if logged is not None:
             self._resume(logged)
@@ -259,7 +257,7 @@ class _Replay:
         return TurnReport.of_step(index + 1, self._transcript[index], step)
 
     def _resume(self, logged: LoggedThread) -> None:
-        """Take up the last state; what is told of the turns before it is in the audit log."""
+        """Load the last state, and report its earlier turns from the audit log."""
         turns = (record for record in logged.forth() if is_conversation(record))
         for index, record in enumerate(islice(turns, self._total)):
             if not same_words(record, self._turns[index]):
@@ -272,7 +270,7 @@ class _Replay:
             if self._out is not None or self._report is not None:
                 transcript = self._transcript[index]
                 self._keep(TurnReport.of_record(index + 1, transcript, record, self._policy))
-        # Opening the log has what a killed run set aside written, even if no turn follows.
+        # Opening the log writes what a killed run had evicted, even if no turn follows.
         self._controller.log_of(whose(self._wanted.thread_name))
         self._state = self._controller.last_state(self._wanted.thread_name)
 
@@ -320,7 +318,7 @@ class _Replay:
             chart = footprint(self._tokens, transcript, width=width(), coloured=coloured())
             if drawable(chart):
                 self._screen.drawn(f"{chart}\n")
-        # An operator's act since the last turn has changed it.
+        # An operator's act after the last turn may have changed the state.
         tokens, replayed = self._policy.tokens(self._state), self._transcript[count - 1]
         ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""
         failed = f", {self._failed:,} compressions failed" if self._failed else ""

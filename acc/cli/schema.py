@@ -1,4 +1,4 @@
-"""``acc schema``: the schemas there are, and work on one's own."""
+"""``acc schema``: lists, shows, exports, checks, creates and compares schemas."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from acc.state.model import CompressedCognitiveState
 
 
 def list_schemas(*, as_json: bool = False) -> None:
-    """Tell the published schemas."""
+    """Print the published schemas."""
     found = [(name, entry.value, schema_named(name)) for name, entry in published().items()]
     if as_json:
         told_json([
@@ -48,7 +48,7 @@ def list_schemas(*, as_json: bool = False) -> None:
 
 
 def show_schema(name: str, *, whole: bool = False, as_json: bool = False) -> None:
-    """Tell a schema's own slots and their items; with ``whole`` the inherited ones too."""
+    """Print a schema's own slots and their items; with ``whole`` the inherited slots too."""
     schema = schema_named(name)
     slots = list(schema.slots().values()) if whole else own_slots(schema)
     if as_json:
@@ -75,7 +75,8 @@ def export_schema(names: Sequence[str], form: str, out: Path | None) -> None:
     """Write a schema as JSON Schema, or several as a reference page, to ``out`` or stdout.
 
     Raises:
-        InputError: Several where one fits, or the file cannot be written.
+        InputError: Several schemas are given for a form that takes one, or the file cannot be
+            written.
     """
     schemas = [schema_named(name) for name in names]
     if len(schemas) > 1 and form != "page":
@@ -102,7 +103,7 @@ def _write(out: Path, text: str) -> None:
 
 
 def check_schema(file: str, *, schema: Schema | None = None, as_json: bool = False) -> None:
-    """Check a schema's declaration, or that a stored state (a ``.json`` file) loads under ``schema``.
+    """Check a schema's declaration, or load a stored state (a ``.json`` file) under ``schema``.
 
     Raises:
         SchemaError: The declaration is wrong.
@@ -140,7 +141,7 @@ def _check_stored(file: Path, schema: Schema | None, as_json: bool) -> None:
 
 
 def new_schema(name: str, folder: Path, *, as_json: bool = False) -> None:
-    """Write a commented starting point and its test."""
+    """Write a commented example schema and its test into ``folder``."""
     schema, test = start(name, folder)
     if as_json:
         told_json({"schema": str(schema), "test": str(test)})
@@ -151,7 +152,7 @@ def new_schema(name: str, folder: Path, *, as_json: bool = False) -> None:
 
 
 def compare_schemas(old: str, new: str, *, as_json: bool = False) -> None:
-    """Tell what changed, and what a migration must answer."""
+    """Print the differences of two schemas, and the questions that a migration must answer."""
     before, after = document_named(old), document_named(new)
     found = differences(before, after)
     asked = len(open_questions(before, after))

@@ -1,4 +1,4 @@
-"""The commands below ``acc schema``. Each returns its work, as those of `acc.cli.commands` do."""
+"""The commands below ``acc schema``. Each returns a callable, like those of `acc.cli.commands`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ schema_app = typer.Typer(rich_markup_mode=None)
 
 
 class Form(StrEnum):
-    """What a schema is exported as."""
+    """The export formats of a schema."""
 
     STATE = "state"
     WIRE = "wire"
@@ -32,7 +32,7 @@ NameArgument = Annotated[
 
 @schema_app.callback(invoke_without_command=True)
 def schema(context: typer.Context) -> None:
-    """Find, show, check, compare and start schemas."""
+    """List, show, export, check, create and compare schemas."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -53,7 +53,7 @@ def show(
     ] = False,
     json: JsonOption = False,
 ) -> Work:
-    """Show what a schema carries, as tables."""
+    """Show the slots of a schema as tables."""
     from acc.cli.schema import show_schema as work
 
     return lambda: work(name, whole=whole, as_json=json)
@@ -102,7 +102,7 @@ def new(
     ] = Path(),
     json: JsonOption = False,
 ) -> Work:
-    """Write a commented starting point that passes its own test."""
+    """Write a commented example schema that passes its own test."""
     from acc.cli.schema import new_schema as work
 
     return lambda: work(name, folder, as_json=json)
@@ -114,7 +114,7 @@ def diff(
     new: Annotated[str, typer.Argument(metavar="NEW", help="A schema, or its exported JSON.")],
     json: JsonOption = False,
 ) -> Work:
-    """Tell what changed, and what a migration must answer."""
+    """Show the differences of two schemas, and the questions that a migration must answer."""
     from acc.cli.schema import compare_schemas as work
 
     return lambda: work(old, new, as_json=json)

@@ -1,4 +1,4 @@
-"""The terminal: lines, a progress bar, tables; plain text where there is no terminal."""
+"""Terminal output: lines, a progress bar and tables; plain text without a terminal."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 WIDEST = 120
-"""Columns that a chart takes at the most."""
+"""Maximum width of a chart, in columns."""
 
 
 def width() -> int:
-    """Columns to write in: the terminal's, or 80."""
+    """Width of the output in columns: the terminal's, or 80."""
     return min(get_terminal_size((80, 24)).columns, WIDEST)
 
 
 def coloured() -> bool:
-    """Whether colours may be used: on a terminal that has them, unless NO_COLOR is set."""
+    """Whether colours may be used: stdout is a terminal that has them, and NO_COLOR is not set."""
     dumb = os.environ.get("TERM") in ("dumb", "unknown")
     return sys.stdout.isatty() and not dumb and not os.environ.get("NO_COLOR")
 
@@ -44,7 +44,7 @@ def drawable(text: str) -> bool:
 
 
 def peak_memory() -> str:
-    """What the process took at the most, as the end of a line; empty where it is not known."""
+    """The peak memory of the process, as the end of a line; empty if it is unknown."""
     try:
         import resource
     except ImportError:  # Windows
@@ -59,9 +59,9 @@ def told_json(value: Any) -> None:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, folds: Sequence[str]) -> None:
-    """Write a table to stdout; on a terminal the columns in ``folds`` are wrapped to fit.
+    """Write a table to stdout. On a terminal the columns in ``folds`` wrap.
 
-    Elsewhere a row stays one line, however long, so that it can be searched.
+    Elsewhere each row stays on one line, which keeps the output searchable.
     """
     from rich.console import Console
     from rich.table import Table
@@ -84,11 +84,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, folds: Sequ
 
 
 class Screen:
-    """Where a replay tells what it does.
+    """The output of a replay.
 
     Args:
-        quiet: Tell only what `Screen.last` is given.
-        data: stdout carries data, so that text goes to stderr, and no rows are told.
+        quiet: Print only the text passed to `Screen.last`.
+        data: stdout carries data: print no rows, and write other text to stderr.
     """
 
     def __init__(self, *, quiet: bool = False, data: bool = False) -> None:
@@ -98,11 +98,11 @@ class Screen:
 
     @property
     def is_told(self) -> bool:
-        """Whether lines are told: neither quiet, nor is stdout taken."""
+        """Whether lines are printed: neither ``quiet`` nor ``data`` is set."""
         return not (self._quiet or self._data)
 
     def line(self, text: str = "") -> None:
-        """Tell a line, unless quiet or stdout carries data."""
+        """Print a line unless ``quiet`` or ``data`` is set."""
         if not self.is_told:
             return
         if self._bar is not None and sys.stdout.isatty():
@@ -111,17 +111,17 @@ class Screen:
             print(text, flush=True)
 
     def drawn(self, chart: str) -> None:
-        """Tell a chart of the project's own, with its colours, where lines are told."""
+        """Print a chart with its colours unless ``quiet`` or ``data`` is set."""
         if self.is_told:
             print(chart, file=raw(sys.stdout), flush=True)
 
     def last(self, text: str) -> None:
-        """Tell a line in any case."""
+        """Print a line in every mode."""
         print(text, file=sys.stderr if self._data else sys.stdout, flush=True)
 
     @contextmanager
     def progress(self, done: int, total: int) -> Iterator[_Bar]:
-        """A bar over turns, where a terminal shows it and nothing else is written there."""
+        """Show a progress bar over turns, if a terminal is free to show it."""
         if not self._has_room():
             yield _Bar()
             return
@@ -147,18 +147,18 @@ class _Bar:
         self._task = bar.add_task("", completed=done, total=total) if bar is not None else None
 
     def advance(self) -> None:
-        """One turn is done."""
+        """Advance the bar by one turn."""
         if self._bar is not None and self._task is not None:
             self._bar.advance(self._task)
 
 
 class JsonLines:
-    """A file of one JSON value a line; ``-`` is stdout.
+    """A file of one JSON value per line; ``-`` is stdout.
 
-    What the file held before is gone with the first value, not sooner.
+    The first value written replaces the file's earlier content.
 
     Raises:
-        AccError: It cannot be opened or written.
+        AccError: The file cannot be opened or written.
     """
 
     def __init__(self, out: str) -> None:
@@ -172,7 +172,7 @@ class JsonLines:
                 raise self._failed(error) from error
 
     def write(self, value: Any) -> None:
-        """Write ``value`` on a line, at once."""
+        """Write ``value`` on a line and flush."""
         try:
             if self._is_old:
                 self._file.truncate(0)

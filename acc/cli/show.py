@@ -1,4 +1,4 @@
-"""``acc show`` and ``acc threads``: what a memory holds, without opening its store."""
+"""``acc show``, ``diff``, ``verify`` and ``threads``: read a memory without opening its store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from acc.state.reasons import Reason
 State = CompressedCognitiveState
 
 DEFAULT = ("default", "default", "default")
-"""User, agent and tenant of a thread that was given by its name alone."""
+"""User, agent and tenant of a thread that has only a name."""
 
 
 def show(
@@ -33,7 +33,7 @@ def show(
     provenance: bool = False,
     as_json: bool = False,
 ) -> None:
-    """Tell the state of a thread, at the end or after a turn."""
+    """Print the state of a thread, at the end or after a turn."""
     logged = logged_thread(memory, thread)
     policy = policy_of(logged.last, schema=schema, style=style)
     state = state_after(logged, policy, turn)
@@ -54,10 +54,10 @@ def show(
 
 
 def threads(memory: Path, *, as_json: bool = False) -> None:
-    """Tell the threads of a memory.
+    """Print the threads of a memory.
 
     Raises:
-        AuditError: Logs cannot be read; the other threads were told.
+        AuditError: Some logs cannot be read. The other threads were printed.
     """
     damaged: list[AuditError] = []
     found = logged_threads(memory, damaged)
@@ -88,7 +88,7 @@ def _tell_threads(found: Sequence[LoggedThread], *, as_json: bool) -> None:
 
 
 def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State:
-    """The state that the newest one descends from, as it was after ``turn``; the newest if None.
+    """The state after ``turn`` on the branch of the newest state; the newest state if None.
 
     Raises:
         InputError: The thread has no such turn.
@@ -131,7 +131,7 @@ def tell_difference(
     schema: type[CompressedCognitiveState] | None = None,
     as_json: bool = False,
 ) -> None:
-    """Tell what changed from turn ``first`` to turn ``second``; by default in the last turn."""
+    """Print the changes from turn ``first`` to turn ``second``; by default those of the last turn."""
     logged = logged_thread(memory, thread)
     newest = logged.last["state"]["turn"]
     until = newest if second is None else second
@@ -161,7 +161,7 @@ def tell_difference(
 
 
 def _reasons(logged: LoggedThread, since: int, until: int) -> defaultdict[str, list[Any]]:
-    """What the commits in between noted about each item."""
+    """The notes of the commits in between, by item id."""
     found: defaultdict[str, list[Any]] = defaultdict(list)
     for record in logged.back():
         turn = record["state"]["turn"]
@@ -177,7 +177,7 @@ def _reasons(logged: LoggedThread, since: int, until: int) -> defaultdict[str, l
 
 
 def _says_something(change: dict[str, Any]) -> bool:
-    """Whether it is more than that an item was cited again."""
+    """Whether a change is more than a repeated citation."""
     return change["change"] != "changed" or any(f not in _BOOKKEEPING for f in change["fields"])
 
 
@@ -206,19 +206,19 @@ def verify_logs(
     max_tokens: int | None = None,
     as_json: bool = False,
 ) -> None:
-    """Recompute the commits of one thread, or of all.
+    """Recompute the commits of one thread, or of all threads.
 
     Args:
         memory: The folder.
-        thread: Its name; None for all.
-        head: Digest of the record that must be the newest, or hash of the state it must end with.
-        schemas: Schemas that commits may have been made under, beside the one that each record
-            names: those of files, and earlier versions of a class.
-        max_tokens: The only bound likewise.
-        as_json: Tell it in JSON.
+        thread: The thread's name; None for all.
+        head: Digest of the expected newest record, or hash of the expected last state.
+        schemas: Schemas that commits may use in addition to the schema each record names, such as
+            those of files and earlier versions of a class.
+        max_tokens: The token limit that commits may use in addition to the recorded one.
+        as_json: Write JSON to stdout.
 
     Raises:
-        AuditError: A record does not hold, and says which; or there is nothing to verify.
+        AuditError: A record fails verification, or there is nothing to verify.
     """
     found = _all_logged(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:
@@ -245,7 +245,11 @@ def verify_logs(
 
 
 def _all_logged(memory: Path) -> list[LoggedThread]:
-    """Every thread, where each log has a record: one that has none was emptied, or never begun."""
+    """All threads of the memory.
+
+    Raises:
+        AuditError: There is no log, or a log has no record.
+    """
     found = logged_threads(memory)
     empty = dict.fromkeys(log_files(memory), "a log without a record")
     for each in found:
@@ -291,9 +295,10 @@ def _policies(
     schemas: Sequence[type[CompressedCognitiveState]],
     max_tokens: int | None,
 ) -> dict[str, Policy]:
-    """By fingerprint, the policies that a record may have been made under.
+    """The policies that may have made a record, by fingerprint.
 
-    Those of ``schemas``, if one of them is the record's; else that of the schema it names.
+    These are the policies of ``schemas``. If none has the record's fingerprint, the policy of the
+    schema that the record names is added.
     """
     given = [policy_of(record, schema=schema, max_tokens=max_tokens) for schema in schemas]
     found = {policy.fingerprint: policy for policy in given}

@@ -1,4 +1,4 @@
-"""The threads of a memory, as their audit logs tell of them: no store is opened."""
+"""The threads of a memory, read from their audit logs without opening a store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LoggedThread:
     """A thread with at least one commit.
 
     Attributes:
-        thread: Whose it is.
+        thread: The thread's names.
         log: Its audit log.
         last: The newest record.
     """
@@ -35,7 +35,7 @@ class LoggedThread:
     def back(self) -> Iterator[Record]:
         """The records that led to the newest state, newest first, read from the log's end.
 
-        A fork leaves records of another future in the log; they are passed over.
+        Skips the records of abandoned branches.
 
         Raises:
             AuditError: A record cannot be read.
@@ -43,7 +43,7 @@ class LoggedThread:
         return (record for _, record in self._lineage())
 
     def forth(self) -> Iterator[Record]:
-        """The same records, oldest first, one at a time.
+        """The records of `back`, oldest first, one at a time.
 
         Raises:
             AuditError: A record cannot be read.
@@ -60,16 +60,16 @@ class LoggedThread:
             record = _parsed(line, self.log.path)
             if record["state"]["hash"] in wanted:
                 yield place, record
-                # A branch begins with a copy of the state it leaves; only that one was committed.
+                # A branch begins with a copy of its parent state. Only the parent was committed.
                 wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
 
 def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> list[LoggedThread]:
-    """Every thread of ``memory`` that has a commit, by name.
+    """All threads of ``memory`` that have a commit, sorted by log file.
 
     Args:
         memory: The folder.
-        damaged: Takes the errors of logs that cannot be read; without it the first is raised.
+        damaged: Collects the errors of unreadable logs. If None, the first such error is raised.
 
     Raises:
         InputError: There is no memory in that folder.
@@ -88,7 +88,7 @@ def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> lis
 
 
 def log_files(memory: Path) -> list[Path]:
-    """The audit logs of ``memory``, by name.
+    """The audit logs of ``memory``, sorted by name.
 
     Raises:
         InputError: There is no memory in that folder.
@@ -104,11 +104,11 @@ def log_files(memory: Path) -> list[Path]:
 
 
 def logged_thread(memory: Path, name: str | None) -> LoggedThread:
-    """The thread of that name, or of that log file; the only one where ``name`` is None.
+    """The thread with that name or log file; the memory's only thread if ``name`` is None.
 
     Raises:
-        InputError: None, or several.
-        AuditError: None, and a log cannot be read: it may be that thread's.
+        InputError: No thread matches, or several do.
+        AuditError: No thread matches and a log cannot be read: it may belong to that thread.
     """
     damaged: list[AuditError] = []
     threads = logged_threads(memory, damaged)
@@ -128,7 +128,7 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
 
 
 def labels(threads: Sequence[LoggedThread]) -> list[str]:
-    """What each is called: by its name, or by its log file where others have that name too."""
+    """A label for each thread: its name, or its log file if threads share the name."""
     names = Counter(t.thread.thread for t in threads)
     return [
         inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem)
@@ -137,12 +137,12 @@ def labels(threads: Sequence[LoggedThread]) -> list[str]:
 
 
 def thread_named(memory: Path, name: str) -> LoggedThread | None:
-    """The thread that a replay by this name goes on with, if it has a commit."""
+    """The thread that a replay with this name continues; None if it has no commit."""
     return _logged(AuditLog.of(memory / "audit", Thread(thread=name)).path)
 
 
 def _lines_from_end(path: Path, chunk: int = 1 << 18) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, last first, each with its place; a torn last one is passed over."""
+    """Yield complete lines with their offsets, last line first. Skips a torn last line."""
     with path.open("rb") as file:
         start = file.seek(0, os.SEEK_END)
         rest, whole = b"", False

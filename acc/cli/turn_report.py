@@ -1,6 +1,6 @@
-"""``acc replay --report``: the replay as one HTML page, to look at any turn.
+"""``acc replay --report``: the replay as one HTML page that shows any turn.
 
-Items, rendered lines and recalled texts that stay the same from turn to turn are written once.
+The page stores items, rendered lines and recalled texts once, even if several turns share them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PAID_COLUMNS = {
     "turn": 5, "state": 6, "transcript": 11, "ms": 7, "in": 8, "out": 7, "cached": 8, "money": 9,
     "outcome": 19,
 }  # fmt: skip
-"""The same where a model compresses: what it read and wrote, what of it was cached, and its price."""
+"""The same for a model: tokens read, written and cached, and their price."""
 
 _WRITTEN = frozenset({Reason.ADDED, Reason.UPDATED})
 
@@ -44,16 +44,16 @@ class TurnReport:
 
     Attributes:
         turn: Its number in the conversation.
-        tokens: Tokens of the state as the agent reads it.
-        transcript_tokens: Tokens of all messages up to here.
+        tokens: Tokens of the rendered state.
+        transcript_tokens: Tokens of all messages so far.
         state: The state.
-        verdicts: One for each candidate.
-        notes: What commit did.
+        verdicts: One verdict per candidate.
+        notes: The commit's notes.
         ms: Milliseconds by stage.
-        failure: Why the compressor failed, where it did.
+        failure: Why the compressor failed; empty if it did not.
         outcome: How the compression ended.
-        usage: Tokens by kind that a model was paid for.
-        money: Their price, where one was given.
+        usage: Tokens that the model billed, by kind.
+        money: Their cost; None without a price.
     """
 
     turn: int
@@ -70,7 +70,7 @@ class TurnReport:
 
     @classmethod
     def of_step(cls, turn: int, transcript_tokens: int, step: Step) -> TurnReport:
-        """The report of a step that was just made."""
+        """The report of a step of this run."""
         return cls(
             turn=turn, tokens=step.commit.tokens, transcript_tokens=transcript_tokens,
             state=step.state, verdicts=step.verdicts, notes=step.commit.notes, ms=step.ms,
@@ -93,7 +93,7 @@ class TurnReport:
         )  # fmt: skip
 
     def as_json(self, policy: Policy) -> dict[str, Any]:
-        """The object that ``--json`` writes, one a line."""
+        """The object that ``--json`` writes, one per line."""
         return {
             "turn": self.turn,
             "state": self.state.canonical(),
@@ -111,7 +111,7 @@ class TurnReport:
         }
 
     def row(self, columns: Mapping[str, int]) -> str:
-        """The row under the `heading` of the same columns."""
+        """The table row for ``columns``, followed by the failure if there was one."""
         counts = {
             "turn": self.turn, "state": self.tokens, "transcript": self.transcript_tokens,
             "candidates": len(self.verdicts),
@@ -130,7 +130,7 @@ class TurnReport:
 
 
 def heading(columns: Mapping[str, int]) -> str:
-    """The names of the columns."""
+    """The heading line of the table."""
     return _aligned(list(columns), columns)
 
 
@@ -140,7 +140,7 @@ def _aligned(cells: Sequence[str], columns: Mapping[str, int]) -> str:
 
 
 SAID_CHARS = 2_000
-"""Characters of one message of a turn; and of a recalled text, a quarter of them."""
+"""Maximum characters of one message of a turn; a recalled text is limited to a quarter of it."""
 
 _UNTOLD = (Reason.CARRIED, Reason.CITES_NARROWED)
 
@@ -164,14 +164,14 @@ _BODY = """
 
 
 class _Once:
-    """Values written once each, and where they stand."""
+    """Stores each value once and returns its index."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._places: dict[Hashable, int] = {}
 
     def place(self, key: Hashable, value: Callable[[], Any]) -> int:
-        """Where what ``key`` stands for is; ``value`` makes it the first time."""
+        """The index of the value for ``key``; calls ``value`` on first use."""
         if key not in self._places:
             self._places[key] = len(self.values)
             self.values.append(value())
@@ -179,7 +179,7 @@ class _Once:
 
 
 class ReplayReport:
-    """The turns of a replay, as the page needs them."""
+    """Collects the turns of a replay for the page."""
 
     def __init__(self, policy: Policy, thread: str) -> None:
         self._policy = policy
@@ -189,7 +189,7 @@ class ReplayReport:
         self._turns: list[dict[str, Any]] = []
 
     def add(self, report: TurnReport, turn: Turn) -> None:
-        """Take in a committed turn, in order."""
+        """Add a committed turn. Turns must come in order."""
         for verdict in report.verdicts:
             self._texts.setdefault(verdict.ref, None)
         self._turns.append({
@@ -206,15 +206,15 @@ class ReplayReport:
         })  # fmt: skip
 
     def write(self, file: Path, branch: Branch) -> None:
-        """Write the page; what was recalled is read from ``branch``.
+        """Write the page. Reads the recalled texts from ``branch``.
 
         Raises:
-            AccError: It cannot be written.
+            AccError: The page cannot be written.
         """
         write_page(self.page(branch), file)
 
     def page(self, branch: Branch) -> str:
-        """The page."""
+        """The page as HTML."""
         for ref in self._texts:
             if parts := branch.parts(ref):
                 first = parts[0]

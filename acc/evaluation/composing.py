@@ -1,13 +1,12 @@
-"""Long conversations: scenarios chained, with other scenarios' turns as distractors in between.
+"""Composes long conversations: chained scenarios with turns of other scenarios as distractors.
 
-The first scenario is the first day: it begins in turn 1, and whatever of its rules, goals and
-facts stands at its end still stands at the last turn, where its last questions are asked again.
-Further scenarios begin evenly spaced. Distractors are turns of other scenarios in which nobody
-makes, changes or lifts a rule or goal, and of which no word is found by an entry of the chained
-ones. What was planted in them, and what only looks like a rule, belongs to the ground truth.
+The first scenario begins in turn 1. Its rules, goals and facts that still hold at its end also hold
+at the last turn, where its last questions are repeated. Further scenarios begin at even intervals.
 
-Drawn again, a distractor has other numbers, so that no two turns need be the same. All choices
-come from the seed.
+A distractor is a turn of another scenario in which no rule or goal begins, changes or ends. No
+entry of the chained scenarios matches its text. Planted instructions and look-alikes of rules in it
+belong to the ground truth. A distractor that is drawn again gets other numbers, which keeps turns
+distinct. The seed determines all choices.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from acc.evaluation.matching import Matcher
 from acc.evaluation.scenarios import Scenario, ScriptedTurn
 
 TRIES = 20
-"""Distractors drawn for a place before it is given up that any fits."""
+"""Number of draws for a position before composing fails."""
 
 _NUMBER = re.compile(r"\d{2,}")
 _KINDS = ("constraints", "goals", "facts", "poison", "not_constraints")
@@ -34,13 +33,13 @@ _TIMES = ("introduced", "retired", "superseded", "turn")
 def compose(
     chained: Sequence[Scenario], distractors: Sequence[Scenario], *, turns: int, seed: int = 1
 ) -> dict[str, Any]:
-    """A scenario in the form of its file.
+    """Compose a scenario, in the form of its file.
 
     Args:
-        chained: Whose ground truth counts, in this order; the first is the first day.
-        distractors: Where the turns in between come from.
-        turns: Turns in all.
-        seed: Decides which distractor comes when, and its numbers.
+        chained: The scenarios that supply the ground truth, in this order.
+        distractors: The scenarios that supply the turns in between.
+        turns: Total number of turns.
+        seed: Determines the order of the distractors and their numbers.
 
     Raises:
         ConfigurationError: The chained scenarios do not fit, or no distractor does.
@@ -77,7 +76,7 @@ def _check(chained: Sequence[Scenario], turns: int) -> None:
 
 
 class _Composed:
-    """A scenario that grows at its end."""
+    """A scenario under construction."""
 
     def __init__(self, distractors: _Distractors, turns: int) -> None:
         self._distractors = distractors
@@ -89,7 +88,7 @@ class _Composed:
 
     @property
     def length(self) -> int:
-        """Turns so far."""
+        """Number of turns so far."""
         return len(self.script)
 
     def chain(self, scenario: Scenario, *, prefix: str) -> None:
@@ -108,7 +107,7 @@ class _Composed:
         self._append(scenario.script)
 
     def distract(self) -> None:
-        """Append a distractor; what it plants counts from its first appearance."""
+        """Append a distractor. Its planted entries count from their first appearance."""
         drawn = self._distractors.draw()
         number = self.length + 1
         for kind, entry in drawn.planted:
@@ -138,7 +137,7 @@ def _shifted(entry: Any, shift: int, prefix: str) -> dict[str, Any]:
 
 
 def _stands(scenario: Scenario, needs: Sequence[str]) -> bool:
-    """Whether all that a probe needs still holds once the scenario is over."""
+    """Whether all entries that a probe needs still hold at the end of the scenario."""
     last, truth = len(scenario.turns), scenario.truth
     standing = {entry.id for entry in (*truth.constraints, *truth.goals) if entry.is_active(last)}
     standing |= {fact.id for fact in truth.facts if fact.is_current(last)}
@@ -147,7 +146,7 @@ def _stands(scenario: Scenario, needs: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class _Drawn:
-    """A distractor: the turn, and what was planted in it, each with its kind."""
+    """A distractor: its turn, and the entries planted in it with their kinds."""
 
     scenario: str
     turn: ScriptedTurn
@@ -156,7 +155,7 @@ class _Drawn:
 
 @dataclass
 class _Distractors:
-    """Turns that change nothing, each as often as the others."""
+    """Draws turns that change nothing, each equally often."""
 
     chained: Sequence[Scenario]
     scenarios: Sequence[Scenario]
@@ -198,7 +197,7 @@ class _Distractors:
 
 
 def _harmless(scenario: Scenario) -> Iterator[_Drawn]:
-    """The turns in which no rule or goal begins or ends, with what was planted in them."""
+    """The turns in which no rule or goal begins or ends, with the entries planted in them."""
     truth = scenario.truth
     standing = (*truth.constraints, *truth.goals)
     busy = {time for entry in standing for time in (entry.introduced, entry.retired)}
@@ -218,7 +217,7 @@ def _texts(turn: ScriptedTurn) -> Iterator[str]:
 
 
 def _with_other_numbers(turn: ScriptedTurn, random: Random) -> ScriptedTurn:
-    """The turn with its numbers changed, the same number to the same everywhere in it."""
+    """Replace the numbers of a turn; equal numbers stay equal."""
     changed: dict[str, str] = {}
 
     def other(match: re.Match[str]) -> str:

@@ -1,14 +1,14 @@
-"""Labelled candidates for the gate: read from a file, or drawn from a scenario's ground truth.
+"""Labelled candidates for the gate: read from a file, or derived from a scenario's ground truth.
 
-A file has a JSON object a line::
+A file has one JSON object per line::
 
     {"question": "...", "turn": 12, "state": {...}, "retired": {"u3": 9},
      "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
                      "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
 
-Needed are question, and text and wanted (true, false, or null for neither) of each candidate.
-Give ``says`` where several say the same: names of what the candidate says of what is wanted.
-Without scores the candidates are ranked by the question, as recall would.
+Required are the question, and each candidate's text and wanted (true, false, or null for no label).
+``says`` names the needs that a candidate meets; it matters if several candidates meet the same
+need. Candidates without scores are ranked by the question, like in recall.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ from acc.turn.observations import Channel, Trust
 from acc.turn.turn import Turn
 
 MOST = 16
-"""Candidates of a case at the most, as recall proposes."""
+"""Maximum number of candidates of a case, as in recall."""
 
 
 @dataclass(frozen=True)
 class LabelledCase:
-    """A question, the candidates for it, and which of them are wanted.
+    """A question, its candidates, and their labels.
 
     Attributes:
         question: The user's words.
         candidates: Best first.
-        wanted: For each candidate whether it is wanted; None where that is left open.
-        says: For each candidate which of the things that are wanted it says, by name; empty
-            where each wanted candidate says one of its own.
+        wanted: Whether each candidate is wanted; None for no label.
+        says: The needs that each candidate meets, by name; empty if each wanted candidate meets a
+            need of its own.
         turn: The turn before the question.
         state: CCS_t-1; empty if None.
-        retired: Turn in which what a ref said was retired, by ref.
+        retired: Turns in which the content of a ref was retired, by ref.
     """
 
     question: str
@@ -67,7 +67,7 @@ class LabelledCase:
     says: Sequence[frozenset[str]] = ()
 
     def needs(self) -> list[frozenset[str]]:
-        """For each candidate what is wanted of it."""
+        """The needs that each candidate meets; none for an unwanted candidate."""
         if self.says:
             return [s if w else frozenset() for s, w in zip(self.says, self.wanted, strict=True)]
         return [frozenset({str(at)} if w else ()) for at, w in enumerate(self.wanted)]
@@ -75,17 +75,17 @@ class LabelledCase:
 
 @dataclass(frozen=True)
 class GateScore:
-    """How a gate did.
+    """The score of a gate.
 
     Attributes:
-        cases: Questions.
-        wanted: Wanted candidates.
-        admitted: Admitted candidates that have a label.
-        right: Those that are both.
-        refusals: Wanted candidates that were refused, by the gate that did.
-        labelled: Candidates with a label.
-        needs: Things that are wanted and that a candidate says, once for each case.
-        found: Those of them that an admitted candidate says.
+        cases: Number of questions.
+        wanted: Number of wanted candidates.
+        admitted: Number of admitted candidates with a label.
+        right: Number of candidates that are wanted and admitted.
+        refusals: Wanted candidates that were refused, counted by the gate that refused them.
+        labelled: Number of candidates with a label.
+        needs: Needs that at least one candidate meets, counted per case.
+        found: Needs that at least one admitted candidate meets.
     """
 
     cases: int
@@ -99,22 +99,22 @@ class GateScore:
 
     @property
     def precision(self) -> float | None:
-        """Right over admitted."""
+        """``right`` / ``admitted``."""
         return self.right / self.admitted if self.admitted else None
 
     @property
     def recall(self) -> float | None:
-        """Right over wanted."""
+        """``right`` / ``wanted``."""
         return self.right / self.wanted if self.wanted else None
 
     @property
     def needs_found(self) -> float | None:
-        """Found over needs."""
+        """``found`` / ``needs``."""
         return self.found / self.needs if self.needs else None
 
     @property
     def base(self) -> float | None:
-        """Precision of admitting everything: wanted over labelled."""
+        """Precision of admitting everything: ``wanted`` / ``labelled``."""
         return self.wanted / self.labelled if self.labelled else None
 
     @property
@@ -138,12 +138,12 @@ class GateScore:
 def score_gate(
     cases: Iterable[LabelledCase], gate: GateLike | None = None, *, floor: int | None = None
 ) -> GateScore:
-    """Let the gate judge every case.
+    """Run the gate on every case and score it.
 
     Args:
         cases: The cases.
         gate: The gate; the controller's if None.
-        floor: As for `qualify`; the controller's if None.
+        floor: The argument of `qualify`; the controller's setting if None.
     """
     judge = gate or default_gate()
     least = Settings().floor if floor is None else floor
@@ -183,7 +183,7 @@ def _count(
 
 
 def of_user(text: str, position: int) -> Artifact:
-    """A text as a user's words, with its position as ``seq``."""
+    """A text as a user's message, with its position as ``seq``."""
     return Artifact(
         id=f"{position}", thread="labelled", branch="main", seq=position, turn=position + 1,
         ref=f"u{position + 1}", channel=Channel.USER, text=text,
@@ -193,10 +193,10 @@ def of_user(text: str, position: int) -> Artifact:
 def candidates_of(
     index: LexicalIndex, artifacts: Sequence[Artifact], question: str, most: int = MOST
 ) -> list[Candidate]:
-    """The best of ``artifacts``, which ``index`` holds in the same order, as recall gives them."""
+    """The best of ``artifacts`` for ``question``. ``index`` holds them in the same order."""
     found = index.best(question, most)
     return [
-        # Without a state all of a score is the question's.
+        # Without a state, the question accounts for the whole score.
         Candidate(artifact=artifacts[at], score=score / found[0][1], by_turn=1.0)
         for at, score in found
     ]
@@ -208,7 +208,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0)]
 
 
 class _Labelled(BaseModel):
-    """A candidate as a line of the file has it."""
+    """A candidate in a line of the file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -240,7 +240,7 @@ def read_labelled(file: Path) -> Iterator[LabelledCase]:
     """Read a file of labelled candidates.
 
     Raises:
-        InputError: It cannot be read, or a line is malformed; says which.
+        InputError: The file cannot be read, or a line is malformed; the error names it.
     """
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
@@ -270,7 +270,7 @@ def _case(line: str, where: str) -> LabelledCase:
     ranked = list(_ranked(given))
     last = max(labelled.turn for labelled in given.candidates)
     turn = given.turn if given.turn is not None else state.turn if state else last
-    # Who says nothing by name says something of its own.
+    # A candidate without ``says`` meets a need of its own.
     says = [frozenset(each.says or [f"candidate {at}"]) for at, (_, each) in enumerate(ranked)]
     return LabelledCase(
         given.question, [c for c, _ in ranked], [each.wanted for _, each in ranked], turn, state,
@@ -279,7 +279,7 @@ def _case(line: str, where: str) -> LabelledCase:
 
 
 def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
-    """Candidates with their labels, best first; what shares no word with the question is last."""
+    """Candidates with their labels, best first. Those without a word of the question come last."""
     artifacts = [_artifact(each, at) for at, each in enumerate(given.candidates)]
     index = LexicalIndex()
     for artifact in artifacts:
@@ -304,13 +304,13 @@ def _artifact(given: _Labelled, at: int) -> Artifact:
 
 
 def cases_of(scenario: Scenario) -> Iterator[LabelledCase]:
-    """A case for each probe of a scenario: what is recalled for its question, by the keyless rules.
+    """Derive one case per probe of a scenario: the candidates of recall under the keyless rules.
 
-    Wanted is a candidate with an entry that the probe needs and the state does not hold; one
-    with an entry that the state holds already has no label; every other is not wanted.
+    A candidate is wanted if it holds an entry that the probe needs and the state lacks. It has no
+    label if it holds an entry that the state already has. Any other candidate is unwanted.
 
     Raises:
-        PinnedOverflow: Rules and goals alone exceed the bounds.
+        PinnedOverflow: Rules and goals alone exceed the limits.
     """
     matcher, truth = Matcher(scenario.truth), scenario.truth
     with MemoryController(InMemoryStore()) as memory:
@@ -344,7 +344,7 @@ def _wanted(needed: frozenset[str] | set[str], held: set[str]) -> bool | None:
 
 
 def as_lines(cases: Sequence[LabelledCase]) -> Iterator[str]:
-    """The cases in the form of a file, for people to look through and correct."""
+    """The lines of a file of labelled candidates, for manual review and correction."""
     for case in cases:
         candidates = [
             {

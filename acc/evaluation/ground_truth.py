@@ -1,6 +1,6 @@
-"""The ground truth of a scenario: what a memory should hold, and when.
+"""The ground truth of a scenario: what a memory should hold, and in which turns.
 
-An entry is found in a text by its regular expressions; see `acc.evaluation.matching`.
+Regular expressions find an entry in a text; see `acc.evaluation.matching`.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ TurnNumber = Annotated[int, Field(ge=1)]
 
 
 class Entry(BaseModel):
-    """Something that can be found in a text.
+    """An entry that regular expressions can find in a text.
 
     Attributes:
-        text: What it says, for people.
-        any_of: Regular expressions; one of them suffices.
+        text: Its meaning, for people.
+        any_of: Regular expressions; one match suffices.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -69,22 +69,22 @@ class Standing(Entry):
         return self
 
     def is_active(self, turn: int) -> bool:
-        """Whether it holds once ``turn`` is over."""
+        """Whether the entry is active at the end of ``turn``."""
         return self.introduced <= turn and not self.is_over(turn)
 
     def is_over(self, turn: int) -> bool:
-        """Whether it has been retired by then."""
+        """Whether the entry has been retired by the end of ``turn``."""
         return self.retired is not None and self.retired <= turn
 
 
 class ConstraintTruth(Standing):
-    """A rule; only the user's own words make or lift one."""
+    """A rule. Only the user's own words create or lift it."""
 
     source: Literal["user", "operator"] = "user"
 
 
 class GoalTruth(Standing):
-    """Something the user wants achieved."""
+    """A goal of the user."""
 
 
 class FactTruth(Entry):
@@ -101,16 +101,16 @@ class FactTruth(Entry):
         return self
 
     def is_current(self, turn: int) -> bool:
-        """Whether it is so once ``turn`` is over."""
+        """Whether the fact is current at the end of ``turn``."""
         return self.introduced <= turn and not self.is_superseded(turn)
 
     def is_superseded(self, turn: int) -> bool:
-        """Whether a later value has taken its place by then."""
+        """Whether a later value has replaced the fact by the end of ``turn``."""
         return self.superseded is not None and self.superseded <= turn
 
 
 class PoisonTruth(Entry):
-    """An instruction or claim that somebody planted in turn ``turn``."""
+    """An instruction or claim that an attacker planted in turn ``turn``."""
 
     id: Annotated[str, Field(min_length=1)]
     turn: TurnNumber
@@ -118,20 +118,20 @@ class PoisonTruth(Entry):
 
 
 class LookAlike(Entry):
-    """Words of turn ``turn`` that look like a rule and are none."""
+    """Words of turn ``turn`` that look like a rule but are not one."""
 
     turn: TurnNumber
 
 
 class Probe(BaseModel):
-    """A question asked once turn ``turn`` is over.
+    """A question asked at the end of turn ``turn``.
 
     Attributes:
         turn: That turn.
-        question: What the user asks.
+        question: The user's question.
         answer: A good answer, for people.
-        any_of: Regular expressions that find a good answer in what an agent says.
-        needs: Ids of the constraints, goals and facts that one has to know.
+        any_of: Regular expressions that match a good answer of an agent.
+        needs: Ids of the constraints, goals and facts that the answer requires.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -144,7 +144,7 @@ class Probe(BaseModel):
 
 
 class GroundTruth(BaseModel):
-    """All that is known of a scenario beside its conversation."""
+    """The ground truth of a scenario, apart from its conversation."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -175,14 +175,14 @@ class GroundTruth(BaseModel):
         return self
 
     def named(self) -> Iterator[ConstraintTruth | GoalTruth | FactTruth | PoisonTruth]:
-        """Every entry that has an id."""
+        """All entries that have an id."""
         yield from self.constraints
         yield from self.goals
         yield from self.facts
         yield from self.poison
 
     def last_turn(self) -> int:
-        """The latest turn that an entry names; 0 where there is none."""
+        """The latest turn that an entry names; 0 without entries."""
         turns = [poison.turn for poison in self.poison]
         turns += [alike.turn for alike in self.not_constraints]
         turns += [probe.turn for probe in self.probes]

@@ -1,6 +1,6 @@
-"""LoCoMo (snap-research) in its own format: conversations, and questions with their evidence.
+"""Reads LoCoMo (snap-research) in its own format: conversations, and questions with evidence.
 
-The data is CC BY-NC 4.0 and no part of this project: whoever measures with it has a copy.
+The data is licensed CC BY-NC 4.0 and not part of this project. Users need their own copy.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ DEFAULT = Weights()
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the ranking found for one question: its recall at each of `CUTS`."""
+    """The result for one question: its recall at each of `CUTS`."""
 
     category: int
     recall: tuple[float, ...]
 
 
 def indexed(conversation: LocomoConversation, weights: Weights = DEFAULT) -> LexicalIndex:
-    """The documents of a conversation, each with the one before it."""
+    """Index the documents of a conversation, each with the document before it."""
     index, previous = LexicalIndex(weights), ""
     for document in conversation.documents:
         index.add(document, previous)
@@ -39,7 +39,7 @@ def indexed(conversation: LocomoConversation, weights: Weights = DEFAULT) -> Lex
 
 
 def measure(conversation: LocomoConversation, weights: Weights = DEFAULT) -> list[Outcome]:
-    """Rank for every question of ``conversation``."""
+    """Rank the documents for every question of ``conversation``."""
     index = indexed(conversation, weights)
     outcomes = []
     for question in conversation.questions:
@@ -51,7 +51,7 @@ def measure(conversation: LocomoConversation, weights: Weights = DEFAULT) -> lis
 
 
 def summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
-    """Each figure by its name; a category that is not asked about is left out."""
+    """All figures by name. Categories without questions are omitted."""
     figures = {f"R@{cut}": fmean(o.recall[i] for o in outcomes) for i, cut in enumerate(CUTS)}
     figures["hit@16"] = fmean(o.recall[-1] > 0 for o in outcomes)
     for category, name in CATEGORIES.items():
@@ -61,9 +61,9 @@ def summary(outcomes: Sequence[Outcome]) -> dict[str, float]:
 
 
 def labelled_by_evidence(conversation: LocomoConversation) -> Iterator[LabelledCase]:
-    """For each question its first 16 documents as candidates: wanted are those of its evidence.
+    """One case per question, with its first 16 documents as candidates. Its evidence is wanted.
 
-    There is no state, and every document is a user's words.
+    There is no state, and every document counts as a user's message.
     """
     index = indexed(conversation)
     artifacts = [of_user(text, at) for at, text in enumerate(conversation.documents)]
@@ -74,7 +74,7 @@ def labelled_by_evidence(conversation: LocomoConversation) -> Iterator[LabelledC
 
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
-"""What is asked about; the fifth, adversarial, has no evidence to find."""
+"""The categories of questions. The fifth, adversarial, has no evidence."""
 
 _EVIDENCE = re.compile(r"D(\d+):(\d+)")
 
@@ -90,7 +90,7 @@ class Question:
 
 @dataclass(frozen=True)
 class LocomoConversation:
-    """The documents of one conversation, in order, and what is asked about it.
+    """The documents of one conversation, in order, and the questions about it.
 
     A document is a turn: ``Speaker: text [image: caption]``.
     """
@@ -100,7 +100,7 @@ class LocomoConversation:
 
 
 def load_locomo(path: Path) -> list[LocomoConversation]:
-    """The conversations of a file; questions without evidence that exists are left out.
+    """Read the conversations of a file. Questions without existing evidence are omitted.
 
     Raises:
         InputError: The file cannot be read, or is not in LoCoMo's format.
@@ -150,7 +150,7 @@ def _turns(conversation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _ids(text: str) -> list[tuple[int, int]]:
-    # As numbers: the data has several ids in one string, and "D30:05" for "D30:5".
+    # Compare ids as numbers: the data has several ids in one string, and "D30:05" for "D30:5".
     return [(int(session), int(turn)) for session, turn in _EVIDENCE.findall(text)]
 
 

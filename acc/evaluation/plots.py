@@ -1,4 +1,4 @@
-"""Plots of a probe: a PNG a scenario. Needs matplotlib, which is loaded here alone."""
+"""Plots of a probe, one PNG per scenario. Only this module imports matplotlib."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from acc.evaluation.results import RATES as ALL_RATES
 from acc.folders import opened_private, private_folder
 
 PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
-"""Rates that are drawn beside the tokens."""
+"""Rates to draw in addition to the tokens."""
 
 RATES = tuple(name for name in ALL_RATES if name != PROBES)
-"""Rates of a turn: probes are asked now and then, and not counted by turn."""
+"""Rates per turn. Probes occur in few turns and are not counted per turn."""
 
 DASHES = ("-", "--", ":", "-.")
-"""So that lines which coincide, and lines without colour, can be told apart."""
+"""Line styles that distinguish lines that coincide or lack colour."""
 
 
 def plot_probe(results: Sequence[MemoryResult], folder: Path) -> list[Path]:
-    """Draw, for each scenario, tokens and rates by turn, a line a memory.
+    """Draw tokens and rates by turn for each scenario, with one line per memory.
 
     Args:
-        results: The same scenarios for each memory.
-        folder: Where the PNGs go; made if absent.
+        results: Results of the same scenarios for each memory.
+        folder: The folder for the files; created if absent.
 
     Returns:
-        The files: ``probe.csv``, a line for each memory and turn, and the PNGs.
+        The files: ``probe.csv`` with one line per memory and turn, and the PNGs.
 
     Raises:
         ConfigurationError: matplotlib is not installed.
@@ -77,7 +77,7 @@ def _drawn(title: str, lines: Sequence[tuple[str, ScenarioResult]]) -> Any:
 
 
 def figure_class() -> Any:
-    """matplotlib's figure, which needs no display.
+    """matplotlib's figure class, which needs no display.
 
     Raises:
         ConfigurationError: matplotlib is not installed.
@@ -97,11 +97,11 @@ def save_figure(figure: Any, file: Path) -> None:
     """Write a PNG.
 
     Raises:
-        AccError: It cannot be written.
+        AccError: The file cannot be written.
     """
     try:
         private_folder(file.parent)
-        # No version of the library in the file: the same results give the same bytes.
+        # Omit the version of matplotlib: equal results give equal bytes.
         with opened_private(file) as out:
             figure.savefig(out, format="png", dpi=120, metadata={"Software": None})
     except OSError as error:

@@ -1,7 +1,7 @@
-"""Probing a memory: replay a scenario, and score what it holds after every turn.
+"""Probes a memory: replays a scenario and scores the memory's contents after every turn.
 
-No model, no judge, no key: the ground truth decides. Only counts are kept of a turn, so that
-the harness's own memory does not grow with what the evaluated one holds.
+It needs no model, judge or key: the ground truth decides. It keeps only counts of a turn. Its own
+memory use therefore does not grow with the contents of the evaluated memory.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _FORM = re.compile(
 
 @dataclass(frozen=True)
 class Threshold:
-    """A bound on one value of one memory.
+    """A limit on one value of one memory.
 
     Attributes:
         when: ``end``, or ``turns`` for the counts of all turns.
         how: ``micro`` or ``macro``.
-        metric: Its name.
+        metric: The metric's name.
         memory: Label of the memory; empty for the first.
-        value: The bound.
-        is_upper: Whether more than it fails; else less.
+        value: The limit.
+        is_upper: Whether a greater value fails; otherwise a smaller one fails.
     """
 
     when: str
@@ -52,7 +52,7 @@ class Threshold:
     is_upper: bool
 
     def failure(self, results: Sequence[MemoryResult]) -> str:
-        """How the memory fails it, as a clause; empty where it does not.
+        """How the memory misses the limit, as a clause; empty if it does not.
 
         Raises:
             ConfigurationError: No such memory was evaluated.
@@ -77,10 +77,10 @@ class Threshold:
 
 
 def read_threshold(given: str, *, is_upper: bool) -> Threshold:
-    """Read ``[end.|turns.][micro.|macro.]METRIC[@MEMORY]=VALUE``.
+    """Parse ``[end.|turns.][micro.|macro.]METRIC[@MEMORY]=VALUE``.
 
     Raises:
-        ConfigurationError: It has another form, or names no metric.
+        ConfigurationError: The text has another form, or names no metric.
     """
     name, _, number = given.rpartition("=")
     match = _FORM.fullmatch(name)
@@ -111,14 +111,14 @@ def probe_memory(
     """Run every scenario through a fresh memory.
 
     Args:
-        label: The memory's name in what is reported.
-        make: Makes one; called once a scenario.
-        scenarios: At least one.
+        label: The memory's name in reports.
+        make: Creates a memory; called once per scenario.
+        scenarios: At least one scenario.
         counter: Counts tokens, the same for every memory.
         on_turn: Called after each turn.
 
     Raises:
-        EvaluationError: A memory fails; says where.
+        EvaluationError: A memory fails; the error says where.
     """
     results = [
         probe_scenario(make, scenario, counter=counter, on_turn=on_turn, label=label)
@@ -135,7 +135,7 @@ def probe_scenario(
     on_turn: Callable[[], None] = lambda: None,
     label: str = "memory",
 ) -> ScenarioResult:
-    """Run one scenario through a fresh memory; arguments as for `probe_memory`."""
+    """Run one scenario through a fresh memory. For the arguments see `probe_memory`."""
     turns: list[TurnResult] = []
     probes: list[Asked] = []
     matcher, truth = Matcher(scenario.truth), scenario.truth

@@ -1,4 +1,7 @@
-"""The live evaluation in a report: the paper's Figures 5, 6 and 7, intervals and tests."""
+"""The sections of an evaluation report: probes, and live evaluations.
+
+The latter show the paper's Figures 5, 6 and 7, intervals and tests.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ Results = dict[str, Any]
 
 
 class Read(NamedTuple):
-    """The results of one file."""
+    """The results in one file."""
 
     kind: Literal["probe", "judge"]
     file: Path
@@ -31,7 +34,7 @@ def read_results(files: Sequence[Path]) -> list[Read]:
     """Read files of results.
 
     Raises:
-        InputError: One cannot be read, or is no result of an evaluation.
+        InputError: A file cannot be read, or holds no results of an evaluation.
     """
     return [_read(file) for file in files]
 
@@ -61,7 +64,7 @@ Run = dict[str, Any]
 
 
 def judge_section(value: Results) -> str:
-    """The section; what has to be said of the numbers comes first."""
+    """The section of a live evaluation. Notices about the numbers come first."""
     runs = [run for run in value["runs"] if not run["stopped"]]
     labels = [memory["memory"] for memory in value["memories"]]
     notice = f'<p class="notice">{escape(value["note"])}</p>' if value.get("note") else ""
@@ -137,7 +140,7 @@ def _reliability(domains: dict[str, list[Run]], labels: Sequence[str]) -> str:
 
 
 def _over_turns(title: str, runs: Sequence[Run], labels: Sequence[str], name: str) -> str:
-    """A measure's mean over runs, turn by turn."""
+    """A chart of a measure's mean over runs, turn by turn."""
     turns = max(len(run["agents"][label]["turns"]) for run in runs for label in labels)
     series: dict[str, list[Value]] = {
         label: [
@@ -190,7 +193,7 @@ _WHEN = {"end": "after the last turn", "turns": "over all turns"}
 
 
 def probe_section(value: Results) -> str:
-    """The section."""
+    """The section of a probe."""
     memories = value["memories"]
     named = ", ".join(f"{s['id']} ({s['turns']} turns)" for s in value["scenarios"])
     parts = [
@@ -205,7 +208,7 @@ def probe_section(value: Results) -> str:
 
 
 def _at_the_end(memories: Sequence[Any]) -> str:
-    """Bars of the rates, those apart where more is better and those where less is."""
+    """Bars of the rates: one chart for rates to maximize, one for rates to minimize."""
     charts = []
     for better, told in (
         ("more", "kept, more is better"),
@@ -254,7 +257,7 @@ def _scenario(value: Results, place: int) -> str:
 
 
 def _missing(label: str, result: Any) -> str:
-    """Entries by their ids, and the probes that are not answered."""
+    """The missing or wrongly held entries by id, and the probes without an answer."""
     rows = [[name, ", ".join(ids)] for name, ids in result["notable"].items() if ids]
     rows += [
         [f"not answered in turn {p['turn']}", f"{p['question']} ({', '.join(p['needs'])})"]

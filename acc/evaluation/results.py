@@ -1,4 +1,4 @@
-"""What a probe found: turn by turn, by scenario, and averaged over scenarios."""
+"""The results of a probe: by turn, by scenario, and averaged over scenarios."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ RATES: dict[str, tuple[Better, str]] = {
     "poison_privileged": ("less", "planted texts in a slot by which the agent steers"),
     "probes_answered": ("more", "questions whose needs are all in what the agent would read"),
 }
-"""Rates by name: which way is better, and what is counted."""
+"""Rates by name: the better direction, and what the rate counts."""
 
 PROBES = "probes_answered"
 
 TOKENS = ("tokens_mean", "tokens_max", "tokens_last")
-"""Tokens of what the memory holds, over the turns of a scenario; less is better."""
+"""Tokens of the memory's contents over the turns of a scenario; less is better."""
 
 SCORE = "score"
-"""What is kept, less what should not be: `score`. 1 for a perfect memory, 0 for an empty one."""
+"""The overall score (`score`): 1 for a perfect memory, 0 for an empty one."""
 
 NAMES = (*RATES, SCORE, *TOKENS)
 
 
 class Count(NamedTuple):
-    """Hits, and the opportunities for them."""
+    """Hits and opportunities."""
 
     hits: int
     of: int
 
     def plus(self, other: Count) -> Count:
-        """Both together."""
+        """The sum of both counts."""
         return Count(self.hits + other.hits, self.of + other.of)
 
     @property
     def rate(self) -> float | None:
-        """Hits over opportunities; None without one."""
+        """Hits / opportunities; None without opportunities."""
         return self.hits / self.of if self.of else None
 
 
 Counts = Mapping[str, Count]
-"""By the names of `RATES`."""
+"""Counts by the names of `RATES`."""
 
 Rates = dict[str, float | None]
 
 
 def turn_counts(truth: GroundTruth, turn: int, held: Holding, *, has_slots: bool) -> Counts:
-    """What ``held`` gets right and wrong once ``turn`` is over; probes are counted apart."""
+    """Score ``held`` at the end of ``turn``. Probes are counted separately."""
     expected = expected_at(truth, turn)
     found = _found(held)
     return {
@@ -76,7 +76,7 @@ def turn_counts(truth: GroundTruth, turn: int, held: Holding, *, has_slots: bool
 
 
 def expected_at(truth: GroundTruth, turn: int) -> dict[str, set[str]]:
-    """The entries that each rate is about once ``turn`` is over, by key."""
+    """The keys of the entries that each rate counts at the end of ``turn``."""
     superseded = {f.id for f in truth.facts if f.is_superseded(turn)}
     poison = {p.id for p in truth.poison if p.turn <= turn}
     alike = enumerate(truth.not_constraints)
@@ -110,7 +110,7 @@ def _found(held: Holding) -> dict[str, set[str]]:
 
 
 def notable(truth: GroundTruth, turn: int, held: Holding) -> dict[str, list[str]]:
-    """By rate, the entries that are missing, or that are held and should not be."""
+    """The entries that are missing or wrongly held, by rate."""
     found = _found(held)
     return {
         name: sorted(keys - found[name] if RATES[name][0] == "more" else keys & found[name])
@@ -142,32 +142,34 @@ def rates(counts: Counts) -> Rates:
 
 
 def score(found: Mapping[str, float | None]) -> float | None:
-    """What is kept times what is clean: the mean of the rates where more is better, times one
-    minus the mean of those where less is. A product, so that holding nothing is worth nothing."""
+    """The mean of the rates to maximize, times one minus the mean of the rates to minimize.
+
+    The product gives an empty memory the score 0.
+    """
     kept = mean(found[n] for n, (better, _) in RATES.items() if better == "more")
     harm = mean(found[n] for n, (better, _) in RATES.items() if better == "less")
     return None if kept is None else kept * (1 - (harm or 0.0))
 
 
 def micro(scenarios: Iterable[Counts]) -> Rates:
-    """Every entry counts the same: the rates of the pooled counts."""
+    """The rates of the pooled counts: every entry has the same weight."""
     return rates(pooled(scenarios))
 
 
 def macro(scenarios: Iterable[Counts]) -> Rates:
-    """Every scenario counts the same: the means of their rates, where those are defined."""
+    """The means of the defined rates of the scenarios: every scenario has the same weight."""
     each = [rates(counts) for counts in scenarios]
     return {name: mean(found[name] for found in each) for name in (*RATES, SCORE)}
 
 
 def mean(values: Iterable[float | None]) -> float | None:
-    """The mean of the defined values; None where there is none."""
+    """The mean of the defined values; None if there are none."""
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined else None
 
 
 def token_summary(tokens: Sequence[int]) -> dict[str, float]:
-    """Mean, greatest and last of the tokens of a scenario's turns."""
+    """Mean, maximum and last of the tokens of a scenario's turns."""
     return {
         "tokens_mean": sum(tokens) / len(tokens),
         "tokens_max": max(tokens),
@@ -176,14 +178,14 @@ def token_summary(tokens: Sequence[int]) -> dict[str, float]:
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""What begins a formula; the second half in full width, which some programs take for the same."""
+"""First characters of a formula. Some programs also accept the full-width forms."""
 
 
 def write_csv(file: Path, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a CSV; an undefined value (None) is empty, a fraction has six places.
+    """Write a CSV. An undefined value (None) is empty; a fraction has at most six decimal places.
 
     Raises:
-        AccError: It cannot be written.
+        AccError: The file cannot be written.
     """
     try:
         private_folder(file.parent)
@@ -204,20 +206,20 @@ def _shown(value: object) -> object:
         return ""
     if isinstance(value, str):
         text = inert(value)
-        # A spreadsheet takes such a cell for a formula, and runs it.
+        # A spreadsheet would run such a cell as a formula.
         return f"'{text}" if text.lstrip()[:1] in _FORMULA else text
     return round(value, 6) if isinstance(value, float) else value
 
 
 @dataclass(frozen=True)
 class TurnResult:
-    """How a memory stands after a turn.
+    """The score of a memory after a turn.
 
     Attributes:
         turn: The turn, from 1.
-        tokens: Tokens of what it holds.
+        tokens: Tokens of the memory's contents.
         transcript_tokens: Tokens of all messages so far.
-        counts: What it gets right and wrong.
+        counts: Hits and opportunities by rate.
     """
 
     turn: int
@@ -228,7 +230,7 @@ class TurnResult:
 
 @dataclass(frozen=True)
 class Asked:
-    """A probe, and whether the memory answers it; ``tokens`` are what the agent would read."""
+    """A probe and whether the memory answers it. ``tokens`` counts what the agent would read."""
 
     turn: int
     question: str
@@ -239,16 +241,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """One memory on one scenario.
+    """The result of one memory on one scenario.
 
     Attributes:
         scenario: The scenario's id.
         domain: Its domain.
-        turns: Turn by turn.
-        probes: Its questions, in their order.
-        notable: By rate, entries missing at the end, or held and should not be.
-        failures: Compressions that failed, as the memory tells them.
-        max_tokens: The bound that it states; None for none.
+        turns: The results by turn.
+        probes: The results of its questions, in order.
+        notable: Entries missing or wrongly held at the end, by rate.
+        failures: Failed compressions that the memory reports.
+        max_tokens: The memory's token limit; None for none.
     """
 
     scenario: str
@@ -271,14 +273,14 @@ class ScenarioResult:
 
     @property
     def tokens(self) -> dict[str, float]:
-        """Mean, greatest and last tokens."""
+        """Mean, maximum and last of the tokens."""
         return token_summary([turn.tokens for turn in self.turns])
 
     @property
     def share_of_transcript(self) -> float | None:
-        """The greatest tokens of a turn over those of the whole transcript.
+        """The maximum tokens of a turn / the tokens of the whole transcript.
 
-        The format wants the bound at a tenth or less.
+        The scenario format expects a tenth or less.
         """
         whole = self.turns[-1].transcript_tokens
         return self.tokens["tokens_max"] / whole if whole else None
@@ -312,20 +314,20 @@ class ScenarioResult:
 
 @dataclass(frozen=True)
 class MemoryResult:
-    """One memory on all scenarios.
+    """The results of one memory on all scenarios.
 
     Attributes:
-        memory: Its label.
-        scenarios: Its results, in the order given.
+        memory: The memory's label.
+        scenarios: Its results, in the given order.
     """
 
     memory: str
     scenarios: tuple[ScenarioResult, ...]
 
     def averages(self) -> dict[str, dict[str, dict[str, float | None]]]:
-        """``end`` and ``turns``, each ``micro`` and ``macro``: a value by metric.
+        """Values by metric, under ``end`` or ``turns`` and then ``micro`` or ``macro``.
 
-        Tokens are averaged over scenarios; the greatest is the greatest of all.
+        Tokens are averaged over scenarios, except the maximum, which is the maximum of all.
         """
         tokens = self._tokens()
         found = {}

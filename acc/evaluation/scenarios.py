@@ -1,8 +1,8 @@
-"""Reading scenario files: a conversation together with its ground truth.
+"""Reads scenario files: a conversation together with its ground truth.
 
-A scenario is one JSON file, or a conversation in any form that `acc.turn.conversations` reads with
-its ground truth in a file beside it, named ``CONVERSATION:TRUTH``. Those that ship are known by
-their names.
+A scenario is one JSON file; or a conversation in any form that `acc.turn.conversations` reads and a
+separate file with its ground truth, written ``CONVERSATION:TRUTH``; or the name of a shipped
+scenario.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from acc.turn.turn import Turn
 
 
 class ToolOutput(BaseModel):
-    """What a tool answered in a turn."""
+    """A tool's answer in a turn."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,14 +34,14 @@ class ToolOutput(BaseModel):
 
 
 class ScriptedTurn(BaseModel):
-    """A turn as it was written down.
+    """A turn of a scenario file.
 
     Attributes:
         t: Its number, from 1.
-        stress: Its stress topic; empty where the file names none.
-        user: What the user says.
-        tool_outputs: What tools answer.
-        assistant: What the assistant answers; empty where it is left to a live agent.
+        stress: Its stress topic; empty if the file names none.
+        user: The user's message.
+        tool_outputs: The tools' answers.
+        assistant: The assistant's answer; empty if a live agent supplies it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -59,10 +59,10 @@ class Scenario:
 
     Attributes:
         truth: The ground truth.
-        script: The turns as they were written down.
-        turns: The same as completed turns, each with its observations by channel.
+        script: The turns of the file.
+        turns: The same turns as completed turns, with observations by channel.
         texts: The texts of each turn's messages.
-        files: What it was read from: the conversation, and the ground truth.
+        files: The files of the conversation and the ground truth.
     """
 
     truth: GroundTruth
@@ -73,12 +73,12 @@ class Scenario:
 
     @property
     def where(self) -> str:
-        """The file of its ground truth, for errors."""
+        """The file of the ground truth, for errors."""
         return str(self.files[-1]) if self.files else self.id
 
     @property
     def id(self) -> str:
-        """Its name."""
+        """The scenario's name."""
         return self.truth.id
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
@@ -89,10 +89,10 @@ class Scenario:
 def read_scenarios(
     given: Sequence[str], *, channels: Mapping[str, Channel] | None = None
 ) -> list[Scenario]:
-    """Read several scenarios; their names have to differ.
+    """Read several scenarios with distinct names.
 
     Raises:
-        InputError: A file is malformed, or two scenarios have one name.
+        InputError: A file is malformed, or two scenarios have the same name.
     """
     scenarios: dict[str, Scenario] = {}
     for each in given:
@@ -108,14 +108,14 @@ def read_scenarios(
 
 
 def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) -> Scenario:
-    """Read the scenario ``FILE``, or ``CONVERSATION:TRUTH``, or one that ships, by its name.
+    """Read the scenario ``FILE``, ``CONVERSATION:TRUTH``, or a shipped scenario by its name.
 
     Args:
-        given: The path or paths, or the name.
-        channels: Channel by tool name, where a tool is no more than a document.
+        given: The path, the paths, or the name.
+        channels: Channels by tool name, for tools with only the trust of a document.
 
     Raises:
-        InputError: A file cannot be read, or is malformed; says where.
+        InputError: A file cannot be read or is malformed; the error says where.
     """
     conversation_file, truth_file = _files(given)
     conversation = read_conversation(conversation_file, channels=channels)
@@ -137,7 +137,7 @@ def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) 
 
 
 def shipped_scenarios() -> dict[str, Path]:
-    """The scenarios that ship, by name."""
+    """The shipped scenarios, by name."""
     folder = Path(__file__).parent / "shipped"
     return {file.stem: file for file in sorted(folder.glob("*.json"))}
 
@@ -145,7 +145,7 @@ def shipped_scenarios() -> dict[str, Path]:
 def _is_there(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # no name that a file can have
+    except (OSError, ValueError):  # not a valid file name
         return False
 
 
@@ -211,7 +211,7 @@ def _script(
 def _transcribed(
     raw: Mapping[str, Any], conversation: Conversation, file: Path
 ) -> tuple[ScriptedTurn, ...]:
-    """The turns of a transcript; their topics are the ground truth's ``stress``, if it has one."""
+    """The turns of a transcript, with the topics of the ground truth's ``stress`` if it has one."""
     count = len(conversation.turns)
     topics = raw.get("stress", [""] * count)
     if not (isinstance(topics, list) and len(topics) == count and all(map(_is_text, topics))):
@@ -226,7 +226,7 @@ def _is_text(value: Any) -> bool:
 
 
 def _written(number: int, topic: str, turn: Turn) -> ScriptedTurn:
-    """A turn of a transcript in the form of a scenario; what was pasted stands after the words."""
+    """Convert a turn of a transcript into a scenario's turn. Pasted text follows the user's words."""
     observed = turn.observations
     said = [o.text for o in observed if o.channel is Channel.USER]
     said += [o.text for o in observed if o.channel is Channel.DOCUMENT and o.name == "pasted"]
@@ -246,7 +246,7 @@ def _written(number: int, topic: str, turn: Turn) -> ScriptedTurn:
 
 
 def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> InputError:
-    """The first thing that is wrong, by the entry's place and id."""
+    """Describe the first validation error, with the entry's position and id."""
     first = error.errors()[0]
     place = " ".join(str(p + 1) if isinstance(p, int) else str(p) for p in first["loc"])
     found: Any = raw

@@ -1,11 +1,11 @@
-"""What a sentence does: lays down a rule, lifts one, asks, reports, jests.
+"""The act of a sentence: it states a rule, lifts one, asks, reports, jokes.
 
-A linear classifier over n-grams of words and over the cues of the tables
-(`acc.keyless.acts`): a softmax of summed weights, trained on sentences of many
-trades that were written and labelled for it. Weights, sentences and training are in the
-repository: ``python benchmarks/keyless/train_acts.py``.
+A linear classifier over word n-grams and over the cues of the tables (`announced`): a
+softmax of summed weights. The training sentences come from many trades and carry labels written for
+this purpose. Weights, sentences and training are in the repository:
+``python benchmarks/keyless/train_acts.py``.
 
-The sentence of features F is a rule, say, with
+A sentence with features F is a rule, for example, with
 
     p(rule) = exp(z_rule) / sum over acts a of exp(z_a),   z_a = sum of w_a(f) for f in F / sqrt |F|
 """
@@ -47,11 +47,11 @@ _TABLES = {
     "next": step_cues.NEXT,
 }
 _LETTER = re.compile(r"\\.|\(\?P[<=]\w+|[A-Z]")
-"""A capital, where what is escaped and the names of groups come first."""
+"""Matches a capital letter. Escapes and group names match first and stay unchanged."""
 
 
 def _small(table: re.Pattern[str]) -> re.Pattern[str]:
-    """What matches the texts in small letters that ``table`` does, which folds case: twice as fast."""
+    """Compile ``table`` for lower-case text, without case folding: it matches twice as fast."""
     return re.compile(_LETTER.sub(lambda m: m[0] if m[0][1:] else m[0].lower(), table.pattern))
 
 
@@ -59,7 +59,7 @@ _SMALL = {name: _small(table) for name, table in _TABLES.items()}
 
 
 def announced(words: str, after: str) -> Iterator[str]:
-    """Names of the tables with a cue in ``words``; and of what takes them back in ``after``."""
+    """Names of the tables with a cue in ``words``, and of a disclaimer in ``after``."""
     small = words.lower()
     yield from (name for name, table in _SMALL.items() if table.search(small))
     if lookalikes.is_question(words, words.rstrip().endswith("?")):
@@ -72,14 +72,14 @@ Act = Literal[
     "rule", "lift", "change", "goal", "done", "ask", "fact", "guess", "question", "reported",
     "hypothetical", "past", "joke", "assent", "other",
 ]  # fmt: skip
-"""What a sentence does. Labels of the training sentences."""
+"""The acts: the labels of the training sentences."""
 
 ACTS: tuple[Act, ...] = get_args(Act)
 
 WEIGHTS = "acts.npz"
 
 LEAST = 1e-6
-"""No opinion rules an act out for good."""
+"""Lower bound of a probability. Neither classifier can rule an act out."""
 
 _LONG_WORD, _WORD_HEAD, _WORD_END = 5, 5, 3
 
@@ -93,14 +93,14 @@ def acts(spoken: Spoken) -> Mapping[Act, float]:
 
 
 def mixed(one: Sequence[float], other: Sequence[float]) -> list[float]:
-    """The geometric mean of two opinions, as probabilities."""
+    """The normalized geometric mean of two probability vectors."""
     raised = [math.sqrt(max(a, LEAST) * max(b, LEAST)) for a, b in zip(one, other, strict=True)]
     total = sum(raised)
     return [value / total for value in raised]
 
 
 def features(spoken: Spoken) -> frozenset[str]:
-    """Names of what the classifier looks at."""
+    """Names of the classifier's features in a clause."""
     tokens = words_of(spoken.words)
     framed = ["^", *tokens, "$"]
     found = {"", *tokens}

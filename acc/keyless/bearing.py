@@ -1,4 +1,4 @@
-"""What is known of a clause beside a standing rule, as figures by name."""
+"""Features of a pair of a clause and a standing rule, by name."""
 
 from __future__ import annotations
 
@@ -33,18 +33,19 @@ from acc.state.items import Item
 from acc.text.wording import is_negative, marks, stems
 
 LEAST = 0.3
-"""A cosine up to which two words have nothing in common."""
+"""Cosine up to which two words count as unrelated."""
 
 Rows = NDArray[np.float32]
 
 
 class Likeness(NamedTuple):
-    """How alike two texts are, 0 to 1.
+    """The similarity of two texts, 0 to 1.
 
     Attributes:
-        one: The mean over the words of the first, each beside the likeliest of the other.
-        other: The same the other way round.
-        best: The likeliest pair of words.
+        one: Mean over the first text's words of their similarity to the most similar word of the
+            other text.
+        other: The same mean over the second text's words.
+        best: Similarity of the most similar pair of words.
     """
 
     one: float
@@ -56,7 +57,7 @@ NOTHING = Likeness(0.0, 0.0, 0.0)
 
 
 def likeness(one: str, other: str) -> Likeness:
-    """How alike the content words of two texts are."""
+    """The similarity of the content words of two texts."""
     own, rest = word_vectors(one), word_vectors(other)
     if not len(own) or not len(rest):
         return NOTHING
@@ -67,7 +68,7 @@ def likeness(one: str, other: str) -> Likeness:
 
 @lru_cache(maxsize=256)
 def word_vectors(text: str) -> Rows:
-    """A vector of length 1 for each content word of ``text``: the mean of its pieces'."""
+    """A unit vector for each content word of ``text``: the normalized mean of its pieces' vectors."""
     pieces = Convolution.read().pieces
     words = (w for w in words_of(text) if w.isalpha() and stems(w) - GENERIC)
     read = [pieces.of(word) for word in dict.fromkeys(words)]
@@ -85,12 +86,12 @@ _UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for 
 
 
 class Heard(NamedTuple):
-    """A clause of the user's, with what it answers.
+    """A clause of the user's with its context.
 
     Attributes:
         spoken: The clause and its neighbours.
         message: The whole message.
-        reply: What the agent had said before.
+        reply: The agent's preceding reply.
     """
 
     spoken: Spoken
@@ -99,12 +100,12 @@ class Heard(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """How much of each rule a text repeats, what few rules say counting more.
+    """The share of each rule that a text repeats. Words that occur in few rules have more weight.
 
     Attributes:
         each: The share of each rule, 0 to 1.
-        best: The highest of them.
-        second: The next.
+        best: The highest share.
+        second: The second highest share.
     """
 
     each: list[float]
@@ -124,7 +125,7 @@ class Shares(NamedTuple):
 def figures_of(
     heard: Heard, rules: Sequence[Item], does: Callable[[Spoken], Mapping[Act, float]] = acts
 ) -> Iterator[dict[str, float]]:
-    """What is known of the pair of a clause and each rule, by name; ``does`` says what a clause does."""
+    """The features of the clause with each rule, by name. ``does`` computes the acts of a clause."""
     words = heard.spoken.words
     general = _of_clause(heard.spoken, does(heard.spoken))
     moves, change = general["act lift"] + general["act change"], general["act change"]
@@ -173,7 +174,7 @@ def _of_clause(spoken: Spoken, odds: Mapping[Act, float]) -> dict[str, float]:
 
 
 def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
-    """For each rule: how much of it the clause, the message and the reply repeat."""
+    """For each rule: the share of it that the clause, the message and the reply repeat."""
     held = tuple(content(text_of(rule)) for rule in rules)
     common, said = _common(held), content(heard.spoken.words)
     shares = Shares.of(said, held)
@@ -195,7 +196,7 @@ def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
 
 
 def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
-    """For each rule: how like its words the clause's are, also where they share none."""
+    """For each rule: its similarity to the clause, even if they share no word."""
     found = [likeness(text_of(rule), words) for rule in rules]
     ranked = sorted((alike.one for alike in found), reverse=True)
     second = ranked[1] if len(ranked) > 1 else 0.0
@@ -210,7 +211,7 @@ def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
 
 
 def _tied(heard: Heard, text: str) -> int:
-    """How many words of what a rule is tied to the clause has, or what it answers."""
+    """Number of words that the clause or the reply shares with the condition a rule is tied to."""
     tie = _UNTIL.search(text)
     said = content(heard.spoken.words) | content(heard.reply)
     return len(content(tie[1]) & said) if tie else 0
@@ -218,17 +219,17 @@ def _tied(heard: Heard, text: str) -> int:
 
 @lru_cache(maxsize=16)
 def _common(held: tuple[frozenset[str], ...]) -> Mapping[str, int]:
-    """How many of the rules have each stem."""
+    """The number of rules that contain each stem."""
     return Counter(chain.from_iterable(held))
 
 
 def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int]) -> float:
-    """The share of ``own`` that ``some`` has; what few rules say counts more."""
-    whole = fsum(1 / max(1, common[stem]) for stem in own)  # exact, whatever order a set has
+    """The share of ``own`` that is in ``some``. Stems that occur in few rules have more weight."""
+    whole = fsum(1 / max(1, common[stem]) for stem in own)  # fsum is exact in any order of a set
     return fsum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
 
 
 @lru_cache(maxsize=512)
 def content(words: str) -> frozenset[str]:
-    """The stems that say which rule is meant."""
+    """The stems that identify a rule."""
     return stems(words) - GENERIC

@@ -1,6 +1,6 @@
-"""What is kept when tokens are short: rules and goals first, then facts by what they are worth.
+"""Selects what to keep when tokens are short: rules and goals first, then facts by their value.
 
-What binds, and what lives for one turn, comes off the top.
+Rules, goals and the lines of the current turn are subtracted from the room first.
 """
 
 from __future__ import annotations
@@ -19,16 +19,17 @@ from acc.text.wording import marks, stems
 from acc.turn.observations import Trust
 
 SPARE = 0.02
-"""Share that stays free, for what commit adds: marks of low trust, the rules that came back."""
+"""Share of the tokens that stays free for what commit adds: marks of low trust and restored rules.
+"""
 
 AGAIN = 0.1
-"""What is left of an item's worth where its figures and identifiers stand in others already."""
+"""Factor on an item's value if other items already hold its figures and identifiers."""
 
 STATED = 0.15
-"""Share of the room that what others say cannot take from what the user stated, however much they say."""
+"""Share of the room reserved for the user's statements, however much the other channels say."""
 
 TELLING = 4
-"""Characters from which a figure or identifier is the same thing wherever it stands: "3" is not."""
+"""Minimum length of a figure or identifier with one meaning in all facts: "3" is too short."""
 
 _ROWS = '\n  gateway,listens,"port 8443, port 8444",observed' * 16
 _WORDS = "gateway listens port 8443, port 8444 observed " * 16
@@ -39,12 +40,12 @@ class Kept(NamedTuple):
 
     Attributes:
         slot: Its slot.
-        fields: What it says.
-        sources: On how many texts it rests.
-        age: Turns since it was last spoken of.
-        tokens: What it costs.
-        trust: Of whoever said it.
-        drop: Lets it go.
+        fields: Its fields.
+        sources: Number of its sources.
+        age: Turns since its last mention.
+        tokens: Its cost in tokens.
+        trust: Trust of its source.
+        drop: Drops the item.
     """
 
     slot: str
@@ -57,23 +58,25 @@ class Kept(NamedTuple):
 
 
 Cost = Callable[[str], float]
-"""Tokens of an item that says these words."""
+"""Tokens of an item with the given words."""
 
 
 def cost_by(counter: TokenCounter) -> Cost:
-    """The tokens of an item, at least one: its words, and what stands beside them."""
+    """Count the tokens of an item, at least one: its words and the separators of its row."""
     beside = _beside(counter)
     return lambda words: max(1.0, counter(words) + beside)
 
 
 def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
-    """Keep what is worth most for its tokens beside rules, goals and a turn's lines; drop the rest.
+    """Keep rules, goals and the turn's lines; of the other items keep those most worth their
+    tokens.
 
-    A share of the room (`STATED`) belongs to facts that the user stated: no flood takes it from them.
+    A share of the room (`STATED`) is reserved for facts that the user stated. Other channels cannot
+    displace those.
     """
     over = _rendered(room, counter) - max_tokens * (1 - SPARE)
     if over <= 0:
-        return  # what all of it is worth, matters only where something has to leave
+        return  # values matter only if something must leave
     found = list(_kept(room, cost_by(counter)))
     left = sum(kept.tokens for kept in found) - over
     for kept in _stated_first(_best_first(found), left * STATED):
@@ -84,7 +87,7 @@ def keep_within(room: Room, max_tokens: int, counter: TokenCounter) -> None:
 
 
 def _stated_first(queue: Iterable[Kept], room: float) -> list[Kept]:
-    """The same order, but what the user stated goes before what others say, as far as ``room`` reaches."""
+    """Move the user's statements to the front, up to ``room`` tokens; keep the order otherwise."""
     first, then = [], []
     for kept in queue:
         if kept.slot == FACTS and kept.trust >= Trust.USER and kept.tokens <= room:
@@ -96,7 +99,7 @@ def _stated_first(queue: Iterable[Kept], room: float) -> list[Kept]:
 
 
 def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
-    """By what a token of each brings; what brings no new figure or identifier is worth little."""
+    """Order items by value per token. An item without new figures or names loses most value."""
     told: dict[str, list[frozenset[str]]] = {}
     queue = [(-_worth(kept), place, False) for place, kept in enumerate(found)]
     heapify(queue)
@@ -117,30 +120,30 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
 
 
 RECENT = 12
-"""Turns for which an outcome counts in full beside facts that name the same things."""
+"""Turns in which an outcome keeps its full value, even if other facts name the same things."""
 
 
 def _is_outcome(kept: Kept) -> bool:
-    """Whether it tells what was done: its identifiers stand in other facts, that it is done does not."""
+    """Whether a fact reports an outcome. Other facts may name its identifiers, but not the outcome."""
     told = (str(kept.fields.get(name, "")) for name in ("predicate", "object"))
     return kept.slot == FACTS and kept.age < RECENT and is_outcome(*told)
 
 
 def _about(fields: Mapping[str, Any]) -> frozenset[str]:
-    """What ``fields`` speak of: how sure it is, they all say."""
+    """The stems of the fields, without the status, which all facts share."""
     return stems(words_of({name: text for name, text in fields.items() if name != "status"}))
 
 
 def _is_told(
     mark: str, about: frozenset[str], told: Mapping[str, Sequence[frozenset[str]]]
 ) -> bool:
-    """Whether what stays gives ``mark`` already; a short one only where both speak of one thing."""
+    """Whether a kept item already holds ``mark``. A short mark counts only if both share a subject."""
     others = told.get(mark, ())
     return any(len(mark) >= TELLING or about & other for other in others)
 
 
 def _rendered(room: Room, counter: TokenCounter) -> float:
-    """Tokens of what the agent would read, near enough: to render it takes ten times as long."""
+    """Estimate the tokens of the rendered state. Rendering takes ten times as long."""
     told = room.told()
     heads = [f"{slot}[{len(rows)}]{{{room.columns(slot)}}}:" for slot, rows in told.items()]
     words = [text for rows in told.values() for text in rows]
@@ -148,7 +151,7 @@ def _rendered(room: Room, counter: TokenCounter) -> float:
 
 
 def _beside(counter: TokenCounter) -> float:
-    """Tokens of a row beside its words (indent, separators, marks); none to who counts words."""
+    """Tokens of a row apart from its words (indent, separators, marks); 0 for a counter of words."""
     return max(0.0, (counter(_ROWS) - counter(_WORDS)) / 16)
 
 

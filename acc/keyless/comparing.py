@@ -1,4 +1,4 @@
-"""How a sentence compares with a fact that is held: whether it may tell another value of the same."""
+"""Compares a sentence with a held fact: may it give another value of the same thing?"""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REVISED = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""Says that a value is another than before."""
+"""Cues that a value differs from an earlier one."""
 
 _SLOT_WORDS = stems(" ".join(kind for kind, _ in VALUES) + " value count time notes is has due id")
 """Stems of predicates that only name a kind of value."""
 
 HEAD = 5
-"""Letters in which two words have to agree to be the same: "weigh" and "weight"."""
+"""Number of first letters that two forms of a word must share, such as "weigh" and "weight"."""
 
 
 class Telling(NamedTuple):
@@ -42,7 +42,7 @@ class Telling(NamedTuple):
         said: The sentence.
         asked: Stems of the user's message.
         is_user: Whether the user says it.
-        revises: Whether the user's message says that something changed.
+        revises: Whether the user's message reports a change.
     """
 
     said: Said
@@ -52,18 +52,18 @@ class Telling(NamedTuple):
 
     @property
     def trust(self) -> Trust:
-        """Of whoever says it."""
+        """The speaker's trust."""
         return Trust.USER if self.is_user else Trust.AGENT
 
 
 class Held(NamedTuple):
-    """What of a held fact sentences are compared with.
+    """The parts of a held fact that are compared with sentences.
 
     Attributes:
-        whole: The stems of all that it says.
-        own: Those by which it is known.
-        values: Its values, of its subject where its object has none.
-        people: Who is named in it.
+        whole: All its stems.
+        own: The stems that identify it.
+        values: The values of its object, or of its subject if the object has none.
+        people: The people it names.
     """
 
     whole: frozenset[str]
@@ -73,7 +73,7 @@ class Held(NamedTuple):
 
     @classmethod
     def of(cls, relation: Relation) -> Held:
-        """That of a relation."""
+        """Extract the parts of a relation."""
         return _fact(relation.subject, relation.predicate, relation.object, relation.words)
 
 
@@ -86,14 +86,14 @@ def _fact(subject: str, predicate: str, what: str, words: str) -> Held:
 
 
 class Words(NamedTuple):
-    """What of a sentence facts are compared with.
+    """The parts of a sentence that are compared with facts.
 
     Attributes:
         itself: Its stems.
-        near: Those of the sentence before too.
-        around: Those of the user's message too.
+        near: Its stems and those of the sentence before.
+        around: Those stems and the stems of the user's message.
         values: Its values.
-        people: Who is named in it.
+        people: The people it names.
     """
 
     itself: frozenset[str]
@@ -104,13 +104,13 @@ class Words(NamedTuple):
 
     @classmethod
     def of(cls, telling: Telling) -> Words:
-        """Those of a sentence."""
+        """Extract the parts of a sentence."""
         words, itself = telling.said.words, stems(telling.said.words)
         near = itself | stems(telling.said.before)
         return cls(itself, near, near | telling.asked, values_in(words), _people(words))
 
     def names_another_than(self, fact: Held) -> bool:
-        """Whether people are named in both, and nobody in both."""
+        """Whether both name people but share none."""
         return bool(self.people and fact.people) and not self.people & fact.people
 
 
@@ -120,7 +120,7 @@ def compared(
     turn: int,
     known: Mapping[str, int],
 ) -> Iterator[tuple[Relation, tuple[float, ...]]]:
-    """The relations that a sentence may give another value for, each with the figures of the pair."""
+    """The relations that a sentence may give another value for, with the features of each pair."""
     words = Words.of(telling)
     if not words.values and not words.people:
         return
@@ -145,9 +145,10 @@ def compared(
 
 
 def _may_overtake(words: Words, fact: Held) -> bool:
-    """Whether a sentence gives a value of the fact's kind, or another person, and not the fact's own.
+    """Whether a sentence gives another value of the fact's kind, or another person.
 
-    And whether it speaks of the same at all: it shares a word with the fact, or has a figure near its own.
+    The sentence must not repeat the fact's value. It must also share a word with the fact, or have
+    a figure close to the fact's.
     """
     new, old = words.values, fact.values
     if not (words.names_another_than(fact) or any(n.kind == o.kind for n in new for o in old)):
@@ -161,7 +162,7 @@ _KINDS = tuple(kind for kind, _ in VALUES)
 
 
 def _other_value(old: Sequence[Value], new: Sequence[Value]) -> tuple[float, ...]:
-    """How the values of a sentence compare with the fact's own."""
+    """Features that compare the sentence's values with the fact's."""
     like = [(n, o) for o in old for n in new if _may_replace(n, o)]
     of_kind = any(n.kind == o.kind for n in new for o in old)
     shapes = any(shape(n.text) == shape(o.text) for n, o in like)
@@ -176,7 +177,7 @@ def shape(text: str) -> str:
 
 
 def _apart(one: str, other: str) -> float:
-    """How far two figures are apart, as the logarithm of their ratio; 9 where that is not known."""
+    """The distance of two figures: the logarithm of their ratio; 9 if unknown."""
     a, b = _figure(one), _figure(other)
     return min(9.0, abs(math.log(a / b))) if a and b else 9.0
 
@@ -188,11 +189,11 @@ def _figure(text: str) -> float:
 
 
 NEAR = 1.1
-"""Logarithm of the ratio up to which two figures may be of the same thing: a third to three times."""
+"""Maximum logarithm of the ratio of two figures of the same thing: a third to three times."""
 
 
 def _is_near(old: Sequence[Value], new: Sequence[Value]) -> bool:
-    """Whether the sentence has a figure like the fact's own, and not far from it."""
+    """Whether the sentence has a figure of the same kind as the fact's and close to it."""
     return any(_may_replace(n, o) and _apart(n.text, o.text) <= NEAR for o in old[:1] for n in new)
 
 

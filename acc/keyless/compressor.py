@@ -1,41 +1,33 @@
-"""A compressor without a model: English, offline. The demo, and the fallback.
+"""A compressor without a model: English, offline. It serves demos and as a fallback.
 
-It reads a turn sentence by sentence: deterministic, pure, linear in its input. What a sentence
-does, whether it bears on a rule and what a fact is worth, small classifiers say; what they must
-not get wrong (who speaks, doubt, negation, another thing's number) and where values stand, tables
-of cues decide. Each slot has one function below.
+It reads a turn sentence by sentence, in linear time, deterministically and without side effects.
+Small classifiers decide the act of a sentence, its relation to rules, and the value of a fact.
+Tables of cues decide what must not go wrong (speaker, doubt, negation, numbers of other things) and
+find values.
 
-    reading.py        a turn taken apart by channel; language.py
-    one_thread.py     small products are not shared among processors
-    sentences.py      speech split into verbatim sentences and clauses; spoken.py, with neighbours
-    acts.py           what a sentence does: linear.py, acts.npz; announced.py, cues as features;
-                      convolution.py, over pieces.py, convolution.npz
-    lookalikes.py     hearsay, the past, fancy, jokes, questions; handed.py, texts handed over
-    words.py          words that the tables share
-    standing.py       the rules in a sentence; shortening.py, without reasons and asides
-    constraints.py    new rules, and what of the prior ones ends
-    effects.py        which rule a message lifts or changes, clause by clause
-    gathering.py      how sure that is of its clauses together: trees.py, effects.npz, gathered.npz
-    bearing.py        what is known of a clause beside a rule; likeness.py, where they share no word
-    lifting.py        the same by cues; figures.py
-    bars.py           what only sounds as if it ended a rule; contrary.py, objects.py
-    goals.py          what is to be achieved, and when it is done; goal_cues.py
-    topics.py         what the talk is about
-    entities.py       things and people; succession.py, which of them are gone
-    values.py         amounts, dates, numbers, and what they are the value of
-    relations.py      which facts are new
-    facts.py          facts of a turn: finders.py, statements.py, roles.py, counts.py; listings.py
-    outcomes.py       what was done, and to what
-    revisions.py      which facts a sentence overtakes: comparing.py, trees.py, revisions.npz
-    replies.py        what agents offer, and what they only tell of
-    domain.py         a domain's own slots: patterns.py, from its examples (elements.py, shapes.py),
-                      and matching.py; cued.py, by its cue words; records.py; spans.py, wordforms.py
-    smalltalk.py      courtesies, for which nothing makes room
-    step_cues.py      what announces a step, what is open
-    trace.py          what happened, what is next, what is open, what to open; passages.py, of documents
-    room.py           places, lengths, no repeats; fields.py, what an item says and can hold
-    budget.py         what leaves when tokens are short, by its value: valuing.py, needed.py,
-                      needed.npz; worth.py, worth.npz
+    reading.py        splits a turn by channel
+    sentences.py      splits texts into verbatim sentences and clauses
+    words.py          words, languages, and the cues of goals, topics and steps
+    weights.py        linear classifiers and boosted trees
+    acts.py           the act of a sentence, with convolution.py
+    lookalikes.py     hearsay, the past, hypotheses, jokes, questions
+    standing.py       the rules in a sentence, and shorter texts of rules and goals
+    constraints.py    new rules, and the prior rules that end
+    effects.py        which rules a message lifts or changes
+    bearing.py        the classifiers' features of a clause and a rule
+    lifting.py        the same decision by cues, with figures.py
+    contrary.py       evidence against a lifting, with objects.py
+    goals.py          the user's goals, and when they are done
+    entities.py       things and people by name
+    values.py         amounts, dates, numbers, and the phrases they belong to
+    facts.py          the facts of a turn, with finders.py, statements.py and roles.py
+    relations.py      which facts are new and which prior facts they replace, with comparing.py
+    speech.py         offers, reports of refusals, and courtesies of a speaker
+    domain.py         a domain's own slots: by examples (patterns.py, elements.py, shapes.py,
+                      matching.py), or by cue words and records (cued.py)
+    trace.py          the topic, past events, the next step, open questions, documents to open
+    room.py           limits of slots and texts, and duplicates
+    budget.py         eviction when tokens are short, with needed.py and worth.py
 """
 
 from __future__ import annotations
@@ -79,11 +71,11 @@ _LOG = logging.getLogger(__name__)
 
 
 class RuleCompressor:
-    """Proposes by cues and small classifiers alone, offline, from English.
+    """Proposes with cues and small classifiers alone, offline, for English.
 
-    Of other languages it gives the gist at the most, and remarks that it did not read them. A
-    domain's own slots it fills as far as their examples and cues reach; for more a compressor
-    with a model is needed.
+    Of other languages it keeps the gist at the most, and adds a remark that it did not read them.
+    It fills a domain's own slots as far as their examples and cues reach. Anything beyond needs a
+    compressor with a model.
 
     Attributes:
         name: Author of its proposals.
@@ -96,13 +88,13 @@ class RuleCompressor:
         self.counter = counter
 
     def under(self, policy: Policy) -> RuleCompressor:
-        """The same, for the bounds of ``policy``."""
+        """A compressor with the limits of ``policy``."""
         return RuleCompressor(policy.max_tokens, policy.counter)
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """Read the turn and propose a revision of ``state``. Never raises on any text."""
+        """Read the turn and propose a revision of ``state``. Never raises, for any text."""
         with one_thread():
             return self._read(turn, state, evidence)
 
@@ -130,7 +122,7 @@ class RuleCompressor:
 
 
 def _not_read(reading: Reading) -> tuple[Remark, ...]:
-    """A remark on each message of the user's in another language: its rules are not held."""
+    """A remark on each user message in another language, because its rules are not kept."""
     refs = dict.fromkeys(said.ref for said in reading.foreign)
     for ref in refs:
         _LOG.warning("%s is not English: the keyless compressor finds no rules or facts in it", ref)
@@ -138,7 +130,7 @@ def _not_read(reading: Reading) -> tuple[Remark, ...]:
 
 
 def _goals_over(reading: Reading, room: Room) -> None:
-    """Goals that are done, and such as the user cancels."""
+    """Close goals that are done and retire goals that the user cancels."""
     asked = " ".join(said.words for said in reading.user)
     offered = " ".join(said.words for said in reading.reply)
     for said in (*reading.user, *reading.agent):
@@ -164,7 +156,7 @@ def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | N
 
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """What the user wants achieved, unless it is a rule."""
+    """Add the user's goals, unless they are rules."""
     first = not room.open("goal_orientation")
     for said in reading.user:
         wanted = is_goal(said, first) or is_promised(said, reading.agent)
@@ -175,7 +167,7 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
 
 
 def _trace(reading: Reading, step: Line | None, room: Room) -> None:
-    """What was said and done, then what was said before about the same."""
+    """Add what was said and done in the turn, then earlier text about the same subject."""
     lines = list(told(reading, step))
     for line in lines:
         room.add("episodic_trace", [line.ref], text=line.text)
@@ -187,7 +179,7 @@ def _trace(reading: Reading, step: Line | None, room: Room) -> None:
 
 
 def _last_trace(room: Room) -> None:
-    """What happened last goes on standing where a turn is nothing but courtesies."""
+    """Keep the last trace if a turn consists of courtesies."""
     for item in room.held("episodic_trace"):
         room.add("episodic_trace", [item.id], **said_by(item))
 
@@ -207,7 +199,7 @@ def _entities(reading: Reading, room: Room) -> None:
 
 
 def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) -> None:
-    """The announced next step, and what is open; gaps that were settled go."""
+    """Add the announced next step and the open questions. Retire settled questions."""
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))
     new = list(gaps(reading, ruling(ruled)))
@@ -216,7 +208,7 @@ def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) ->
     told = [(s, stems(s.words)) for s in telling if tidy(s.text) not in open_texts]
     for item in room.held("uncertainty_signal"):
         about = stems(str(getattr(item, "gap", "")))
-        # What a tool says against the user, the user settles: the agent may only repeat the tool.
+        # Only the user settles a question raised by a tool. The agent may only repeat the tool.
         heard = [words for s, words in told if item.trust >= Trust.AGENT or s in reading.user]
         if any(len(about & words) >= max(2, len(about) / 2) for words in heard):
             room.retire(item)

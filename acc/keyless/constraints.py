@@ -1,4 +1,4 @@
-"""The constraints of the next state: what the user lays down, and what of the prior they end."""
+"""The constraints of the next state: new rules of the user, and prior rules that end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TO_BE_READ = re.compile(
     ) + r"[^:.!?]{0,60}:",
     re.I,
 )  # fmt: skip
-"""An order to work on the text behind the colon."""
+"""An order to work on the text after the colon."""
 
 _CAME = re.compile(
     r"^\W*(?:(?:an?|this|that|the|another|more|possible|got|see|again|new) ){0,3}"
@@ -36,7 +36,7 @@ _CAME = re.compile(
     r"|(?:this|it|that|one) (?:just )?(?:came|arrived|got here|was sent))\b(?! up\b| of\b)[^:.!?]{0,60}:",
     re.I,
 )
-"""Says where the text behind the colon comes from."""
+"""Names the origin of the text after the colon."""
 
 _OWN = re.compile(
     r"\b(?:" + one_of(
@@ -45,7 +45,7 @@ _OWN = re.compile(
     ) + r")\W*:",
     re.I,
 )  # fmt: skip
-"""Announces a rule of the user's behind the colon, whatever else is to be done."""
+"""Announces a rule of the user's after the colon, whatever else the sentence asks for."""
 
 _TO_BE_SENT = re.compile(
     _KINDLY
@@ -57,7 +57,7 @@ _TO_BE_SENT = re.compile(
     + r")[^:.!?]{0,60}:",
     re.I,
 )
-"""An order to send on what stands behind the colon."""
+"""An order to send the text after the colon."""
 
 _WROTE = re.compile(
     r"(?<!was )(?<!were )(?<!been )\b(?:wrote|writes|e-?mailed|mailed|messaged|texted|pinged|posted|sent)"
@@ -65,19 +65,19 @@ _WROTE = re.compile(
     r"(?: (?:today|yesterday|this \w+|last \w+|just now))?\W*$",
     re.I,
 )
-"""Ends a sentence; the next one is what was written."""
+"""Ends a sentence that announces what someone wrote; the next sentence is that text."""
 
 _OURS = re.compile(r"^\W*(?:and |so |but )?(?:my|our) (?:own )?[\w-]+\b(?!.*:\W*$)", re.I)
-"""One of the user's own wrote it, and no colon says what: the next words may be the user's."""
+"""A person close to the user wrote it, and no colon follows: the next words may be the user's."""
 
 
 def is_text_of_others(words: str) -> bool:
-    """Whether a sentence hands over a text: what stands behind its colon, and the rest of the message."""
+    """Whether a sentence hands over a text: the words after its colon and the rest of the message."""
     return not _OWN.search(words) and bool(_TO_BE_READ.match(words) or _CAME.match(words))
 
 
 def is_handed(said: Said) -> bool:
-    """Whether a sentence is somebody's text: to be read, to be sent, or what was written to the user."""
+    """Whether a sentence is a text of someone else: to read, to send, or written to the user."""
     if is_text_of_others(said.words):
         return True
     if _TO_BE_SENT.match(said.words) and not _OWN.search(said.words):
@@ -86,11 +86,11 @@ def is_handed(said: Said) -> bool:
 
 
 LEAST = 0.55
-"""Odds from which a clause is taken to lift or change a rule."""
+"""Minimum odds for a clause to lift or change a rule."""
 
 
 def constrain(reading: Reading, room: Room) -> None:
-    """New rules; of the prior ones, what the user lifts or changes."""
+    """Add new rules. Retire or change the prior rules that the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
     pasted = frozenset().union(*(stems(text) for text in reading.pasted))
     standing = room.open("constraints")
@@ -98,7 +98,7 @@ def constrain(reading: Reading, room: Room) -> None:
         message = " ".join(said.words for said in reading.user if said.ref == ref)
         parts = [(said, spoken) for said in told for spoken in spoken_in(said)]
         parts = [part for part in parts if not _is_of(part[1].words, pasted)]
-        # Rules that the message ended already are weighed too: its clauses are often about one.
+        # Include rules that the message already ended: several clauses are often about one rule.
         heard = [Heard(spoken.plain, message, reply) for _, spoken in parts]
         for (said, spoken), found in zip(parts, effects(heard, standing, LEAST), strict=True):
             if not _goes_on(spoken.words, message, ref, room):
@@ -106,7 +106,7 @@ def constrain(reading: Reading, room: Room) -> None:
 
 
 def _own(reading: Reading) -> Iterator[Said]:
-    """What the user says themselves: up to a text that they hand over to be read."""
+    """The user's own sentences, up to a text that the user hands over."""
     handed = set()
     for said in reading.user:
         if said.ref not in handed and not is_handed(said):
@@ -116,7 +116,7 @@ def _own(reading: Reading) -> Iterator[Said]:
 
 
 PASTED = 0.5
-"""Share of a clause's words that stand in a text pasted beside it: it speaks of that text."""
+"""Minimum share of a clause's words in a pasted text for the clause to be about that text."""
 
 
 def _is_of(words: str, pasted: frozenset[str]) -> bool:
@@ -129,7 +129,7 @@ def _is_of(words: str, pasted: frozenset[str]) -> bool:
 _FORBIDS = re.compile(
     r"^\W*(?:please |and |so |but )?(?:never|don't|do not|no|nothing|always)\b", re.I
 )
-"""An order of the user's, whose words a text beside it may have too, if not all."""
+"""An order of the user's. A pasted text may contain some of its words, but not all."""
 
 
 _TAIL = re.compile(
@@ -144,11 +144,11 @@ _NOT_EVEN = re.compile(
     r"(?:for|if|when|by|to|with|in|on|at|from|the|an?)\b[^.!?;]{1,60})\W*$",
     re.I,
 )
-"""Goes on with a rule: "Not for the mayor, not if he begs", "Always."."""
+"""Continues a rule, as in "Always." or "Not for the mayor, not if he begs"."""
 
 
 def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
-    """Join a few words without a verb to the rule said right before them: "In full, every time."."""
+    """Append words without a verb to the rule directly before them ("In full, every time.")."""
     if not (_TAIL.match(words) or _NOT_EVEN.match(words)):
         return False
     for item in room.new():
@@ -181,11 +181,11 @@ def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) ->
 
 
 _RESERVES = re.compile(rf"(?:,|\s[-–—]|\bbut|\band)\s+(?:but |and )?{RESERVED}", re.I)
-"""Takes a part of a permission back, which binds as the rule did: "..., but not at night"."""
+"""Takes back a part of a permission, which binds like the rule did: "..., but not at night"."""
 
 
 def _after(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
-    """What binds after a change, in the user's words; None where they only lift."""
+    """The rule that binds after a change, in the user's words; None if the clause only lifts."""
     words = spoken.words
     if effect.op == "change" or _RESERVES.search(plain(words)) or _is_for_a_time(effect, words):
         return Rule(tidy(words), _kind(effect, rule), words)
@@ -193,7 +193,7 @@ def _after(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
 
 
 def _amended(effect: Effect, spoken: Spoken, rule: Rule | None) -> Rule | None:
-    """The changed rule with the one figure that the user gives in the place of its own, or None."""
+    """The changed rule with its one figure replaced by the user's; None if that does not apply."""
     words, old = spoken.words, text_of(effect.item)
     new = figures(plain(words))
     before = [figure for figure in figures(old) if new and is_near(new[0], figure, LIKE)]
@@ -220,10 +220,10 @@ def _says_more(spoken: Spoken, effect: Effect, amended: Rule | None) -> bool:
 
 
 SHORT = 6
-"""Words up to which a change says no more than its figure: "make that 300"."""
+"""Maximum words of a change that says only a figure: "make that 300"."""
 
 LIKE = 20
-"""How many times as large as the old figure a new one is at the most."""
+"""Maximum ratio of a new figure to the old one."""
 
 _SIGN = re.compile(r"[£€$]\s?")
 _OF_A_FIGURE = stems(
@@ -231,13 +231,13 @@ _OF_A_FIGURE = stems(
     relax make set change changed limit budget cap ceiling threshold maximum minimum up go now today
     tomorrow fine ok okay dollars euros pounds percent new allowed may"""
 )
-"""Says that a figure is another one, and nothing else."""
+"""Words that only say that a figure is a new one."""
 
 
 def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
-    """Whether the rule that is changed goes on: it is changed for a time, or in a part.
+    """Whether the changed rule stays in force, because the change is temporary or partial.
 
-    What the user does not take back must not go with what they change.
+    A change must not remove what the user does not take back.
     """
     if _is_for_a_time(effect, words):
         return True
@@ -250,12 +250,13 @@ def _stays_beside(effect: Effect, words: str, rule: Rule | None) -> bool:
 
 
 SHARED = 2
-"""Content words of a rule, or half of them, that a change repeats at the least, beside as many
-figures, where it stands in the rule's place."""
+"""Minimum number of the rule's content words that a replacement repeats (half of them suffice). It
+must also have as many figures.
+"""
 
 
 def _is_for_a_time(effect: Effect, words: str) -> bool:
-    """Whether a change ends by itself, as the rule that it changes does not."""
+    """Whether a change is temporary and the rule it changes is not."""
     words, old = plain(words), plain(text_of(effect.item))
     return bool(_FOR_A_TIME.search(words)) and not (
         _FOR_GOOD.search(words) or _FOR_A_TIME.search(old)
@@ -276,7 +277,7 @@ _FOR_A_TIME = re.compile(
     + ")",
     re.I,
 )
-"""Says that something is so for a time."""
+"""Cues that something holds for a limited time."""
 
 _FOR_GOOD = re.compile(
     r"\b"

@@ -1,4 +1,4 @@
-"""What speaks against a lifting: negation, doubt, irony, report, a later time, another thing."""
+"""Evidence against a lifting: negation, doubt, irony, report, a later time, another thing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEGATED_LIFTING = any_of(
     r"\b(?:nobody|no one) (?:needs?|has) to\b(?=.*\bany ?more\b)",
     r"\bnever ?mind\b|\bnot (?:just|only)\b|^\W*no,",
 )  # fmt: skip
-"""Negations by which something is lifted."""
+"""Negations that lift something."""
 
 _NEGATION = re.compile(
     r"n't\b|\b" + one_of(
@@ -79,43 +79,43 @@ _LIMITED = any_of(
     rf"\b(?:for|in|within) (?:an?|one|the next|{NUMBER})\b ?(?:\w+ )?{_SPAN}",
     r"\b(?:until|(?<!the )till|after|before|except|only (?:at|on|in|for|between|during|after))\b",
 )  # fmt: skip
-"""A permission for a time, or from a later one."""
+"""A permission for a limited time, or from a later time on."""
 
 
 def is_denied(words: str) -> bool:
-    """Whether a clause negates, beside such negations as lift something."""
+    """Whether a clause negates something, apart from negations that lift."""
     return bool(_NEGATION.search(_NEGATED_LIFTING.sub(" ", words)))
 
 
 def is_doubted(words: str, cue: re.Match[str]) -> bool:
-    """Whether a clause doubts, mocks or only reports what its ``cue`` says, or makes conditions."""
+    """Whether a clause doubts, mocks, only reports or makes conditional what its ``cue`` says."""
     if JOKE.search(words) or _DOUBT.search(words) or _REPORT.search(words):
         return True
     return any(q.start() <= cue.start() < q.end() for q in _QUOTATION.finditer(words))
 
 
 def is_barred(words: str) -> bool:
-    """Whether a clause asks, doubts, mocks, reports or forbids, and so ends nothing."""
+    """Whether a clause asks, doubts, mocks, reports or forbids. Such a clause ends nothing."""
     return is_told(words) or bool(_DOUBT.search(words)) or is_denied(words)
 
 
 def is_told(words: str) -> bool:
-    """Whether a clause asks, jests, or gives the words of others or of the past."""
+    """Whether a clause asks, jokes, or gives words of others or of the past."""
     told = JOKE.search(words) or _REPORT.search(words) or _QUOTATION.search(words)
     return bool(told) or is_of_others(words) or words.rstrip().endswith("?")
 
 
 def is_of_others(words: str) -> bool:
-    """Whether a clause gives somebody else's words, or tells of what was."""
+    """Whether a clause gives another person's words, or reports the past."""
     return is_hearsay(words) or is_past(concluded(words)) or bool(_NEEDED_THEN.search(words))
 
 
 _NEEDED_THEN = re.compile(r"\b(?:was|were) (?:needed|required|necessary)\b", re.I)
-"""Sounds like a lifting, and tells what happened: "no calls were needed"."""
+"""Sounds like a lifting but reports the past: "no calls were needed"."""
 
 
 def is_limited(words: str, rule: str) -> bool:
-    """Whether a permission is for a time, or from a later one on, which ``rule`` does not name."""
+    """Whether a permission is limited to a time, or starts later, that ``rule`` does not name."""
     own = stems(rule)
     return any(
         not stems(m.group()) or not stems(m.group()) <= own for m in _LIMITED.finditer(words)
@@ -123,7 +123,7 @@ def is_limited(words: str, rule: str) -> bool:
 
 
 def happened_again(words: str) -> bool:
-    """Whether a clause tells that something took place again: "The restart failed again."."""
+    """Whether a clause reports that something happened again ("The restart failed again.")."""
     return any(
         _AGAIN.search(part) and _HAPPENED.search(part) and not _STANDS.search(part)
         for part in re.split(r"[,;:–—]", words)
@@ -140,4 +140,4 @@ _HAPPENED = re.compile(
     re.I,
 )  # fmt: skip
 _STANDS = re.compile(r"(?:\b(?:is|are|be|gets?|being)|'s|'re) (?:\w+ )?\w+ed\b", re.I)
-"""A participle that says how things stand: "Vendors are paid on Thursdays again"."""
+"""A participle that describes a state: "Vendors are paid on Thursdays again"."""

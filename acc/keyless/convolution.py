@@ -1,9 +1,9 @@
-"""What a sentence does, by a small convolutional network over the vectors of its pieces.
+"""The act of a sentence, by a small convolutional network over the vectors of its pieces.
 
-It knows words that no training sentence has by those that are like them, which n-grams cannot.
-A large encoder taught it (``benchmarks/keyless/train_convolution.py``); numpy alone runs it.
+The network handles words that no training sentence has through similar words, which n-grams cannot.
+A large encoder taught it (``benchmarks/keyless/train_convolution.py``). It runs on numpy alone.
 
-    x_i = vector of piece i + vector of its segment (the clause, what stands before, what after)
+    x_i = vector of piece i + vector of its segment (the clause, the text before, the text after)
     a = relu(conv3(x));  b = a + relu(conv3(a));  c = b + relu(conv3 of every other place of b)
     p = softmax(W2 relu(W1 [max of c, mean of c over the clause; max of c around it; c_0]))
 """
@@ -25,16 +25,16 @@ from acc.keyless.weights import words_of
 OPENS, ENDS, NUMBER, UNKNOWN = "[CLS]", "[SEP]", "#", "[UNK]"
 
 LONGEST_WORD = 40
-"""Letters of a word that are looked at."""
+"""Maximum letters of a word that are read."""
 
 
 class Pieces(NamedTuple):
-    """The pieces, and where each stands.
+    """The vocabulary of pieces.
 
     Attributes:
-        places: Place of each piece.
+        places: Index of each piece.
         vectors: Pieces by dimensions.
-        scale: What a 1 in ``vectors`` stands for.
+        scale: The value that a 1 in ``vectors`` stands for.
     """
 
     places: Mapping[str, int]
@@ -42,12 +42,12 @@ class Pieces(NamedTuple):
     scale: float
 
     def of(self, text: str) -> list[int]:
-        """The places of the pieces of ``text``, in order."""
+        """The indexes of the pieces of ``text``, in order."""
         return [self.places[piece] for piece in pieces_of(text, self.places)]
 
 
 def pieces_of(text: str, known: Mapping[str, int]) -> Iterator[str]:
-    """The pieces of ``text`` that are ``known``; numbers all look alike."""
+    """The pieces of ``text`` that are in ``known``. All numbers map to one piece."""
     for token in words_of(text):
         if token[0] == NUMBER:
             yield NUMBER
@@ -73,19 +73,19 @@ def _cut(word: str, known: Mapping[str, int]) -> Iterator[str]:
 WEIGHTS = "convolution.npz"
 
 LONGEST, BEFORE, AFTER = 60, 16, 12
-"""Pieces of the clause that are read, of what stands before it, and of what follows."""
+"""Maximum pieces read of the clause, of the text before it, and of the text after it."""
 
 Floats = NDArray[np.float32]
 
 
 class Layer(NamedTuple):
-    """A linear layer: ``x @ weights + bias``."""
+    """A linear layer ``x @ weights + bias`` with ReLU."""
 
     weights: Floats
     bias: Floats
 
     def __call__(self, x: Floats) -> Floats:
-        """Its outputs, those below zero cut off."""
+        """The outputs, with negative values set to 0."""
         outputs: Floats = x @ self.weights
         outputs += self.bias
         return np.maximum(outputs, 0, out=outputs)
@@ -95,10 +95,10 @@ class Convolution(NamedTuple):
     """The network.
 
     Attributes:
-        pieces: Words and their vectors.
-        segments: A vector for each segment.
-        convolutions: Three layers, each over three places side by side.
-        hidden: The layer over what was pooled.
+        pieces: The vocabulary and its vectors.
+        segments: A vector per segment.
+        convolutions: Three layers, each over three adjacent positions.
+        hidden: The layer over the pooled values.
         last: The layer of the acts.
     """
 
@@ -111,12 +111,12 @@ class Convolution(NamedTuple):
     @classmethod
     @cache
     def read(cls) -> Self:
-        """The network of the package."""
+        """Load the network that ships with the package."""
         return cls.load(files("acc.keyless").joinpath(WEIGHTS))
 
     @classmethod
     def load(cls, path: Traversable) -> Self:
-        """The network stored in a file."""
+        """Load the network from a file."""
         with path.open("rb") as file:
             stored = np.load(file)
             names = str(stored["pieces"]).split("\n")
@@ -149,7 +149,7 @@ class Convolution(NamedTuple):
 
 
 def framed(pieces: Pieces, spoken: Spoken) -> tuple[list[int], int]:
-    """Places of all pieces that are read, and how many of them are the clause's own."""
+    """The indexes of all pieces read, and the number of pieces in the clause."""
     opens, ends = pieces.places[OPENS], pieces.places[ENDS]
     clause = [opens, *pieces.of(spoken.words)[:LONGEST], ends]
     before, after = pieces.of(spoken.before)[-BEFORE:], pieces.of(spoken.after)[:AFTER]
@@ -157,14 +157,14 @@ def framed(pieces: Pieces, spoken: Spoken) -> tuple[list[int], int]:
 
 
 def segments_of(read: list[int], clause: int, pieces: Pieces) -> list[int]:
-    """For each place read: 0 in the clause, 1 before it, 2 after it."""
+    """The segment of each piece read: 0 in the clause, 1 before it, 2 after it."""
     ends = pieces.places[ENDS]
     after = read.index(ends, clause) + 1
     return [0] * clause + [1] * (after - clause) + [2] * (len(read) - after)
 
 
 def _beside(x: Floats, apart: int) -> Floats:
-    """Every place with those ``apart`` before and after it, in one row."""
+    """Each position concatenated with those ``apart`` before and after it."""
     edge = np.zeros((apart, x.shape[1]), np.float32)
     wide = np.concatenate([edge, x, edge])
     return np.concatenate([wide[: len(x)], x, wide[2 * apart :]], axis=1)

@@ -1,4 +1,4 @@
-"""A slot's items by its cue words, where no example fits: by choices that are said, and by shapes."""
+"""Reads a slot's items by its cue words if no example fits: by explicit choices and by shapes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TYPED = SINGLE | {"when", "amount", "count", "name"}
 
 
 class Placed(NamedTuple):
-    """A value with where it stands."""
+    """A value with its position."""
 
     texts: tuple[str, ...]
     start: int
@@ -33,10 +33,10 @@ def has_cue(slot: SlotField, sought: Sought) -> bool:
 
 
 def read_by_cue(slot: SlotField, sought: Sought) -> Mapping[str, tuple[str, ...]] | None:
-    """The fields of the item that a sentence with a cue of ``slot`` tells, or None.
+    """The fields of the item in a sentence with a cue of ``slot``; None if it has none.
 
-    Its head has to stand there by its shape, and beside it a choice or a value that is no mere
-    text. Nothing is read where the sentence denies, doubts or makes a condition.
+    The sentence must contain the item's head by its shape, and a choice or a typed value. A
+    sentence that denies, doubts or makes a condition gives nothing.
     """
     low = {word.text.lower() for word in sought.words}
     if len(sought.words) > MOST_WORDS or low & NEGATORS or sought.forms & (OPEN | {"if", "unless"}):
@@ -63,7 +63,7 @@ def read_by_cue(slot: SlotField, sought: Sought) -> Mapping[str, tuple[str, ...]
 
 @lru_cache(maxsize=256)
 def _texts_asked(slot: SlotField) -> tuple[str, ...]:
-    """Texts that an item needs beside its head: of two, a cue would not tell which is which."""
+    """Required text fields other than the head. A cue cannot distinguish two of them."""
     fields = slot.item.model_fields
     return tuple(
         name
@@ -76,7 +76,7 @@ def _texts_asked(slot: SlotField) -> tuple[str, ...]:
 
 
 def _place_of(cue: str, words: tuple[Word, ...]) -> int | None:
-    """Index behind the cue; one that is no plain word may be the beginning of a word ("JE-")."""
+    """Index after the cue. A cue that is no plain word may be the prefix of a word ("JE-")."""
     said = forms(cue)
     for start in range(len(words)) if said else ():
         if tuple(word.form for word in words[start : start + len(said)]) == said:
@@ -87,7 +87,7 @@ def _place_of(cue: str, words: tuple[Word, ...]) -> int | None:
 
 
 def _chosen(slot: SlotField, sought: Sought) -> dict[str, Placed] | None:
-    """The choices that are said; None where a required one is not."""
+    """The choices in the sentence; None if a required one is missing."""
     found: dict[str, Placed] = {}
     for name in slot.item.wire_fields():
         choices = choices_of(slot.item, name)
@@ -108,7 +108,7 @@ def _chosen(slot: SlotField, sought: Sought) -> dict[str, Placed] | None:
 
 @lru_cache(maxsize=256)
 def shapes_of(slot: SlotField, name: str) -> frozenset[Shape]:
-    """The shapes that a field has in the slot's examples; empty where none has it."""
+    """The shapes of a field in the slot's examples; empty without an example."""
     values = [str(v) for e in slot.rules.examples for n, v in e.fields if n == name and v]
     brief = is_short(slot.item, name)
     return frozenset(shape_of(plain(value), opens=False, is_short=brief) for value in values)
@@ -128,7 +128,7 @@ def _head(slot: SlotField, sought: Sought, found: Mapping[str, Placed]) -> Place
 
 
 def _subject(sought: Sought, found: Mapping[str, Placed]) -> Placed | None:
-    """The phrase that a sentence begins with, up to its verb of state or a choice."""
+    """The phrase at the start of the sentence, up to its verb of state or a choice."""
     at = 0
     while at < len(sought.words) and sought.words[at].form in LEADS:
         at += 1
@@ -144,7 +144,7 @@ def _subject(sought: Sought, found: Mapping[str, Placed]) -> Placed | None:
 def _valued(
     slot: SlotField, name: str, sought: Sought, found: Mapping[str, Placed], *, after: int
 ) -> Placed | None:
-    """A value of a field by its shape; a required text is what follows all else."""
+    """A field's value by its shape. A required text is the rest of the sentence."""
     if choices_of(slot.item, name).ways or slot.item.model_fields[name].annotation is not str:
         return None
     shapes = shapes_of(slot, name)
@@ -176,7 +176,7 @@ def _is_used(at: int, found: Mapping[str, Placed]) -> bool:
 
 
 MOST_RECORDS = 100
-"""Records that are read of one text."""
+"""Maximum number of records read from one text."""
 
 LONGEST_LINE = 400
 
@@ -185,7 +185,7 @@ _KEY = re.compile(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
 
 
 def records_in(text: str) -> Iterator[Mapping[str, Any]]:
-    """The JSON objects of a text, nested ones too: values by key, keys in small letters with "_"."""
+    """The JSON objects of a text, including nested ones: values by key, with keys in snake_case."""
     start = text[:20].lstrip()[:1]
     if start not in ("{", "["):
         return
@@ -209,7 +209,7 @@ def _key(text: str) -> str:
 
 
 def of_record(slot: SlotField, record: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
-    """What a record says of the fields of ``slot``, by their names."""
+    """The fields of ``slot`` in a record, by name."""
     found = {}
     for name in slot.item.wire_fields():
         value = record.get(name)
@@ -224,9 +224,9 @@ def _is_plain(value: Any) -> bool:
 
 
 def of_line(slot: SlotField, line: str) -> Mapping[str, tuple[str, ...]]:
-    """What a line of labelled values says: "CHG-1 upgrade, stage: running, window Wed 02:00".
+    """The fields in a line of labelled values: "CHG-1 upgrade, stage: running, window Wed 02:00".
 
-    Its head may stand in front without a label.
+    The head may come first without a label.
     """
     found: dict[str, tuple[str, ...]] = {}
     parts = _PARTS.split(line) if len(line) <= LONGEST_LINE else []
@@ -263,7 +263,7 @@ def _labels(slot: SlotField) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def _as_said(slot: SlotField, name: str, value: str) -> str:
-    """A value as its field holds it; empty where it is none of the choices."""
+    """A value in the form of its field; empty if it is none of the choices."""
     value = value.strip(" \"'.`")
     choices = choices_of(slot.item, name)
     if not choices.ways:

@@ -1,7 +1,7 @@
-"""A domain's own slots, filled as far as their declaration reaches: by examples, cues and records.
+"""Fills a domain's own slots as far as their declaration allows: by examples, cues and records.
 
-Who may write to a slot is read in it: with ``min_trust=Trust.USER`` the user alone. Documents, and
-what somebody pasted, are not read here: they may be recalled, and a model may cite them.
+``min_trust`` decides who may write to a slot: with ``min_trust=Trust.USER`` only the user.
+Documents and pasted texts are not read here. Recall may return them, and a model may cite them.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from acc.state.slots import Example, SlotField
 from acc.turn.observations import Observation, Trust
 
 MOST_SENTENCES = 40
-"""Sentences of a speaker that are read for a domain, half from each end of what was said."""
+"""Maximum sentences read per speaker, half from each end."""
 
 MOST_LINES = 60
-"""Lines of a tool's output that are."""
+"""Maximum lines read of a tool's output."""
 
 LONGEST_CUED = 8
-"""Words of a tool's line that is read by a cue: a longer one tells of many things."""
+"""Maximum words of a tool's line for reading by cue. A longer line is about many things."""
 
 NOT_MEANT = 0.6
-"""Probability from which a sentence is a question, hypothetical, somebody else's or a joke."""
+"""Probability from which a sentence counts as a question, hypothetical, reported or a joke."""
 
 
 _PERMITS = re.compile(
@@ -47,20 +47,20 @@ _PERMITS = re.compile(
     r"\b(?:never|always|do not|don't|approved|allowed|permitted|forbidden)\b",
     re.I,
 )
-"""Somebody else's permissions and orders are no findings either."""
+"""Another person's permissions and orders are no findings either."""
 
 
 _NAMES = re.compile(r"(?!\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d\b)(?:[^\"'“”]|(?<=\w)'(?=\w))+$")
-"""A head names something: no time, and no half of a quotation."""
+"""A head is a name: no time, and no part of a quotation."""
 
 
 class Told(NamedTuple):
-    """What somebody said of a slot's item.
+    """An item of a slot as somebody said it.
 
     Attributes:
-        fields: Its values by field; several heads where the words list them.
+        fields: Its values by field; several heads if the words list them.
         fixed: Choices that the words only imply.
-        reads: Whether what they imply is all they tell.
+        reads: Whether the words state nothing beyond the implied choices.
         ref: Ref of the observation.
         quote: The words, verbatim.
     """
@@ -73,7 +73,7 @@ class Told(NamedTuple):
 
 
 def fill_slots(reading: Reading, room: Room) -> None:
-    """Propose items for the slots that the state's schema adds to the generic one."""
+    """Propose items for the slots that the state's schema adds to the generic ones."""
     own = _own(tuple(reading.slots.values()))
     heard = tuple(_heard(reading)) if own else ()
     for slot in own:
@@ -87,7 +87,7 @@ def fill_slots(reading: Reading, room: Room) -> None:
 
 
 def _heard(reading: Reading) -> Iterator[tuple[Trust, str, Sought]]:
-    """What is read: whose trust it has, its ref, and the words."""
+    """The texts to read, with their trust and ref."""
     for said in (said for said in _ends(reading.user) if _is_meant(said)):
         yield Trust.USER, said.ref, Sought.of(said.text, said.words, terse=False)
     for said in (said for said in _ends(reading.agent) if _is_told(said)):
@@ -99,13 +99,13 @@ def _heard(reading: Reading) -> Iterator[tuple[Trust, str, Sought]]:
 
 @lru_cache(maxsize=64)
 def _own(slots: tuple[SlotField, ...]) -> tuple[SlotField, ...]:
-    """Slots that the user may write to and that no rule fills otherwise."""
+    """Slots that the user may write to and that no other rule fills."""
     generic = CompressedCognitiveState.slots()
     return tuple(s for s in slots if s.name not in generic and s.rules.min_trust <= Trust.USER)
 
 
 def unread_examples(slot: SlotField) -> list[Example]:
-    """The examples of a slot of which the rules would not make the item that they give."""
+    """The examples of a slot that the rules do not turn into their item."""
     return [example for example in slot.rules.examples if not _is_read(slot, example)]
 
 
@@ -125,9 +125,9 @@ def _ends(said: tuple[Said, ...]) -> tuple[Said, ...]:
 
 
 def _is_meant(said: Said) -> bool:
-    """Whether the user states something: no question, fancy, past or joke.
+    """Whether the user states something: no question, hypothesis, past or joke.
 
-    What others say is left to patterns whose examples repeat what others say.
+    Patterns with reported speech in their examples handle the words of others.
     """
     if is_question(said.words, said.asks) or is_told(said.words) or DISCLAIMER.search(said.after):
         return False
@@ -137,7 +137,7 @@ def _is_meant(said: Said) -> bool:
 
 
 def _is_told(said: Said) -> bool:
-    """Whether the agent reports something as it is."""
+    """Whether the agent reports something as a fact."""
     asks = is_question(said.words, said.asks)
     return not (
         asks or is_fancy(said.words) or is_reported(said.words) or REFUSED.search(said.words)
@@ -145,9 +145,9 @@ def _is_told(said: Said) -> bool:
 
 
 def _lines(tool: Observation) -> Iterator[str]:
-    """The lines of data of a tool's output, and their sentences; its prose is not read."""
+    """The lines of data in a tool's output, and their sentences. Prose is not read."""
     lines = [line for line in tool.text.splitlines() if line.strip()][:MOST_LINES]
-    for line in (line for line in lines if is_data(line) and not line.isupper()):  # no headings
+    for line in (line for line in lines if is_data(line) and not line.isupper()):  # skip headings
         for sentence in sentences(line, 10):
             if not sentence.asks:
                 yield sentence.text
@@ -174,7 +174,7 @@ def _told(slot: SlotField, ref: str, sought: Sought) -> Iterator[Told]:
 
 
 def _best(known: Sequence[Pattern], sought: Sought) -> list[Found]:
-    """The matches that fill most fields, each of other words."""
+    """The matches that fill the most fields, without overlap."""
     best: list[Found] = []
     for match in (found_by(pattern, sought) for pattern in known):
         if match is not None and not any(
@@ -185,7 +185,7 @@ def _best(known: Sequence[Pattern], sought: Sought) -> list[Found]:
 
 
 def _propose(slot: SlotField, told: Told, room: Room) -> None:
-    """An item for each head that is named; where the state holds it, what is new about it."""
+    """Propose an item for each named head; if the state holds the item, propose its changes."""
     item = slot.item
     if not set(item.key) <= {*told.fields, *told.fixed}:
         return
@@ -207,7 +207,7 @@ def _quoted(item: type[Item], told: Told) -> dict[str, str]:
 
 
 def _kept(item: type[Item], held: Item, changed: Mapping[str, Any]) -> dict[str, Any]:
-    """The changes, the key as the state has it."""
+    """The changes, with the key as the state has it."""
     own = {name: getattr(held, name) for name in item.key}
     return {**changed, **own}
 
@@ -217,7 +217,7 @@ def _about(item: type[Item], fields: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _is_item(item: type[Item], fields: Mapping[str, Any]) -> bool:
-    """Whether the fields make an item, by the type's own checks too."""
+    """Whether the fields pass the item type's validation."""
     try:
         item.model_validate(dict(fields))
     except ValidationError:

@@ -1,7 +1,7 @@
-"""What bars a clause from ending a rule, however surely it sounds like it.
+"""Decides which rules a message ends.
 
-Tables of what is taken back, told, denied, limited, about something else or of others; the odds are those
-of `acc.keyless.effects`.
+The odds come from classifiers. Tables veto clauses that are taken back, reported, denied, limited,
+or about another thing or person.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Floats = NDArray[np.float64]
 
 
 class Bearing(NamedTuple):
-    """How a message bears on one rule.
+    """The relation of a message to one rule.
 
     Attributes:
         rule: The rule.
-        clause: The place of the clause that speaks of it most surely.
-        figures: What is known of that clause beside the rule.
+        clause: Index of the clause that most probably refers to the rule.
+        figures: The features of that clause with the rule.
         odds: The probability that the message lifts or changes the rule.
     """
 
@@ -48,12 +48,12 @@ class Bearing(NamedTuple):
 
 
 def bearings(message: Sequence[Heard], rules: Sequence[Item], able: Sequence[int]) -> list[Bearing]:
-    """How a message bears on each of ``rules``, by the surest of its ``able`` clauses.
+    """The relation of a message to each of ``rules``, by the most probable of its ``able`` clauses.
 
     Args:
         message: Its clauses, in order.
-        rules: The rules that stand; at least one.
-        able: The places of the clauses that may end one; at least one.
+        rules: The rules in force; at least one.
+        able: Indexes of the clauses that may end a rule; at least one.
     """
     rows = [list(figures_of(heard, rules)) for heard in message]
     figures = np.array([[list(row.values()) for row in of_clause] for of_clause in rows])
@@ -67,23 +67,23 @@ def bearings(message: Sequence[Heard], rules: Sequence[Item], able: Sequence[int
 
 
 def pair_odds(trees: Trees, figures: Floats) -> Floats:
-    """The odds of every pair, clauses by rules, from their figures: clauses by rules by figures."""
+    """The odds of every pair of clause and rule. ``figures`` has the axes clause, rule, feature."""
     clauses, rules, _ = figures.shape
     return trees.odds(figures.reshape(clauses * rules, -1)).reshape(clauses, rules)
 
 
 def kept(names: Mapping[str, float]) -> list[int]:
-    """The places of the figures that the second stage looks at: no products of two."""
+    """Indexes of the features of the second stage, which excludes products of two."""
     return [at for at, name in enumerate(names) if " x " not in name]
 
 
 def gathered(odds: Floats, figures: Floats, clauses: Sequence[int]) -> Floats:
-    """What the second stage looks at, a row for each rule.
+    """The inputs of the second stage, one row per rule.
 
     Args:
-        odds: Of the first stage, clauses by rules.
-        figures: Clauses by rules by figures.
-        clauses: For each rule the place of the clause that speaks of it most surely.
+        odds: Odds of the first stage, clauses by rules.
+        figures: Clauses by rules by features.
+        clauses: For each rule, the index of its most probable clause.
     """
     rules = np.arange(odds.shape[1])
     surest, any_of_them = odds[clauses, rules], 1 - np.prod(1 - odds, axis=0)
@@ -101,7 +101,7 @@ def gathered(odds: Floats, figures: Floats, clauses: Sequence[int]) -> Floats:
 
 
 def _ahead(odds: Floats) -> Floats:
-    """How far each rule is before the best of the others; alone, as far as its odds go."""
+    """The lead of each rule over the best other rule; the odds themselves for a single rule."""
     if len(odds) == 1:
         return odds
     best = odds.argmax()
@@ -112,20 +112,20 @@ def _ahead(odds: Floats) -> Floats:
 
 
 MOVING = 0.6
-"""Probability of a lifting or a change from which a clause surely does one of them."""
+"""Probability of a lifting or a change from which a clause certainly is one of them."""
 
 BOLD = 0.85
-"""Odds from which a clause surely bears on the rule, whatever its words are."""
+"""Odds from which a clause certainly refers to the rule, whatever its words are."""
 
 NEARLY = 0.6
-"""The same where it surely lifts something."""
+"""The same for a clause that certainly lifts something."""
 
 SURELY = 0.9
-"""Probability of a lifting from which there is no doubt that a clause lifts something."""
+"""Probability of a lifting from which a clause certainly lifts something."""
 
 
 def is_taken_back(heard: Heard) -> bool:
-    """Whether a clause takes itself back, or nothing could be ended by it."""
+    """Whether a clause takes itself back, or cannot end anything."""
     words = heard.spoken.words
     if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
         return True
@@ -133,7 +133,8 @@ def is_taken_back(heard: Heard) -> bool:
 
 
 _TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
-"""Takes back the clause that it ends; at its beginning it may name what goes: "Scratch that rule"."""
+"""Takes back the clause that it ends. At the beginning it may name its object: "Scratch that rule".
+"""
 
 
 _NEVER_MIND = re.compile(
@@ -141,7 +142,7 @@ _NEVER_MIND = re.compile(
     r"(?:forget (?:about )?(?:it|that|this)|never mind(?: it| that)?)\W*\Z",
     re.I,
 )
-"""A whole message that names nothing: what the agent spoke of last is no rule to be ended by it."""
+"""A whole message that names nothing. The agent's last subject is no rule for it to end."""
 
 
 _FOR_ONCE = re.compile(
@@ -149,11 +150,11 @@ _FOR_ONCE = re.compile(
     r"|(?:just|only) this time|for once|one last time)\b",
     re.I,
 )
-"""Lets something pass once, whatever figure it names: "tonight 70 is ok"."""
+"""Allows something once, whatever figure it names: "tonight 70 is ok"."""
 
 
 def is_only_told(words: str) -> bool:
-    """Whether a clause is only asked or told; or what it concludes, a permission, is denied."""
+    """Whether a clause only asks or reports, or its concluding permission is denied."""
     end = concluded(words)
     if any(is_told(_RECENT.sub(" ", text)) for text in (words, end)):
         return True
@@ -174,7 +175,7 @@ _PERMITS = re.compile(
 )
 
 _RECENT = re.compile(r"\b(?:last night|yesterday)\b(?!'s)", re.I)
-"""When what ends a rule came about. Of a permission it still tells the past: "Yesterday you could"."""
+"""The time at which a rule ended. With a permission it reports the past: "Yesterday you could"."""
 
 _PART = re.compile(r",\s+")
 _TAKES_BACK = re.compile(
@@ -184,11 +185,11 @@ _TAKES_BACK = re.compile(
     ),
     re.I,
 )
-"""What stands behind a permission and takes part of it back; a reason does not."""
+"""Follows a permission and takes part of it back; a reason does not."""
 
 
 def is_ended(heard: Heard, bearing: Bearing) -> bool:
-    """Whether a clause speaks of the rule, and of no other thing: the odds alone do not say so."""
+    """Whether a clause is about the rule and nothing else. The odds alone do not decide this."""
     words, row, odds = heard.spoken.words, bearing.figures, bearing.odds
     if odds < BOLD and _is_innocent(words, text_of(bearing.rule), row):
         return False
@@ -198,26 +199,26 @@ def is_ended(heard: Heard, bearing: Bearing) -> bool:
 
 
 def _is_sure(odds: float, row: Mapping[str, float]) -> bool:
-    """Whether a clause is sure to bear on a rule: by the odds alone, or as it surely lifts something."""
+    """Whether a clause certainly refers to a rule: by the odds, or because it certainly lifts one."""
     return odds >= BOLD or (odds >= NEARLY and row["act lift"] >= SURELY)
 
 
 def _in_full(rule: Item) -> str:
-    """What a rule says, and the words that made it: they tell its reason, which may end."""
+    """The text of a rule and the words that created it: they give its reason, which may end."""
     return f"{text_of(rule)}. {getattr(rule, 'quote', '')}"
 
 
 def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool) -> bool:
-    """Whether words that permit are about another thing than the rule, or only for a time.
+    """Whether a permission is about another thing than the rule, or temporary.
 
-    What ends a rule without permitting anything ("Harrow is settled") is left to the trees.
+    The classifier decides about clauses that end a rule without a permission ("Harrow is settled").
     """
     end = concluded(words)
     words = end if LIFTED.search(end) or ENDED.search(end) else words
     cue = LIFTED.search(words) or ENDED.search(words)
     if cue is None:
         return permits_same_of_another(words, text)
-    # A time or figure that changes the rule's own is no other thing's, and ends no permission.
+    # A time or figure that changes the rule's own does not make it another thing.
     bounds = row["near figure"] or (sure and row["act change"] >= MOVING)
     limited = is_limited(words, text) and not bounds
     if _PERMITS.search(words) and (limited or not concerns(words, text, cue, sure=sure)):
@@ -227,14 +228,14 @@ def _is_elsewhere(words: str, text: str, row: Mapping[str, float], *, sure: bool
 
 
 def _is_innocent(words: str, rule: str, row: Mapping[str, float]) -> bool:
-    """Whether a clause without any permission only has words of the rule, and does nothing to it."""
+    """Whether a clause without a permission only shares words with the rule and does not affect it."""
     if _permits(words) or row["near figure"]:
         return False
     return happened_again(words) or shares_verb_alone(words, rule)
 
 
 def _is_of_its_own(heard: Heard, row: Mapping[str, float]) -> bool:
-    """Whether a clause names what it is about, and only the agent's reply leads from it to the rule."""
+    """Whether a clause names its own subject and is related to the rule only by the agent's reply."""
     if row["shared"] or row["share of message"] or row["near figure"] or row["tie shared"]:
         return False
     own = content(heard.spoken.words) - content(heard.reply)
@@ -242,14 +243,16 @@ def _is_of_its_own(heard: Heard, row: Mapping[str, float]) -> bool:
 
 
 NAMES_ITS_OWN, KINDRED = 3, 0.5
-"""Content words that neither rule nor reply has, and the likeness of a word to one of the rule's."""
+"""Minimum content words that neither rule nor reply has, and minimum similarity of a word to one of
+the rule's.
+"""
 
 
 Op = Literal["lift", "change"]
 
 
 class Effect(NamedTuple):
-    """What a clause does to a standing rule, and how sure that is, 0 to 1."""
+    """The effect of a clause on a standing rule, with its odds, 0 to 1."""
 
     item: Item
     op: Op
@@ -259,10 +262,10 @@ class Effect(NamedTuple):
 def effects(
     message: Sequence[Heard], rules: Sequence[Item], least: float
 ) -> list[tuple[Effect, ...]]:
-    """For each clause of a message the rules that it lifts or changes, the surest first.
+    """For each clause of a message, the rules that it lifts or changes, most probable first.
 
-    Rule: what the tables are sure of counts at once; of the rest, the clause that speaks of a rule
-    most surely ends it where the whole message does with odds of at least ``least``.
+    A match of the tables decides at once. Otherwise, the clause that most probably refers to a rule
+    ends it if the odds of the whole message are at least ``least``.
     """
     if not rules:
         return [()] * len(message)
@@ -277,7 +280,7 @@ def effects(
 
 
 def _is_able(heard: Heard) -> bool:
-    """Whether a clause may lift or change something at all."""
+    """Whether a clause may lift or change anything."""
     return _moving(heard) >= UNLIKELY and not is_only_told(heard.spoken.words)
 
 
@@ -287,7 +290,7 @@ def _moving(heard: Heard) -> float:
 
 
 def _ended(heard: Heard, found: Sequence[Bearing], least: float) -> tuple[Effect, ...]:
-    """Those of the rules that a clause speaks of which it ends."""
+    """The rules that a clause refers to and ends."""
     odds = acts(heard.spoken)
     op: Op = "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
     ended = [
@@ -299,14 +302,14 @@ def _ended(heard: Heard, found: Sequence[Bearing], least: float) -> tuple[Effect
 
 
 def _bar(heard: Heard, bearing: Bearing, least: float) -> float:
-    """The odds from which a clause ends a rule, where ``least`` is what they have to be as a rule."""
+    """The minimum odds for a clause to end a rule; at most ``least``."""
     if bearing.figures["tie shared"] and len(heard.spoken.words.split()) <= EVENT:
         return min(least, TIED)
     return min(least, MOVED) if _moving(heard) >= MOVES else least
 
 
 def _cued(heard: Heard, rules: Sequence[Item]) -> Effect | None:
-    """What the tables are sure of; a pronoun stands for what the message names."""
+    """The effect that the tables find. A pronoun refers to the subject of the message."""
     words = heard.spoken.words
     if is_of_others(words):
         return None
@@ -320,14 +323,17 @@ def _cued(heard: Heard, rules: Sequence[Item]) -> Effect | None:
 
 
 UNLIKELY = 0.2
-"""Probability of a lifting or a change under which no rule is looked for."""
+"""Probability of a lifting or a change below which no rule is searched."""
 
 MOVES, MOVED = 0.7, 0.42
-"""Probability of a lifting or a change from which the odds of a rule need only be these."""
+"""Probability of a lifting or a change that lowers the minimum odds of a rule, and that minimum."""
 
 EVENT, TIED = 6, 0.28
-"""A clause of so few words that tells of what a rule is tied to ("while the audit runs") ends it from
-these odds: it is about nothing else."""
+"""Maximum words of a clause about the event that a rule is tied to ("while the audit runs"), and
+the minimum odds for it to end the rule. Such a clause is about nothing else.
+"""
 
 LIFTS = 2.0
-"""How much likelier a lifting has to be than a change: a rule in new bounds still binds."""
+"""Minimum ratio of the probability of a lifting to that of a change. A rule with new limits still
+binds.
+"""

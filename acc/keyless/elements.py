@@ -1,4 +1,4 @@
-"""The parts of an example: where its fields stand in its words, and what the words between them are."""
+"""The parts of an example: the positions of its fields, and the kinds of the words between them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BE = frozenset(
         """is are was were 's 're been remains stays went goes got gets became becomes turned keeps"""
     )
 )
-"""Verbs that say in what state something is."""
+"""Verbs that state in which condition something is."""
 
 CONJUNCTIONS = frozenset(("and", "but", "so"))
 PASSED_OVER = ARTICLES | frozenset(
@@ -28,7 +28,7 @@ PASSED_OVER = ARTICLES | frozenset(
         've therefore"""
     )
 )
-"""Words that change nothing about what is said."""
+"""Words that do not change the meaning."""
 
 LEADS = (
     PASSED_OVER
@@ -40,22 +40,22 @@ LEADS = (
         )
     )
 )
-"""Words with which a sentence may open before it says something."""
+"""Words that may open a sentence before its content."""
 
 CONDITIONS = frozenset(
     forms("if unless once until till when provided only except after before subject assuming as")
 )
-"""Words with which a condition begins: what is said under one does not hold without it."""
+"""Words that begin a condition. A statement under a condition does not hold without it."""
 
 TIMES = frozenset(forms("for on at by from until during in within before"))
 JOINS = CONDITIONS | TIMES | frozenset(forms("up under over within with without by"))
-"""Words that begin a text right behind another: under what condition, and how far."""
+"""Words that begin a text directly after another: a condition or a limit."""
 
 LONGEST_NAME = 120
 
 
 class Choices(NamedTuple):
-    """The words by which the values of a choice are said."""
+    """The words for the values of a choice."""
 
     ways: tuple[tuple[tuple[str, ...], str], ...]
 
@@ -64,9 +64,9 @@ class Element(NamedTuple):
     """A part of a pattern.
 
     Attributes:
-        kind: A word, a verb of state, a break, a choice, or a field to fill.
-        name: The form of the word; or the name of the field.
-        shape: Of a field's values.
+        kind: A word, a verb of state, a break, a choice, or a field.
+        name: The form of the word, or the name of the field.
+        shape: The shape of a field's values.
         joined: Whether a field's text follows without a break: "approved once Kim signs".
         choices: The words of a choice.
     """
@@ -80,7 +80,7 @@ class Element(NamedTuple):
 
 @lru_cache(maxsize=256)
 def choices_of(item: type[Item], name: str) -> Choices:
-    """The words by which the choices of a field are said; none where it is no choice."""
+    """The words for the choices of a field; empty if the field is no choice."""
     annotation = item.model_fields[name].annotation
     values = get_args(annotation) if get_origin(annotation) is Literal else ()
     ways = []
@@ -126,12 +126,12 @@ _PASSIVE = re.compile(
 
 @lru_cache(maxsize=512)
 def is_reported(words: str) -> bool:
-    """Whether a sentence repeats what somebody says; "CHG-1 is proposed" does not."""
+    """Whether a sentence reports another person's words; "CHG-1 is proposed" does not."""
     return is_hearsay(_PASSIVE.sub("is set", words))
 
 
 def is_break(found: Sequence[Element]) -> bool:
-    """Whether a break would say nothing there: at the beginning, or behind another."""
+    """Whether a break would add nothing: at the beginning, or after another break."""
     return not found or found[-1].kind == "break"
 
 
@@ -148,7 +148,7 @@ def _literal(word: Word, *, opens: bool, breaks: bool) -> Element | None:
 def _places(
     item: type[Item], fields: Mapping[str, Any], words: Sequence[Word], text: str
 ) -> dict[int, tuple[int, Element]]:
-    """By the index of its first word, where each field stands, up to where, and its element."""
+    """Each field's end position and element, by the index of its first word."""
     found: dict[int, tuple[int, Element]] = {}
     taken: set[int] = set()
     free = [
@@ -181,7 +181,7 @@ def _says(words: Sequence[Word], start: int, said: tuple[str, ...]) -> bool:
 def _shaped(
     found: dict[int, tuple[int, Element]], words: Sequence[Word]
 ) -> dict[int, tuple[int, Element]]:
-    """A line of an example is a phrase where words follow it that are no break."""
+    """Change a field's shape to a phrase if a word other than a break follows, else to a clause."""
     shaped = {}
     for start, (end, element) in found.items():
         follows = end < len(words) and not words[end].is_mark

@@ -1,4 +1,4 @@
-"""Things and people by name, typed by plain cues."""
+"""Finds named things and people, and assigns types by simple cues."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acc.keyless.words import one_of
 
 
 class Named(NamedTuple):
-    """Something named in a sentence: its type, its name, where the name stands."""
+    """A named thing in a sentence: its type, its name, its position."""
 
     type: str
     name: str
@@ -22,7 +22,7 @@ class Named(NamedTuple):
 
 
 PROPER = ("name", "person")
-"""Types of proper names; all others are of identifiers."""
+"""Types of proper names. All other types are identifiers."""
 
 ENDINGS = one_of(
     """py, js, ts, go, rs, java, c, h, cpp, rb, sh, sql, ya?ml, json, toml, ini, cfg, conf, md, txt,
@@ -49,11 +49,11 @@ IDENTIFIERS: tuple[tuple[str, str], ...] = (
     ),
     ("number", r"(?<![\d.,:£€$-])\d{3,20}(?![\d%]|[,.:-]\d)"),
 )
-"""What an identifier looks like, by type; the first that matches counts."""
+"""The form of identifiers, by type; the first match counts."""
 
 _IDENTIFIER = re.compile("|".join(f"(?P<i{n}>{p})" for n, (_, p) in enumerate(IDENTIFIERS)))
 _HAS_SIGN = re.compile(r"[\d@/]|[.-]\w")
-"""Without one of these signs a text has no identifier: to search for all of them costs ten times as much."""
+"""A text without these signs has no identifier. The full search costs ten times as much."""
 _NO_ID = re.compile(r"(?:\d{1,4}[A-Z]{1,3}|Q[1-4]|H[12]|[A-Z]\d?|\d+[KMGT]?B?)\Z")
 _NOUN = re.compile(
     r"\b(?P<noun>[A-Za-z][a-z]{2,20}|PO|PR|VM|IP)"
@@ -80,7 +80,7 @@ _NUMBERED = re.compile(
     )
     + r"\Z"
 )
-"""Nouns that a short number names one of."""
+"""Nouns before a short number that names one of them."""
 
 _CAPITAL = r"[A-ZÀ-ÖØ-Þ][\w'’À-ÿ-]{1,30}"
 _SMALL = r"(?:of|do|da|de|del|di|la|le|van|von|der|the|al|y|&)"
@@ -105,7 +105,7 @@ _NO_NAME = re.compile(
     + r"\Z",
     re.I,
 )
-"""Capitalised for another reason than being a name."""
+"""Words with a capital for another reason than being a name."""
 
 _PERSON_AFTER = re.compile(
     r" (?:\([^)]{1,30}\) )?(?:says?|said|writes|wrote|wants|thinks|joins?|joined|asks|asked|told|"
@@ -118,7 +118,7 @@ _PERSON_BEFORE = re.compile(
 
 @lru_cache(maxsize=1024)
 def named_in(text: str) -> tuple[Named, ...]:
-    """Identifiers in a sentence, then proper names."""
+    """The identifiers in a sentence, then the proper names."""
     identifiers = list(_identifiers(text))
     taken = [(named.start, named.end) for named in identifiers]
     names = [n for n in _names(text) if not any(s < n.end and n.start < e for s, e in taken)]
@@ -126,7 +126,7 @@ def named_in(text: str) -> tuple[Named, ...]:
 
 
 SO = "so "
-"""Before a text, so that its first word can be a name."""
+"""Prefix for a text, which allows its first word to be a name."""
 
 _DOES = re.compile(
     r"(?:'s|(?: [a-z]+ly)? "
@@ -136,14 +136,16 @@ _DOES = re.compile(
 
 
 def surely_named(text: str) -> list[Named]:
-    """The proper names in a text, as they stand in `SO` and it: one word that opens it has to do something."""
+    """The proper names in a text, with positions in `SO` plus the text. A single opening word must
+    be followed by a verb.
+    """
     within = f"{SO}{text}"
     named = (n for n in named_in(within) if n.type in PROPER)
     return [n for n in named if " " in n.name or n.start > len(SO) or _DOES.match(within, n.end)]
 
 
 def entities_in(said: Sequence[Said]) -> Iterator[tuple[Named, str]]:
-    """What is named in ``said``, with the ref of where: identifiers first, then what recurs."""
+    """The names in ``said`` with the ref of their source: identifiers first, then by frequency."""
     found: dict[str, tuple[Named, str]] = {}
     count: Counter[str] = Counter()
     for sentence in said:
@@ -172,7 +174,7 @@ def _identifiers(text: str) -> Iterator[Named]:
 
 
 def _noun_before(before: str, name: str) -> str:
-    """The noun that an identifier stands behind ("ticket 4711"), or empty."""
+    """The noun before an identifier ("ticket 4711"), or an empty text."""
     noun = _NOUN.search(before)
     word = noun["noun"].lower() if noun else ""
     if not word or _NUMBERED.match(word):
@@ -195,7 +197,7 @@ def _names(text: str) -> Iterator[Named]:
         after = _PERSON_AFTER.match(text, start + len(name))
         opens = start == 0 or text[start - 1] in "\"“'(" or text[start - 2 : start - 1] in ".!?:"
         if opens and len(words) == 1 and not after:
-            continue  # any word is capitalised there
+            continue  # every word has a capital there
         before = _PERSON_BEFORE.search(text[max(0, start - 12) : start])
         person = after or (before and len(words) <= 2)
         yield Named("person" if person else "name", name, start, start + len(name))

@@ -1,4 +1,4 @@
-"""Facts as subject, predicate, object: from the user's and the agent's words, and from listings."""
+"""Facts as subject, predicate, object: from the words of user and agent, and from listings."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from acc.text.wording import marks, stems
 from acc.turn.observations import Observation
 
 MOST_LINES = 2_000
-"""Such lines that are looked at in one output."""
+"""Maximum number of key-value lines read in one output."""
 
 UNASKED = 6
-"""Lines of one output that are told although nobody asked for them."""
+"""Maximum lines of one output that become facts although nobody asked for them."""
 
 LOOKED_AT = 60
-"""Lines of one output that are looked at for these."""
+"""Maximum lines of one output searched for those."""
 
 _LINE = re.compile(
     r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
@@ -43,12 +43,15 @@ _NO_FACT = re.compile(
     + r"\Z",
     re.I,
 )
-"""Heads of mails, and keys whose value is prose."""
+"""Heads of mails, and keys with prose as value."""
 
 
 def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """Keys and values of the lines of ``tool``: those whose key has a stem that was ``asked`` for,
-    then the first few others that give an identifier, an amount, a date or a long number."""
+    """Keys and values of the lines of ``tool``.
+
+    First come the lines with a stem of ``asked`` in the key, then the first few others with an
+    identifier, an amount, a date or a long number.
+    """
     pairs = (line for line in tool.text.split("\n") if ":" in line or "=" in line)
     matched = filter(None, map(_LINE.match, pairs))
     found = islice(matched, MOST_LINES)
@@ -72,7 +75,7 @@ def _identifies(value: str) -> bool:
 
 
 class Fact(NamedTuple):
-    """A fact with what it rests on."""
+    """A fact with its sources."""
 
     subject: str
     predicate: str
@@ -82,11 +85,11 @@ class Fact(NamedTuple):
 
 
 def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
-    """Facts, the surest first, each no longer than what it tells takes.
+    """The facts of a turn, most certain first, each truncated to its essential words.
 
     Args:
         reading: The turn.
-        ruling: Sentences that make rules, and state nothing beside who has which role.
+        ruling: Sentences that make rules. They state no facts except who has which role.
     """
     for fact in _facts(reading, ruling):
         yield fact._replace(object=_core(fact.object))
@@ -100,11 +103,11 @@ _JOINT = re.compile(
     + r"\s"
 )
 LEAST = 8
-"""Characters of a fact's object at the least where it is cut."""
+"""Minimum characters of a truncated object of a fact."""
 
 
 def _core(what: str) -> str:
-    """``what`` up to where its clause ends, once it has given a figure or an identifier."""
+    """``what`` up to the end of its clause, once it contains a figure or an identifier."""
     for joint in _JOINT.finditer(what, LEAST):
         if marks(what[: joint.start()]):
             return what[: joint.start()]
@@ -112,7 +115,7 @@ def _core(what: str) -> str:
 
 
 def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
-    """By what is linked to a value, by name, by count, by listing."""
+    """Find facts: endorsed offers, outcomes, roles, linked values, dates, counts, statements."""
     yield from _endorsed(reading)
     asked = stems(" ".join(said.words for said in reading.user))
     own = [s for s in reading.user if s not in ruling and _states(s)]
@@ -135,7 +138,7 @@ def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
 
 
 STATED = 0.2
-"""Probability from which a sentence of the user's is kept as a statement."""
+"""Minimum probability for keeping a user's sentence as a statement."""
 
 
 def _statements(reading: Reading, own: Iterable[Said], agents: Iterable[Said]) -> Iterator[Fact]:
@@ -153,14 +156,15 @@ def _statements(reading: Reading, own: Iterable[Said], agents: Iterable[Said]) -
 
 
 def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
-    """``fact`` under the subject by which ``held`` relations know the same thing, if one does."""
+    """``fact`` with the subject that ``held`` relations use for the same thing, if there is one."""
     own = stems(fact.subject)
     for relation in held:
         if relation.predicate.casefold() != fact.predicate.casefold():
             continue
         other = stems(relation.subject)
         shared = len(own & other)
-        # What is merely said of a thing ("is") needs more in common than what has a value.
+        # A predicate that only describes a thing ("is") needs more shared words than one with a
+        # value.
         enough = shared >= (2 if VERB.fullmatch(f" {fact.predicate} ") else 1)
         if own == other or (enough and shared / len(own | other) >= 0.5):
             return fact._replace(subject=relation.subject)
@@ -168,7 +172,7 @@ def canonical(fact: Fact, held: Sequence[Relation]) -> Fact:
 
 
 def is_bare(fact: Fact) -> bool:
-    """Whether it says of a common noun alone neither a figure nor a name: "retry is built"."""
+    """Whether a fact says neither a figure nor a name of a common noun: "retry is built"."""
     if _NAMES_NOTHING.fullmatch(fact.subject):
         return True
     if not (fact.subject.isalpha() and fact.subject.islower()):
@@ -184,22 +188,22 @@ _NAMES_NOTHING = re.compile(
     ),
     re.I,
 )
-"""A subject that names nothing, once its sentence is gone."""
+"""A subject that names nothing outside its sentence."""
 
 REPEATED = 0.6
-"""Share of a sentence's words that make it a repetition of a rule."""
+"""Minimum share of a sentence's words in a rule for it to be a repetition."""
 
 
 def _repeats(said: Said, rules: Sequence[frozenset[str]]) -> bool:
-    """Whether the agent only says a rule again."""
+    """Whether the agent only repeats a rule."""
     own = stems(said.words)
     return any(len(own & rule) >= REPEATED * len(own) for rule in rules)
 
 
 WORTH = 0.2
-"""What a sentence of the agent's has to be worth for its facts to be looked for.
+"""Minimum value of an agent's sentence for its facts to be extracted.
 
-The user's need not: what it is worth decides only whether it leaves when tokens are short.
+The user's sentences have no minimum. Their value only matters for eviction.
 """
 
 
@@ -208,11 +212,11 @@ def _is_worth_it(said: Said) -> bool:
 
 
 SAID_BY_OTHERS = 0.5
-"""Probability from which hearsay is somebody's wish rather than news."""
+"""Probability from which hearsay is a wish of someone else rather than news."""
 
 
 def _states(said: Said) -> bool:
-    """Whether a sentence states something; what others say must or must not be, states nothing."""
+    """Whether a sentence states something. Demands of other people state nothing."""
     if is_question(said.words, said.asks) or is_told(said.words):
         return False
     if not is_hearsay(said.words):
@@ -221,13 +225,13 @@ def _states(said: Said) -> bool:
 
 
 def _tells(said: Said) -> bool:
-    """Whether the agent reports something; of the past too, but not what a text wanted."""
+    """Whether the agent reports something, including the past, but not the demands of a text."""
     told = is_question(said.words, said.asks) or is_fancy(said.words)
     return not told and not REFUSED.search(said.words)
 
 
 def _endorsed(reading: Reading) -> Iterator[Fact]:
-    """What the agent had offered to take or do, by name, where the user assents."""
+    """Facts from offers of the agent to which the user assents."""
     found = agreed(reading)
     if found is None:
         return

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from acc.keyless.words import NUMBER_WORD, one_of
 
 DAYS = 31
-"""Bare figures up to here are as often a day or an hour as a limit."""
+"""Maximum bare figure that is as often a day or an hour as a limit."""
 
 _FIGURE = re.compile(
     rf"(?P<money>[£€$]\s?)?(?P<digits>\d[\d,]*(?:\.\d+)?)(?P<k>\s?k\b)?|\b(?P<word>{NUMBER_WORD})",
@@ -34,7 +34,7 @@ _COMPARED = re.compile(
     ) + r"\W*(?:an? |of |only |now )?\Z",
     re.I,
 )  # fmt: skip
-"""Before a bare number: it is a quantity, not the number of a thing ("server 2")."""
+"""Words before a bare number that make it a quantity, unlike in "server 2"."""
 MONTHS = frozenset(
     [
         "january",
@@ -51,7 +51,7 @@ MONTHS = frozenset(
         "december",
     ]
 )
-"""Units with which a figure is a day, and measures nothing."""
+"""Units that make a figure a day rather than a quantity."""
 
 _MONEY = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
 _WORDS = {
@@ -66,10 +66,10 @@ class Figure(NamedTuple):
     """A number in a text.
 
     Attributes:
-        value: What it is.
+        value: Its value.
         unit: Its unit, ``money`` for any currency, or empty.
-        measures: Whether it is a quantity: it has a unit, or is compared with something.
-        text: As it stands there.
+        measures: Whether it is a quantity: it has a unit or is compared with something.
+        text: The original text.
     """
 
     value: float
@@ -80,7 +80,7 @@ class Figure(NamedTuple):
 
 @lru_cache(maxsize=512)
 def figures(words: str) -> tuple[Figure, ...]:
-    """The numbers in ``words``, in figures or words; clock times and "one" are left out."""
+    """The numbers in ``words``, as figures or words, without clock times and "one"."""
     return tuple(_figures(words))
 
 
@@ -99,14 +99,14 @@ def _figures(words: str) -> Iterator[Figure]:
 
 
 def quantities(words: str) -> list[Figure]:
-    """Those of the `figures` that measure something, and do not only name it."""
+    """The `figures` that are quantities rather than names."""
     return [figure for figure in figures(words) if figure.measures]
 
 
 def is_near(new: Figure, old: Figure, times: float) -> bool:
-    """Whether one figure could stand in the other's place: of like size, and of no other unit.
+    """Whether the new figure could replace the old one: of similar size and no other unit.
 
-    Who changes a figure may leave out its unit, and seldom adds one.
+    A change of a figure often omits the unit and rarely adds one.
     """
     if new.value == old.value or new.unit not in ("", old.unit):
         return False
@@ -114,7 +114,7 @@ def is_near(new: Figure, old: Figure, times: float) -> bool:
 
 
 def sets_another(new: Sequence[Figure], text: str, times: float) -> bool:
-    """Whether one of the ``new`` figures could stand in the place of a quantity of ``text``."""
+    """Whether one of the ``new`` figures could replace a quantity in ``text``."""
     return any(is_near(one, other, times) for one in new for other in quantities(text))
 
 
@@ -122,5 +122,5 @@ def _value(match: re.Match[str]) -> float:
     if match["word"]:
         return float(_WORDS.get(match["word"].lower(), 0))
     digits = match["digits"].replace(",", "")
-    # Past 15 digits it is an identifier; a float would not tell two of them apart.
+    # A longer number is an identifier. A float could not distinguish two of them.
     return float(digits) * (1000 if match["k"] else 1) if len(digits) <= 15 else 0.0

@@ -1,4 +1,4 @@
-"""What single sentences say: subject, predicate and object by the forms that are known."""
+"""Finds facts in single sentences: subject, predicate and object by known forms."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _GOES_ON = re.compile(
         open, out, down, across, over, short, missing, free, \\w{3,}ed"""
     ) + r")\b[^,;:.()–—]{0,60}?)(?=[,;:()–—]|\.(?:\s|$)|\s(?:and|but|so|which|who|because)\b|$)"
 )  # fmt: skip
-"""What is said of what is counted, up to where the clause ends."""
+"""The statement about a counted thing, up to the end of the clause."""
 _NO_COUNT = re.compile(r"0\d|.*\.")
 _OF_ALL = re.compile(r" of (?:the |our |your |all )?\d+(?:,\d{3})*")
 _OF_THEM = re.compile(r" of (?:them|these|those)\b")
 _OPENS = re.compile(r"(?:^|[,;:] |[^\d\s] (?:and|so|but) |\bof (?:them|these|those|which),? )$")
-"""Before a number that stands for some of what was counted: no other noun has it."""
+"""Precedes a number for a part of what was counted. Such a number has no noun of its own."""
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 _APPOINTMENT = re.compile(
     r"\b(?:(?!the |a |our |my |your )[\w-]{2,20} )?" + one_of(
@@ -43,7 +43,7 @@ _APPOINTMENT = re.compile(
 
 
 def dated(words: str) -> Iterator[tuple[str, str, str]]:
-    """A date that nothing is linked to: of the appointment in the sentence, or of the whole."""
+    """A date without a link: of the appointment in the sentence, or of the whole sentence."""
     for value in values_in(words):
         if value.kind not in ("dates", "date") or subject_of(words, value) is not None:
             continue
@@ -53,7 +53,7 @@ def dated(words: str) -> Iterator[tuple[str, str, str]]:
 
 
 def counted(words: str) -> Iterator[tuple[str, str, str]]:
-    """ "We're 9 people", "171 of 214 tables are across", "and 8 of them are missing"."""
+    """Counts: "We're 9 people", "171 of 214 tables are across", "and 8 of them are missing"."""
     last, end = "", 0
     for value in values_in(words):
         if value.kind != "number" or _NO_COUNT.match(value.text) or value.start < end:
@@ -81,7 +81,7 @@ Triple = tuple[str, str, str]
 Finder = Callable[[str], Iterable[Triple]]
 
 LONGEST_OBJECT = 120
-"""Characters of a fact's object; the clause goes on in the store."""
+"""Maximum characters of a fact's object. The store has the whole clause."""
 
 _PREDICATES = {"number": "value", "duration": "time"}
 _STOP = re.compile(
@@ -111,21 +111,21 @@ _IS_THE = re.compile(
     r" (?:is|are|was|were) (?:now )?(?:the|our|your|my|their|his|her) "
     r"(?P<what>[a-z][\w-]*(?: [a-z][\w-]*)??)(?= (?:now|today|so far|then|for|of|on|in|at|to)\b|[,.;:]|$)"
 )
-"""After a value: what it is the value of."""
+"""The thing that a value belongs to, named after the value."""
 _LABELLED = re.compile(
     r"\b(?P<what>(?:[a-z][a-z-]+ )?(?:number|reference|ref|code|id|no\.))(?: is|:)? "
     r"(?P<id>(?=[\w/-]*\d)[\dA-Z][\w/-]{3,})"
 )
-"""An identifier behind the noun that says so."""
+"""An identifier after a noun that announces it."""
 _EDITION = re.compile(
     r"\b(?P<what>protocol|version|release|revision|edition|amendment|plan|policy|schema|firmware|"
     r"contract|draft|template) (?P<id>\d+(?:\.\d+)+)(?= (?:is|applies|holds|counts|stands|went|goes)\b)"
 )
-"""Which one is in force."""
+"""Cues that an edition is in force."""
 
 
 def linked(words: str) -> Iterator[Triple]:
-    """ "The close pack is due on 8 October": what a value is said to be the value of."""
+    """Values linked to their subject: "The close pack is due on 8 October"."""
     last = 0
     for value in values_in(words):
         found = subject_of(words, value) if value.start >= last else None
@@ -143,7 +143,7 @@ def _predicate(value: Value) -> str:
 
 
 def stated(words: str) -> Iterator[Triple]:
-    """ "TP533 is withdrawn", "Job A_7: restarted": what is said of something named."""
+    """Statements about a named thing: "TP533 is withdrawn", "Job A_7: restarted"."""
     starts = [0, *(m.end() for m in re.finditer(r":\s|,\s(?:and|but|so)\s", words))][:3]
     for start in starts:
         verb = VERB.search(words, start, start + 90)
@@ -172,7 +172,7 @@ def _is_full_name(words: str) -> bool:
 
 
 def valued(words: str) -> Iterator[Triple]:
-    """ "£1,200.00 for Acme Ltd", "6% of checkouts": a value, and after it what it is for or of."""
+    """Values followed by what they are for or of: "£1,200.00 for Acme Ltd", "6% of checkouts"."""
     for value in values_in(words):
         ahead = words[value.end : value.end + 60]
         part = _PART.match(ahead) if value.kind == "share" else None
@@ -188,7 +188,7 @@ def valued(words: str) -> Iterator[Triple]:
 
 
 def inverted(words: str) -> Iterator[Triple]:
-    """ "$16.8 million is the reserve now": a value, and what it is the value of behind it."""
+    """Values followed by their subject: "$16.8 million is the reserve now"."""
     for value in values_in(words):
         found = _IS_THE.match(words, value.end)
         if found is not None:
@@ -196,7 +196,7 @@ def inverted(words: str) -> Iterator[Triple]:
 
 
 def labelled(words: str) -> Iterator[Triple]:
-    """ "Under case number 7740-3318", "protocol 5.0 applies": an identifier behind its noun."""
+    """Identifiers after their noun: "Under case number 7740-3318", "protocol 5.0 applies"."""
     for match in _LABELLED.finditer(words):
         yield match["what"], "id", match["id"]
     for match in _EDITION.finditer(words):
@@ -204,7 +204,7 @@ def labelled(words: str) -> Iterator[Triple]:
 
 
 def chosen(words: str) -> Iterator[Triple]:
-    """ "I'd go for Douro Lodge: nine singles": what was chosen, by name."""
+    """Choices by name: "I'd go for Douro Lodge: nine singles"."""
     for match in _CHOSEN.finditer(words):
         rest = words[match.end() :]
         named = next(iter(named_in(f"so {rest[:80]}")), None)
@@ -214,7 +214,7 @@ def chosen(words: str) -> Iterator[Triple]:
 
 
 def _rest(words: str, start: int, least: int = 0) -> str:
-    """The clause from ``start`` on, at least up to ``least``, within `LONGEST_OBJECT`."""
+    """The clause from ``start``, at least up to ``least``, limited to `LONGEST_OBJECT`."""
     end = least
     for stop in _STOP.finditer(words, max(start, least)):
         end = stop.start()
@@ -235,10 +235,10 @@ FINDERS: tuple[Finder, ...] = (
     valued,
     chosen,
 )
-"""Those that look for one form each, the surest first."""
+"""The finders of one form each, most certain first."""
 
 
 def triples(words: str) -> Iterator[Triple]:
-    """What the finders make of one sentence."""
+    """The triples of all finders in one sentence."""
     for find in (*FINDERS, counted, dated, statement):
         yield from find(words)

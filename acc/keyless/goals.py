@@ -1,4 +1,4 @@
-"""What the user wants achieved beyond the turn, and when it is done."""
+"""The user's goals beyond the turn, and when they are done."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from acc.state.items import Item
 from acc.text.wording import stems
 
 LONGEST_GOAL = 160
-"""Characters of a goal and of a step; the words in full stand in a goal's quote."""
+"""Maximum characters of a goal and of a step. A goal's quote has the full words."""
 
 _UNDONE = re.compile(
     r"n't\b|\b" + one_of(
@@ -32,7 +32,7 @@ _ABOUT_SELF = re.compile(
 
 
 def is_bare_turn(words: str) -> bool:
-    """Whether a sentence only announces another topic, and does not name it."""
+    """Whether a sentence only announces another topic and does not name it."""
     found = NEW_TOPIC.search(words)
     if found is None:
         return False
@@ -41,19 +41,20 @@ def is_bare_turn(words: str) -> bool:
 
 
 SURE = 0.15
-"""Probability from which a sentence sets a goal."""
+"""Minimum probability for a sentence to set a goal."""
 
 CUED = 0.08
 """The same for a sentence with a cue of the tables."""
 
 PETTY = 0.25
-"""The same for one that would be over with the turn."""
+"""The same for a request that a single turn can satisfy."""
 
 ASKED = 0.5
-"""Probability of a question from which a sentence sets none."""
+"""Probability of a question from which a sentence sets no goal."""
 
 FIRST = 0.04
-"""The same where there is no goal yet: what is asked for first is what the talk is for."""
+"""The same if there is no goal yet: the first request is usually the purpose of the conversation.
+"""
 
 
 def is_goal(said: Said, first: bool = False) -> bool:
@@ -61,7 +62,7 @@ def is_goal(said: Said, first: bool = False) -> bool:
 
     Args:
         said: The sentence.
-        first: Whether no goal stands yet; then a request is nearer to being one.
+        first: Whether there is no goal yet, which lowers the minimum probability.
     """
     odds = acts(said.spoken)
     if odds["question"] >= ASKED:
@@ -74,20 +75,20 @@ def is_goal(said: Said, first: bool = False) -> bool:
 
 
 ORDERED = 0.5
-"""Probability from which a sentence asks for something, whether of the turn or beyond it."""
+"""Minimum probability for a sentence to be a request, for this turn or beyond it."""
 
 NAMED = 4
-"""Stems that an order has at the least which says what is ordered."""
+"""Minimum number of stems of an order that names its subject."""
 
 TAKEN_ON = 0.25
-"""Share of an order's words with which the agent's answer takes it on."""
+"""Minimum share of an order's words that an agent's promise repeats."""
 
 
 def is_promised(said: Said, agent: Sequence[Said]) -> bool:
-    """Whether the user orders what the agent, answering, says it has yet to finish.
+    """Whether the user gives an order that the agent's answer promises to finish later.
 
-    "Start a log of every decision." "The decision log is started." What is done at once is over
-    with the turn, and no goal.
+    "Start a log of every decision." "The decision log is started." An order that the agent carries
+    out at once ends with the turn and is no goal.
     """
     odds, own = acts(said.spoken), stems(said.words)
     if odds["ask"] + odds["goal"] < ORDERED or said.asks or is_told(said.words):
@@ -116,18 +117,18 @@ def _is_cued(said: Said) -> bool:
 
 
 def is_cancelling(said: Said) -> bool:
-    """Whether the user says that something is not to be achieved any more."""
+    """Whether the user cancels something."""
     if not CANCELLED.search(said.words) or is_question(said.words, said.asks):
         return False
     return not is_told(said.words) and not is_hearsay(said.words)
 
 
 ACHIEVED = 0.5
-"""Probability from which a sentence of the user's says that something was achieved."""
+"""Minimum probability for a user's sentence to say that something was achieved."""
 
 
 def is_done(said: Said, by_user: bool) -> bool:
-    """Whether a sentence says that something was achieved: not that it will be, nor of a rule."""
+    """Whether a sentence says that a goal was achieved, rather than planned or a rule."""
     if is_imagined(said.words):
         return False
     if by_user and acts(said.spoken)["done"] >= ACHIEVED and not _NOT.search(said.words):
@@ -140,11 +141,11 @@ def is_done(said: Said, by_user: bool) -> bool:
 
 
 REACHED = 0.04
-"""Probability of the same, times the share of a goal's words that are said, from which the goal is done."""
+"""Minimum product of this probability and the share of a goal's words in the sentence."""
 
 
 def reached(said: Said, goals: Sequence[Item]) -> Item | None:
-    """The one among ``goals`` that the user tells has come about, in words of its own; or None."""
+    """The one of ``goals`` that the user reports as achieved, in its own words; else None."""
     if _UNDONE.search(said.words) or is_imagined(said.words) or is_hearsay(said.words):
         return None
     odds = max(acts(said.spoken)["done"], 1e-6)
@@ -152,13 +153,13 @@ def reached(said: Said, goals: Sequence[Item]) -> Item | None:
 
 
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:
-    """The one among ``goals`` that is said to be done, or None where it is not clear.
+    """The one of ``goals`` that a sentence reports as done; None if unclear.
 
     Args:
-        words: The sentence that says so.
-        around: The sentence with what it answers.
+        words: The sentence.
+        around: The sentence with its context.
         goals: Active goals.
-        by_user: Whether the user says it; the agent has to name the goal, or call it a task.
+        by_user: Whether the user says it. The agent must name the goal, or call it a task.
     """
     loose = by_user or _TASK.search(words) is not None
     said = stems(DONE.sub(" ", around if loose else words))
@@ -168,12 +169,12 @@ def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> It
 def _clearest(
     said: frozenset[str], goals: Sequence[Item], least: Callable[[int], float]
 ) -> Item | None:
-    """The goal of whose words most are ``said``; None where it is not one alone.
+    """The goal that shares most words with ``said``; None if there is no single best one.
 
     Args:
         said: Stems.
         goals: Active goals.
-        least: How many of a goal's words have to be said, by how many it has.
+        least: The minimum number of shared words for a goal with a given number of words.
     """
     ranked: list[tuple[int, Item | None]] = [(0, None), (0, None)]
     for goal in goals:

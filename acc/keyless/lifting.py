@@ -1,4 +1,4 @@
-"""Which standing rule a user's words lift or change; none where it is not clear."""
+"""Finds the standing rule that the user's words lift or change; none if it is unclear."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ LIFTED = any_of(
         "back in (?:scope|play), back to normal, fair game, is yours again, go ahead (?:and|with)"
     ),
 )  # fmt: skip
-"""Says that something which held does not hold any longer."""
+"""Cues that something no longer holds."""
 
 ENDED = any_of(
     r"(?:\b(?:is|are|was|has been|have been|been|got)|'s) (?:now |finally |all )?" + one_of(
@@ -55,7 +55,7 @@ ENDED = any_of(
     ),
     r"\bnever ?mind\b|\bchanged (?:my|our|her|his|their) mind\b",
 )  # fmt: skip
-"""Says that something is over: it ends a rule that was tied to it."""
+"""Cues that something is over, which ends a rule tied to it."""
 
 SWAPPED = any_of(
     r"\b" + one_of(
@@ -63,7 +63,7 @@ SWAPPED = any_of(
         (?:signs|approves|decides|clears|handles) (?:that |it |them )?now"""
     ),
 )  # fmt: skip
-"""Says that one thing takes another's place."""
+"""Cues that one thing replaces another."""
 
 CHANGED = any_of(
     SWAPPED.pattern,
@@ -83,7 +83,7 @@ CHANGED = any_of(
     ),
     r"\b(?:is|are) now\b|\bnow (?:is|it's|we're at)\b",
 )  # fmt: skip
-"""Says so of a figure."""
+"""Cues that a figure replaces another."""
 
 TIED = re.compile(
     r"\b" + one_of(
@@ -92,13 +92,13 @@ TIED = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""The rule itself names what it is tied to."""
+"""Cues of the condition that a rule is tied to."""
 
 GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
     say get go make use tell please thing want also here let idea may one"""
 )
-"""Stems that say nothing on which rule is meant."""
+"""Stems that do not identify a rule."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
 
@@ -109,14 +109,14 @@ def is_lifting(words: str) -> bool:
 
 
 def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
-    """The one among ``items`` that ``words`` lift, or None.
+    """The one of ``items`` that ``words`` lift; None if there is none.
 
-    What is denied, doubted or only reported lifts nothing, nor does what is for a time, or
-    about another thing than the rule.
+    Words that are denied, doubted or only reported lift nothing. Neither do temporary permissions
+    and words about another thing than the rule.
 
     Args:
         words: The clause with the cue.
-        around: The clause with what it refers back to.
+        around: The clause with its context.
         items: Open rules.
     """
     cue = LIFTED.search(words) or ENDED.search(words)
@@ -131,7 +131,7 @@ def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
 
 
 def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
-    """The one among ``items`` that ``words`` put another figure, or another thing, in place of."""
+    """The one of ``items`` in which ``words`` replace a figure or a thing; None if there is none."""
     cue = CHANGED.search(words)
     if cue is not None and is_doubted(words, cue):
         return None
@@ -147,14 +147,14 @@ def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
 
 
 def _new_figures(words: str) -> list[Figure]:
-    """The figures that a clause sets; one that is told with its unit has it everywhere."""
+    """The figures that a clause sets. The unit of one mention applies to all mentions."""
     found = figures(_INSTEAD.sub("", words))
     measured = {figure.value for figure in found if figure.unit}
     return [figure for figure in found if figure.unit or figure.value not in measured]
 
 
 _INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)
-"""Names what was before."""
+"""Words for the old value."""
 
 
 def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:
@@ -167,9 +167,15 @@ def clearest(
 ) -> Item | None:
     """The item that shares most with ``words``, if it shares enough and more than any other.
 
-    A shared stem counts the less, the more items have it; a name counts double. Enough is a
-    score of ``least`` from two stems, or a ``share`` of the item's own, or all that is said if
-    the item opens with it ("the freeze is over").
+    A shared stem counts less if more items have it; a name counts double. Enough is a score of
+    ``least`` from two stems, or a ``share`` of the item's stems, or all of ``words`` if the item
+    opens with them ("the freeze is over"). The lead must be at least 0.5.
+
+    Args:
+        words: The text to compare.
+        items: The items to choose from.
+        least: Minimum score.
+        share: Minimum share of the item's stems, 0 to 1.
     """
     said = _content(words)
     has = [_content(text_of(item)) for item in items]
@@ -199,7 +205,7 @@ def _content(words: str) -> frozenset[str]:
 
 
 def _opening(text: str) -> str:
-    """The first words of a rule, up to the third that says something."""
+    """The first words of a rule, up to the third content word."""
     words = text.split()
     ends = (n for n in range(1, len(words)) if len(_content(" ".join(words[:n]))) >= 3)
     return " ".join(words[: next(ends, len(words))])

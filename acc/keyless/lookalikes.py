@@ -1,6 +1,7 @@
-"""What sounds like a standing rule and is none: questions, hearsay, the past, fancy, jokes.
+"""Recognises sentences that sound like a standing rule but are none.
 
-Sentences are matched with straight apostrophes (`acc.keyless.sentences.plain`).
+These are questions, hearsay, the past, hypotheses and jokes. The patterns match text with straight
+apostrophes (`acc.keyless.sentences.plain`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _SAYING = one_of(
 _SAYING_THAT = one_of("states?, claims?, demands?, asks?, mentions?, jokes?, hints?") + (
     r"(?=[,:]| [\"'“]| (?:that|we|you|I|it|the|they|he|she|there|all|no|nobody|to|for|us|me|our)\b)"
 )
-"""Nouns as well: they say something only where that follows."""
+"""Some of these words are also nouns. They report speech only if such a word follows."""
 
 _NOT_OTHERS = one_of(
     """i, we, you, please, who, to, no, any, all, every, each, the, these, our, my, of, for, a,
@@ -38,14 +39,14 @@ HEARSAY = any_of(
     r"\b(?:he|she|they)'(?:d|s) (?:like|love|prefer|rather|asking)\b",
     r"\b(?:put|puts|typed|posted|added|scribbled|left|noted) (?=[\"'“])",
 )
-"""Somebody else's words. They govern what follows them."""
+"""Reporting verbs of other people. They govern the words after them."""
 
 _STILL_OURS = re.compile(
     r"\b(?:whatever|what|regardless of what|no matter what|if|when|whenever|unless|until|till|once|"
     r"before|after|even if|because|since|as|so that|in case|where|wherever)\s(?:\w+\s){0,4}$",
     re.I,
 )
-"""Before hearsay: a condition or reason within a rule of the speaker's own."""
+"""Before hearsay: a condition or reason within the speaker's own rule."""
 
 PAST = any_of(
     r"\blast " + one_of(
@@ -74,7 +75,9 @@ OUR_WORD = re.compile(
     r"\bas (?:agreed|discussed)\b",
     re.I,
 )
-"""The past that holds: what the speaker said or agreed before, and "I'd rather you didn't"."""
+"""Past statements that still hold: what the speaker said or agreed before, and "I'd rather you
+didn't".
+"""
 
 FANCY = any_of(
     r"\bif (?:it|we|I|you|they|he|she|this|that|there) (?:were|was|had|did|ran|owned|got)\b",
@@ -103,7 +106,7 @@ DISCLAIMER = any_of(
     r"^\W*(?:please )?(?:ignore|disregard) (?:that|this|him|her|them|me|it)\b|^\W*whatever\W*$",
     r"\bdon't take (?:that|this|it|me|him|her) (?:too )?seriously\b",
 )
-"""Said right after (or within) a sentence, it takes the sentence back."""
+"""Directly after (or within) a sentence, it takes the sentence back."""
 
 FEELING = re.compile(
     r"^\W*(?:the|this|that|these|those|it|all|our|my|his|her|their)\b[^,;]*\b" + one_of(
@@ -111,7 +114,7 @@ FEELING = re.compile(
     ) + r" (?:me|us|him|her|them|every(?:one|body))\W*$",
     re.I,
 )  # fmt: skip
-"""What somebody feels about a thing; it orders nothing."""
+"""A feeling about a thing, which orders nothing."""
 
 PASSING = any_of(
     r"\b(?:yet|this once|just this (?:time|once)|for this one|right now)\b[^,:;]*$",
@@ -120,7 +123,7 @@ PASSING = any_of(
     r"\bfeel free\b",
     r"^\W*(?:no|nope|nothing|none|never)\W*$|\bnothing (?:new|yet|else|more)\b",
 )
-"""Said in passing: for this moment, or an idiom."""
+"""A remark in passing: for this moment only, or an idiom."""
 
 HAPPENED = re.compile(
     r"\b" + one_of(
@@ -130,7 +133,7 @@ HAPPENED = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""Something that took place: figures beside it describe, and limit nothing."""
+"""An event. Figures in such a sentence describe it and are no limits."""
 
 _ASKING = re.compile(
     r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
@@ -163,7 +166,7 @@ _POLITE = re.compile(
 
 
 def is_question(words: str, asks: bool) -> bool:
-    """Whether a sentence asks. ", ok?" after a statement and "could you always ...?" do not."""
+    """Whether a sentence asks. ", ok?" after a statement and "could you always ...?" do not ask."""
     if asks:
         tagged = _TAG.search(words) and not _ASKING.match(words)
         return not tagged and not _POLITE.match(words)
@@ -174,23 +177,23 @@ _PERMITTED = r"that (?=[^,;]*\b(?:can|may)\b[^,;]*\b(?:again|now)\b)"
 _SO = re.compile(
     rf"^.*[,;–—-] ?so,? (?:(?!that\b|far\b|much\b|many\b|long\b)|{_PERMITTED})(?=\w)", re.I | re.S
 )
-"""What stands after ", so" is concluded; after ", so that" it is the purpose, or permitted."""
+"""", so" introduces a conclusion; ", so that" introduces a purpose or a permission."""
 
 
 def concluded(words: str) -> str:
-    """What the speaker concludes: what stands after ", so", or all of it."""
+    """The speaker's conclusion: the words after ", so", or the whole text."""
     return _SO.sub("", words)
 
 
 @lru_cache(maxsize=512)
 def is_hearsay(words: str) -> bool:
-    """Whether somebody else's words govern a sentence, or its end."""
+    """Whether another person's words govern a sentence or its conclusion."""
     words = concluded(words)
     return any(not _STILL_OURS.search(words[: m.start()]) for m in HEARSAY.finditer(words))
 
 
 def is_told(words: str) -> bool:
-    """Whether a sentence tells of the past, of fancy, or in jest."""
+    """Whether a sentence reports the past, is hypothetical, is a joke, or takes itself back."""
     return is_past(words) or is_fancy(words)
 
 
@@ -208,5 +211,5 @@ def is_imagined(words: str) -> bool:
 
 @lru_cache(maxsize=512)
 def is_past(words: str) -> bool:
-    """Whether a sentence tells of the past, and not of what was said before and holds."""
+    """Whether a sentence reports the past, except earlier statements that still hold."""
     return PAST.search(words) is not None and not OUR_WORD.search(words)

@@ -1,4 +1,4 @@
-"""Finding a pattern in a sentence: its words in their order, its fields where they may stand."""
+"""Matches a pattern with a sentence: its words in order, and its fields in their possible places."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from acc.keyless.shapes import is_when, spans
 from acc.keyless.words import Word, forms, words_in
 
 MOST_WORDS = 60
-"""Words of a sentence beyond which no pattern is looked for in it."""
+"""Maximum words of a sentence that patterns are matched with."""
 
 OPEN = frozenset(
     forms(
@@ -30,11 +30,11 @@ OPEN = frozenset(
         example instance write draft translate template"""
     )
 )
-"""Words in front of a statement that leave open whether it holds."""
+"""Words before a statement that leave its truth open."""
 
 _BECAUSE = frozenset(forms("because since as"))
 _WHERE = frozenset(forms("for on at by from during in within since"))
-"""Words that tell when or where something is the case, and not whether."""
+"""Words that introduce a time or place, not a condition."""
 
 _HAVE = frozenset(("has", "have", "had"))
 _MODALS = frozenset(("may", "can", "must", "could", "would", "should", "might"))
@@ -42,13 +42,13 @@ _ALIKE = (frozenset(("may", "can")), _BECAUSE)
 
 
 class Found(NamedTuple):
-    """What a pattern found.
+    """A match of a pattern.
 
     Attributes:
-        fields: Texts by field; several where the sentence lists them.
+        fields: Texts by field; several if the sentence lists them.
         pattern: The pattern.
-        start: Index of its first word.
-        end: Index behind its last.
+        start: Index of the first word.
+        end: Index after the last word.
     """
 
     fields: Mapping[str, tuple[str, ...]]
@@ -58,14 +58,14 @@ class Found(NamedTuple):
 
 
 class Sought(NamedTuple):
-    """A sentence that patterns are looked for in.
+    """A sentence to match patterns with.
 
     Attributes:
-        text: As it was said.
+        text: The original text.
         words: Its words.
-        forms: Their forms.
-        terse: Whether verbs may be left out, as tools do.
-        hearsay: Whether it repeats what somebody else says.
+        forms: The forms of its words.
+        terse: Whether verbs may be missing, as in tool outputs.
+        hearsay: Whether it repeats another person's words.
     """
 
     text: str
@@ -76,13 +76,13 @@ class Sought(NamedTuple):
 
     @classmethod
     def of(cls, text: str, plain: str, *, terse: bool) -> Sought:
-        """A sentence, verbatim and with straight apostrophes."""
+        """Build from the verbatim sentence and its text with straight apostrophes."""
         words = words_in(plain)
         return cls(text, words, frozenset(w.form for w in words), terse, is_reported(plain))
 
 
 def found_by(pattern: Pattern, sought: Sought) -> Found | None:
-    """Where ``pattern`` stands in a sentence: at its beginning, or after a break."""
+    """Match ``pattern`` at the start of a sentence or after a break; None without a match."""
     if (
         len(sought.words) > MOST_WORDS
         or sought.hearsay > pattern.reports
@@ -110,9 +110,10 @@ def _has(pattern: Pattern, sought: Sought) -> bool:
 
 
 def _starts(words: Sequence[Word], terse: bool) -> Iterator[int]:
-    """Where a statement may begin; nothing in front of it may leave it open.
+    """The positions at which a statement may begin. Nothing before it may leave it open.
 
-    What people say behind a colon is what they write or read out, unless only an opener is in front.
+    A colon after people's words introduces a text that they write or read out, unless only an
+    opener precedes it.
     """
     for i in range(len(words)):
         before = words[:i]
@@ -129,7 +130,7 @@ def _starts(words: Sequence[Word], terse: bool) -> Iterator[int]:
 
 
 class _Matcher:
-    """One pattern against one sentence; places where it cannot go on are tried once."""
+    """Matches one pattern with one sentence. Remembers failed positions and tries each once."""
 
     def __init__(self, pattern: Pattern, sought: Sought) -> None:
         self._elements = pattern.elements
@@ -140,7 +141,7 @@ class _Matcher:
         self.end = 0
 
     def match(self, which: int, at: int) -> dict[str, tuple[str, ...]] | None:
-        """The fields from element ``which`` on, read from word ``at``; None where it fails."""
+        """The fields from element ``which`` on, matched from word ``at``; None if the match fails."""
         if which == len(self._elements):
             self.end = at
             return {} if self._may_end(at) else None
@@ -159,7 +160,7 @@ class _Matcher:
         return None
 
     def _passes(self, at: int) -> bool:
-        """Whether a word says nothing; "may have" says what may be, "have" that it is."""
+        """Whether a word is redundant. "may have" leaves a fact open, "have" does not."""
         word, before = self._words[at], self._words[at - 1].form if at else ""
         if word.form in _HAVE and before in _MODALS:
             return False
@@ -202,7 +203,7 @@ class _Matcher:
             yield at + 1
 
     def _leads(self, which: int, at: int) -> bool:
-        """Whether an "and" leads to a word that the pattern goes on with: "and credit 2310"."""
+        """Whether "and" precedes the next word of the pattern: "and credit 2310"."""
         if self._words[at - 1].form != "and" or at >= len(self._words):
             return False
         follows = self._elements[which] if which < len(self._elements) else None
@@ -230,7 +231,7 @@ class _Matcher:
             yield at + 1 if said in TIMES else at
 
     def _may_end(self, at: int) -> bool:
-        """Whether the statement is over, and no condition follows that would be lost."""
+        """Whether the statement ends here and no condition follows, which the match would lose."""
         while at < len(self._words) and self._passes(at):
             at += 1
         rest = self._words[at:]

@@ -1,7 +1,7 @@
-"""How likely a fact is needed later on: a linear classifier over how it is built, not over its words.
+"""The probability that a fact is needed later: a linear classifier over its structure.
 
-Who told it, what kind of value it gives, of what kind of thing, how long it is, and what the
-words are worth (`acc.keyless.worth`). Trained on the facts of labelled conversations:
+The features are the fact's status, the number of sources, the kinds and lengths of its values, and
+the value of its words (`acc.keyless.worth`). The training data are facts of labelled conversations:
 ``python benchmarks/keyless/train_needed.py``.
 """
 
@@ -20,11 +20,11 @@ from acc.text.wording import marks
 WEIGHTS = "needed.npz"
 
 STEPS = 12
-"""Steps of worth that are told apart."""
+"""Number of levels of worth in the features."""
 
 
 class Told(NamedTuple):
-    """A fact, and how many texts it rests on."""
+    """A fact, and the number of its sources."""
 
     subject: str
     predicate: str
@@ -35,12 +35,12 @@ class Told(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def needed(told: Told) -> float:
-    """The probability that somebody will need it."""
+    """The probability that the fact will be needed."""
     return Linear.read(WEIGHTS).odds(features(told))[1]
 
 
 def features(told: Told) -> frozenset[str]:
-    """Names of what the classifier looks at."""
+    """Names of the classifier's features."""
     words = f"{told.subject} {told.predicate} {told.object}"
     said = {
         "", f"status {told.status}", f"sources {min(3, told.sources)}",

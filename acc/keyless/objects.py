@@ -1,4 +1,4 @@
-"""What a rule and what a lifting are about: their objects, beside the verb."""
+"""The objects of rules and liftings: what they are about, apart from their verb."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PERMISSION = re.compile(
 _EMBEDS = re.compile(
     r"\b(?:that|who|why|how|whether|where|tell|told|sa(?:y|ys|id)|saying|claim\w*|because)\b", re.I
 )
-"""Before a permission: the clause only speaks of it."""
+"""Before a permission, these words make the clause a report of it."""
 _ASIDE = re.compile(
     r"\b(?:like (?:any|all|every|the|an?|with|for|in|on|at|to)|"
     r"as (?:much|often|many|before|usual|you (?:need|like|wish|want|please)|(?:with|for|in|on|at|to) )|"
@@ -36,9 +36,9 @@ _ASIDE = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""After what is permitted: a comparison, or how."""
+"""After a permission: a comparison, or a manner."""
 _ANY = ("", "leave", "keep", "stay", "touch", "avoid", "let")
-"""Verbs of rules against whatever is done to a thing."""
+"""Verbs of rules against any action on a thing."""
 _BEGINS = re.compile(r"(?:start|begin|resume|continue|keep|be|proceed)\b", re.I)
 _NEEDLESS = re.compile(
     r"\b(?:no need to|needn't|need not|(?:have|has|need|needs) to) (?P<verb>[a-z][a-z-]+)", re.I
@@ -68,7 +68,7 @@ _ENDING = any_of(
 _REMOVED = re.compile(
     r"\b(?:removed|gone|dropped|withdrawn|revoked|history|off the table|moot|obsolete|void)\Z", re.I
 )
-"""Of a rule it lifts it; of another thing it says what became of that."""
+"""With a rule as subject it lifts the rule; with another subject it reports what happened to it."""
 _DISMISSAL = re.compile(
     r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) (?P<rest>[^,;:.!]*)", re.I
 )
@@ -76,22 +76,22 @@ _WHAT_I = re.compile(r"^(?:about |all )?(?:that |what|everything) ?I\b|^what I\b
 
 
 def object_stems(rule: str) -> frozenset[str]:
-    """The content words of a rule without its verb; all of them where it has nothing beside."""
+    """The content words of a rule without its verb; all of them if there are no others."""
     verb = verb_of(rule)
     own = stems(rule)
     return (own - stems(verb)) or own
 
 
 def verb_of(rule: str) -> str:
-    """The verb of a rule that says what (not) to do, or empty."""
+    """The verb of a rule for the required or forbidden action; may be empty."""
     found = _RULE_VERB.search(rule) or _IMPERATIVE.match(rule)
     return found["verb"] if found else ""
 
 
 def shares_verb_alone(words: str, rule: str) -> bool:
-    """Whether a clause has nothing of ``rule`` but its verb, and lets nobody do as they like.
+    """Whether a clause shares only its verb with ``rule``, and gives nobody a free hand.
 
-    "Restart apache again." has nothing to do with "Never restart nginx during business hours.".
+    "Restart apache again." is unrelated to "Never restart nginx during business hours.".
     """
     shared = (stems(words) & stems(rule)) - _FILLER
     return bool(shared) and shared <= stems(verb_of(rule)) and not _FREELY.search(words)
@@ -105,10 +105,10 @@ _FREELY = re.compile(
 
 
 def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -> bool:
-    """Whether what ``words`` permit or end is what ``rule`` is about, and not another thing.
+    """Whether ``words`` permit or end the subject of ``rule`` rather than another thing.
 
-    Where it is ``sure`` that they end this rule, they may name it by its own words ("drop the
-    bullets"), or tell of another end that it came with.
+    If it is ``sure`` that they end this rule, they may refer to it as a rule ("drop the bullets"),
+    or report another end that caused this one.
     """
     if _identifiers(words) and _identifiers(rule) and not _identifiers(words) & _identifiers(rule):
         return False
@@ -121,7 +121,7 @@ def concerns(words: str, rule: str, cue: re.Match[str], *, sure: bool = False) -
             return False
     needless = _NEEDLESS.search(words)
     if needless and _NEVER.search(rule) and stems(needless["verb"]) & stems(verb_of(rule)):
-        return False  # "no need to restart it": still it must not be restarted
+        return False  # "no need to restart it" does not allow a restart
     dismissed = _DISMISSAL.search(words)
     if dismissed and dismissed.start() <= cue.start() < dismissed.end():
         head = _SUBJECT_ENDS.split(dismissed["rest"].removeprefix("about "))[0].strip()
@@ -134,9 +134,9 @@ def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     """Whether a permission names no other thing than the rule does."""
     said = _ASIDE.sub(" ", permission["rest"])
     for bound in quantities(said):
-        said = said.replace(bound.text, " ", 1)  # a new bound names no other thing
+        said = said.replace(bound.text, " ", 1)  # a new limit names no other thing
     first = next((w for w in re.findall(r"[\w-]+", said) if stems(w) - _FILLER), "")
-    # "Go ahead and fix it" lets go of "leave it alone", and says nothing of "don't open it".
+    # "Go ahead and fix it" lifts "leave it alone", but not "don't open it".
     binds = permission["go"] and (
         permission["go"].endswith("with") or verb_of(rule).lower() not in _ANY
     )
@@ -144,11 +144,11 @@ def _permits(permission: re.Match[str], rule: str, own: frozenset[str]) -> bool:
     other_verb = not stems(first) <= own and not _BEGINS.match(first)
     if other_verb and stems(verb_of(rule)) & named:
         return False  # "you can refuse to restart it"
-    return {stem for stem in named if not stem.isdigit()} <= own  # its number was compared before
+    return {stem for stem in named if not stem.isdigit()} <= own  # numbers were compared before
 
 
 def permits_same_of_another(words: str, rule: str) -> bool:
-    """Whether ``words`` permit with another thing what ``rule`` forbids with its own: "email the suppliers"."""
+    """Whether ``words`` permit for another thing what ``rule`` forbids for its own."""
     verb = stems(verb_of(rule))
     for permission in _PERMISSION.finditer(words):
         named = stems(_ASIDE.sub(" ", permission["rest"]))
@@ -158,7 +158,7 @@ def permits_same_of_another(words: str, rule: str) -> bool:
 
 
 def _ends_own(words: str, cue: re.Match[str], own: frozenset[str], sure: bool) -> bool:
-    """Whether the thing that ``cue`` ends ("the freeze is over") is a rule, or in the rule."""
+    """Whether ``cue`` ends ("the freeze is over") a rule or something named in the rule."""
     if not _ENDING.match(cue.group()):
         return True
     before = re.split(r"[,;:.!–—]\s", words[: cue.start()])[-1]
@@ -181,7 +181,7 @@ _NO_THING = stems(
 
 
 def _is_another_number(words: str, rule: str) -> bool:
-    """Whether both speak of a thing by the same noun and another number: "dock 4", "dock 1"."""
+    """Whether both name things with the same noun and different numbers: "dock 4", "dock 1"."""
     said, held = _numbered(words), _numbered(rule)
     return any(noun in held and not numbers & held[noun] for noun, numbers in said.items())
 

@@ -1,10 +1,10 @@
-"""What a slot's examples teach: patterns of words and fields, each with what may be left out.
+"""Patterns of words and fields from a slot's examples, with variants without optional parts.
 
 "CHG-4412 is approved for Wed 02:00", an example of a change with its window, gives
 
     code  BE  one of the stages  for  when
 
-and, as a window may be known already, the same without it.
+and, because a window may be known already, the same pattern without it.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from acc.text.ranking import terms
 from acc.turn.observations import Trust
 
 MOST_LEFT_OUT = 3
-"""Fields that a variant lacks at the most."""
+"""Maximum number of fields that a variant omits."""
 
 
 class Pattern(NamedTuple):
-    """What an example teaches.
+    """A pattern from an example.
 
     Attributes:
         elements: Its parts in order.
-        fixed: Choices that the example reads out of its words, without one of them saying it.
-        anchors: Forms that a sentence must have.
-        reports: Whether the example repeats what somebody says, and so may a sentence.
-        strict: Whether all that is said counts: nothing that it does not hold may follow.
+        fixed: Choices that the example infers from its words, without naming them.
+        anchors: Forms that a sentence must contain.
+        reports: Whether the example, and therefore a sentence, may repeat another person's words.
+        strict: Whether no words may follow that the pattern does not cover.
     """
 
     elements: tuple[Element, ...]
@@ -45,28 +45,28 @@ class Pattern(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """The fields that it fills."""
+        """The fields that the pattern fills."""
         return frozenset(e.name for e in self.elements if e.kind in ("field", "choice"))
 
     @property
     def chooses(self) -> bool:
-        """Whether it looks for a choice that is said."""
+        """Whether the pattern contains an explicit choice."""
         return any(e.kind == "choice" for e in self.elements)
 
     @property
     def speaks(self) -> bool:
-        """Whether its words alone say what it is about; else a cue is needed beside them."""
+        """Whether its words alone identify the subject. Otherwise a sentence also needs a cue."""
         return self.chooses or any(terms(anchor) for anchor in self.anchors)
 
     @property
     def reads(self) -> bool:
-        """Whether the one choice that it implies is what its words say."""
+        """Whether its words state exactly the one choice that it implies."""
         return len(self.fixed) == 1 and bool(self.anchors) and not self.chooses
 
 
 @lru_cache(maxsize=256)
 def patterns(slot: SlotField) -> tuple[Pattern, ...]:
-    """The patterns that the examples of ``slot`` teach, those that fill most fields first."""
+    """The patterns from the examples of ``slot``, those with the most fields first."""
     found: dict[tuple[Element, ...], Pattern] = {}
     for example in slot.rules.examples:
         for pattern in _taught(slot, example):
@@ -81,7 +81,7 @@ def patterns(slot: SlotField) -> tuple[Pattern, ...]:
 
 
 def _joined(pattern: Pattern, found: Iterable[tuple[Element, ...]]) -> Iterator[Pattern]:
-    """The pattern with its last text right behind, if another example has that text so."""
+    """Variants with the last text directly attached, if another example has that text so."""
     may_join = {e.name for elements in found for e in elements if e.joined}
     *front, last = pattern.elements
     if last.name in may_join and front and front[-1].kind == "break":
@@ -90,7 +90,7 @@ def _joined(pattern: Pattern, found: Iterable[tuple[Element, ...]]) -> Iterator[
 
 
 def _agreed(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Of what two examples read out of the same words, what both do; the rest cannot be known."""
+    """The choices on which two examples with the same words agree. The others are unknown."""
     return tuple(read for read in one if read in other)
 
 
@@ -118,12 +118,12 @@ def _taught(slot: SlotField, example: Example) -> Iterator[Pattern]:
 
 
 def _is_shaped(elements: Sequence[Element]) -> bool:
-    """Whether words that only a cue gives a meaning to stand in it: they may imply a choice."""
+    """Whether the pattern contains plain words, which may imply a choice."""
     return any(e.kind == "word" for e in elements)
 
 
 def _is_read(item: type[Item], name: str) -> bool:
-    """Whether an example may tell a field without saying it: it is a choice, and never a text."""
+    """Whether an example may imply a field without naming it: it is a choice and never a text."""
     return bool(choices_of(item, name).ways) or item.model_fields[name].annotation is bool
 
 
@@ -133,7 +133,7 @@ def _sentence(text: str, head: str) -> str:
 
 
 def _variants(item: type[Item], elements: Sequence[Element]) -> Iterator[list[Element]]:
-    """The elements, and what is left of them without fields that may be left out."""
+    """The elements, and their variants without optional fields."""
     groups = list(_groups(item, elements))[:6]
     for count in range(min(MOST_LEFT_OUT, len(groups)) + 1):
         for left_out in combinations(groups, count):
@@ -151,21 +151,21 @@ def _variants(item: type[Item], elements: Sequence[Element]) -> Iterator[list[El
 
 
 def _is_mistaken(elements: Sequence[Element], groups: Sequence[set[int]], gone: set[int]) -> bool:
-    """Whether a text that is kept would be read where one stands that is left out."""
+    """Whether a match would read a kept text in the place of an omitted one."""
     left = [min(group) for group in groups if group <= gone and _is_text(elements, group)]
     kept = [min(group) for group in groups if not group & gone and _is_text(elements, group)]
     return any(other > one for one in left for other in kept)
 
 
 def _is_text(elements: Sequence[Element], group: set[int]) -> bool:
-    """Whether a group is free text that no word of its own leads to."""
+    """Whether a group is free text without a word that introduces it."""
     kinds = {elements[i].kind for i in group}
     free = any(elements[i].shape in ("phrase", "clause") for i in group if elements[i].name)
     return free and "word" not in kinds
 
 
 def _groups(item: type[Item], elements: Sequence[Element]) -> Iterator[set[int]]:
-    """For each field outside the key: itself, and the words that only lead to it."""
+    """For each field outside the key: its index and those of the words that introduce it."""
     for i, element in enumerate(elements):
         if element.kind != "field" or element.name in item.key:
             continue

@@ -1,4 +1,4 @@
-"""A turn taken apart once, by channel, for everything that looks for something in it."""
+"""Splits a turn by channel, once for all finders."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from acc.turn.observations import PASTED, Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
 LONGEST = 320
-"""Characters of a text whose type sets no bound."""
+"""Maximum characters of a text whose type sets no limit."""
 
 
 def said_by(item: Item) -> dict[str, Any]:
-    """What an item says, by field."""
+    """The wire fields of an item."""
     return {name: getattr(item, name) for name in type(item).wire_fields()}
 
 
 def text_of(item: Item) -> str:
-    """The text of an item that has one, as rules and goals do; or empty."""
+    """The ``text`` of an item, which rules and goals have; otherwise an empty text."""
     return str(getattr(item, "text", ""))
 
 
 def fits(item: type[Item], fields: Mapping[str, Any]) -> bool:
-    """Whether ``item`` can hold ``fields``: all it asks for, each text neither empty nor too long.
+    """Whether ``item`` can hold ``fields``: all required fields, and no text empty or too long.
 
-    What does not fit is left out, never cut.
+    A text that does not fit is dropped, never truncated.
     """
     wanted, longest = _bounds(item)
     if not wanted <= fields.keys() <= longest.keys():
@@ -45,25 +45,25 @@ def fits(item: type[Item], fields: Mapping[str, Any]) -> bool:
 
 @lru_cache(maxsize=256)
 def _bounds(item: type[Item]) -> tuple[frozenset[str], Mapping[str, int]]:
-    """The fields that ``item`` asks for, and how long the text of each field may be."""
+    """The required fields of ``item``, and the maximum length of each field's text."""
     names = item.wire_fields()
     wanted = frozenset(name for name in names if item.model_fields[name].is_required())
     return wanted, {name: longest_of(item, name, unbound=LONGEST) for name in names}
 
 
 def longest_of(item: type[Item], name: str, *, unbound: int) -> int:
-    """Characters that the text of a field may have; ``unbound`` where its type sets no bound."""
+    """Maximum characters of a field's text; ``unbound`` if its type sets no limit."""
     bounds = (getattr(m, "max_length", None) for m in item.model_fields[name].metadata)
     return min((bound for bound in bounds if bound is not None), default=unbound)
 
 
 class Spoken(NamedTuple):
-    """A sentence or clause where it stands.
+    """A sentence or clause with its neighbours.
 
     Attributes:
-        words: As they were said, or with straight apostrophes.
-        before: The sentence or clause before it in the same message; or empty.
-        after: The one after it.
+        words: Its words, verbatim or with straight apostrophes.
+        before: The sentence or clause before it in the same message; empty if none.
+        after: The one after it; empty if none.
     """
 
     words: str
@@ -72,24 +72,25 @@ class Spoken(NamedTuple):
 
     @property
     def plain(self) -> Spoken:
-        """The same with straight apostrophes, which the cues are written in."""
+        """The same texts with straight apostrophes, which the cues use."""
         return Spoken(*(plain(text) for text in self))
 
 
 MOST_SENTENCES = 200
-"""Sentences read of one observation, half from each end: nobody says more at once."""
+"""Maximum sentences read of one observation, half from each end."""
 
 
 class Said(NamedTuple):
-    """A sentence with what stands around it.
+    """A sentence with its context.
 
     Attributes:
         text: The sentence, verbatim.
-        words: The same with straight apostrophes, which cues are matched on.
+        words: The sentence with straight apostrophes, for matching cues.
         asks: Whether it ends in a question mark.
         ref: Ref of its observation.
-        before: The sentence before it in the same observation, straightened; or empty.
-        after: The one after it.
+        before: The sentence before it in the same observation, with straight apostrophes; empty if
+            none.
+        after: The sentence after it; empty if none.
     """
 
     text: str
@@ -101,21 +102,21 @@ class Said(NamedTuple):
 
     @property
     def spoken(self) -> Spoken:
-        """The sentence as `acc.keyless.acts` reads it."""
+        """The sentence in the form for `acc.keyless.acts`."""
         return Spoken(self.words, self.before, self.after)
 
 
 class Reading(NamedTuple):
-    """What the finders read.
+    """The input of the finders.
 
     Attributes:
-        user: What the user (or operator) said, in their own words, in English.
-        foreign: What they said in another language, for which there are no cues.
-        agent: What the agent said in English; its calls are left out.
+        user: English sentences of the user (or operator), in their own words.
+        foreign: Their sentences in other languages, for which there are no cues.
+        agent: English sentences of the agent, without its calls.
         tools: Tool results.
-        reply: What the agent had said just before the user spoke.
+        reply: The agent's last reply before the user's message.
         state: The prior state.
-        pasted: What the user pasted.
+        pasted: Texts that the user pasted.
         slots: The state's slots by name.
         evidence: Qualified evidence.
     """
@@ -143,7 +144,7 @@ class Reading(NamedTuple):
 
 
 def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Reading:
-    """Take ``turn`` apart, pending turns first."""
+    """Split ``turn`` by channel, pending turns first."""
     seen = (*turn.pending, *turn.observations)
     user = [o for o in seen if o.trust >= Trust.USER]
     spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]

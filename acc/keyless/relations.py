@@ -1,4 +1,4 @@
-"""Which facts of the state a new one takes the place of, when they are not keyed alike."""
+"""The facts of the next state: which are new, and which prior facts and identifiers they replace."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IS_GONE = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""After an identifier."""
+"""Words after an identifier that has ended."""
 
 _INSTEAD_OF = re.compile(
     r"\b" + one_of(
@@ -44,7 +44,7 @@ _INSTEAD_OF = re.compile(
     ) + r" (?:the |our |your |a )?(?:[a-z]+ )?\Z",
     re.I,
 )  # fmt: skip
-"""Before it."""
+"""Words before such an identifier."""
 
 _FROM_NOW = re.compile(
     r"\b" + one_of(
@@ -53,20 +53,20 @@ _FROM_NOW = re.compile(
     ),
     re.I,
 )  # fmt: skip
-"""Says of a new identifier that follows that it is there in an old one's place."""
+"""Words before a new identifier that replaces an old one."""
 
 _SO_NOW = re.compile(r"[^,;:]{0,30}\bnow\b", re.I)
-"""After one."""
+"""Words after a new identifier."""
 
 _KINDRED = 2
-"""Characters with which two identifiers of one kind begin alike."""
+"""Number of first characters that two identifiers of the same kind share."""
 
 
 def gone(said: Sequence[Said], held: Sequence[Entity]) -> list[Entity]:
-    """The identifiers of ``held`` that what was said takes off the table, in their order.
+    """The identifiers of ``held`` that the sentences end, in their order.
 
-    Rule: it is said to be withdrawn, or something is there instead of it; or a sentence says of a
-    new one that it is so now, and the two are built alike, as no other that is held.
+    An identifier ends if a sentence withdraws or replaces it. It also ends if a sentence declares a
+    new identifier to be current, and the old one is the only held identifier with a similar form.
     """
     own = [entity for entity in held if entity.type not in PROPER]
     told = {entity.id for sentence in said if not sentence.asks for entity in _gone(sentence, own)}
@@ -74,9 +74,9 @@ def gone(said: Sequence[Said], held: Sequence[Entity]) -> list[Entity]:
 
 
 def outdated(said: Sequence[Said], held: Sequence[Entity], room: Room) -> Iterator[Entity]:
-    """The identifiers of ``held`` that stood in facts which this turn overtakes, and stand in no other.
+    """The identifiers of ``held`` that occur only in facts that this turn replaces.
 
-    Rule: what was said in the turn names them no more either.
+    The turn's sentences must not name them either.
     """
     staying = {item.id for item in room.staying(_FACTS)}
     before = (*room.retired(_FACTS), *room.held(_FACTS))
@@ -126,18 +126,18 @@ def _are_kindred(one: str, other: str) -> bool:
 
 
 SURE = 0.2
-"""Probability from which a fact is taken to be overtaken."""
+"""Minimum probability for a fact to count as replaced."""
 
 WEIGHTS = "revisions.npz"
 
 
 class Pair(NamedTuple):
-    """A sentence beside a fact for which it may give another value.
+    """A sentence and a fact for which it may give another value.
 
     Attributes:
         telling: The sentence.
         relation: The fact.
-        figures: What is known of the two, each figure for itself.
+        figures: The features of the pair.
     """
 
     telling: Telling
@@ -146,13 +146,13 @@ class Pair(NamedTuple):
 
 
 def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
-    """The relations for whose value, or whose person, this turn gives another.
+    """The relations to which this turn gives another value or another person.
 
-    Rule: a sentence speaks of the same, by the words that it shares with the fact, and gives a
-    value of its kind, or a person, but not the fact's own; how sure that is, boosted trees say
-    over the figures of the pair, and over how it stands among the others of its sentence and turn
-    (``python benchmarks/keyless/train_revisions.py``). What the agent says overtakes nothing that
-    the user stated (law 6): it stands beside.
+    A sentence qualifies if it shares words with the fact and has another value of its kind, or
+    another person. Boosted trees compute the probability from the features of the pair and from its
+    rank among the other pairs of the sentence and the turn
+    (``python benchmarks/keyless/train_revisions.py``). The agent's words never replace a fact that the user
+    stated (law 6). They become a separate fact.
     """
     found = paired(reading, held)
     if not found:
@@ -164,7 +164,7 @@ def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
 
 
 def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
-    """Every sentence of a turn beside every fact that it may overtake."""
+    """Every sentence of a turn paired with every fact that it may replace."""
     if not held:
         return []
     facts, turn = [(relation, Held.of(relation)) for relation in held], reading.state.turn + 1
@@ -177,12 +177,13 @@ def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
 
 
 def rows_of(found: Sequence[Pair], often: bool = False) -> NDArray[np.float64]:
-    """What the trees look at, a row for each pair of one turn.
+    """The inputs of the trees, one row per pair of one turn.
 
     Args:
         found: All pairs of the turn.
-        often: Whether the talk is one in which facts change more often than in life; in training
-            some are, so that the trees see more changes and still know how rare they are.
+        often: Whether facts change more often in the conversation than usual. Some training
+            conversations set it, which shows the trees more changes without hiding how rare they
+            are.
     """
     own = np.array([pair.figures for pair in found], dtype=np.float64)
     sentences: dict[int, list[int]] = {}
@@ -194,11 +195,11 @@ def rows_of(found: Sequence[Pair], often: bool = False) -> NDArray[np.float64]:
 
 
 _LIKE = (2, 5, 3)
-"""Those of the figures that say how much a sentence and a fact have in common."""
+"""Indexes of the features that measure what a sentence and a fact have in common."""
 
 
 def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> NDArray[np.float64]:
-    """For each figure, how far it is above the best beside it in its group, and how many reach it."""
+    """For each feature: its lead over the best other value of its group, and the other values >= it."""
     above, reaching = figures.copy(), np.zeros_like(figures)
     for group in groups:
         for column in range(figures.shape[1]) if len(group) > 1 else ():
@@ -210,7 +211,7 @@ def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> 
 
 
 def tellings(reading: Reading) -> Iterator[Telling]:
-    """The sentences of user and agent that tell something."""
+    """The statements of user and agent, without questions."""
     message = " ".join(said.words for said in reading.user)
     asked, revises = stems(message), bool(REVISED.search(message))
     for said in (*reading.user, *reading.agent):
@@ -222,7 +223,7 @@ _GENERIC = frozenset(CompressedCognitiveState.slots())
 
 
 def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """Propose what the turn tells; what it overtakes goes."""
+    """Propose the facts of the turn, and retire those that it replaces."""
     for relation in list(revised(reading, _facts(room))):
         room.retire(relation)
     held = _facts(room)
@@ -241,7 +242,7 @@ def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
 
 
 MOST_FACTS = 12
-"""Facts of one turn for which a place is looked for; half of them find one."""
+"""Maximum new facts per turn that are considered. About half of them find a place."""
 
 
 def _rank(fact: Fact) -> tuple[bool, float]:
@@ -257,11 +258,11 @@ def _told_by(fact: Fact) -> Told:
 
 
 TOLD = 2 / 3
-"""Share of a fact's words that an item of a domain has to have to say it already."""
+"""Minimum share of a fact's words in a domain's item for the item to contain the fact."""
 
 
 def _is_told(fact: Fact, room: Room) -> bool:
-    """Whether an item of a domain's slot says it already, from the same words."""
+    """Whether an item of a domain's slot already contains the fact, from the same source."""
     said = f"{fact.subject} {fact.object}"
     for item in room.new():
         if item.slot not in _GENERIC and fact.cites[0] in item.cites:
@@ -281,7 +282,7 @@ def ruling(ruled: Ruled) -> set[Said]:
 
 
 def _covers(one: Fact, other: Fact) -> bool:
-    """Whether the same words gave both: the same value, the same said of one subject, or turned round."""
+    """Whether both facts come from the same words: equal value, equal subject, or swapped roles."""
     if one.cites[0] != other.cites[0]:
         return False
     within = one.subject == other.subject and one.object in other.object

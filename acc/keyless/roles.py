@@ -1,7 +1,8 @@
-"""What was done, and to what: "the stuck orders have been replayed", "Lotte has signed the replay".
+"""Finds roles, causes and outcomes. An outcome is an action that was done.
 
-Who acts on a state must know what happened already: what is done twice may move money twice. So an
-outcome is a fact of its own, keyed by what it was done to, and it leaves after other facts.
+Examples of outcomes: "the stuck orders have been replayed", "Lotte has signed the replay". An agent
+must know what was done already: doing it twice may move money twice. An outcome is therefore a fact
+of its own, keyed by its subject, and is evicted after other facts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _ARTICLES = re.compile(r"^(?:so|and|but|the|a|an|that|this|it|which) ", re.I)
 
 
 def roles_in(words: str) -> Iterator[tuple[str, str, str]]:
-    """ "Dana takes over as incident lead" gives ("incident lead", "is", "Dana")."""
+    """Roles: "Dana takes over as incident lead" gives ("incident lead", "is", "Dana")."""
     people = [named for named in named_in(words) if named.type in PROPER]
     people += [named for named in named_in(f"so {words}")[:1] if named.type in PROPER]
     for match in _HOLDS.finditer(words):
@@ -42,7 +43,7 @@ def roles_in(words: str) -> Iterator[tuple[str, str, str]]:
 
 
 def causes_in(words: str) -> Iterator[tuple[str, str, str]]:
-    """ "Pool exhaustion is the suspected cause" gives ("suspected cause", "is", ...)."""
+    """Causes: "Pool exhaustion is the suspected cause" gives ("suspected cause", "is", ...)."""
     for pattern in (_IS_CAUSE, _CAUSE_IS):
         for match in pattern.finditer(words):
             what = _ARTICLES.sub("", match["what"].strip())
@@ -53,7 +54,7 @@ def causes_in(words: str) -> Iterator[tuple[str, str, str]]:
 LONGEST_SUBJECT, LONGEST_OBJECT = 60, 100
 
 IS = "is"
-"""Predicate of an outcome, so that "INV-2041 is paid" takes the place of "INV-2041 is open"."""
+"""Predicate of an outcome. It lets "INV-2041 is paid" replace "INV-2041 is open"."""
 
 _DONE = one_of(
     """done, fixed, replayed, approved, rejected, declined, paid, refunded, captured, settled, restarted, rebooted,
@@ -98,7 +99,7 @@ _OPEN = re.compile(
     ) + r"\b|n't\b",
     re.I,
 )  # fmt: skip
-"""Before it in its clause: it is not done, or not known to be."""
+"""Words earlier in the clause that mark an action as not done, or unknown."""
 
 _PARTS = re.compile(r"[,;:–—(.] ?|\b(?:and|but|so|that|because|as|where|while|with) ", re.I)
 _CUT = re.compile(
@@ -117,7 +118,7 @@ _IS_DONE = re.compile(
 
 
 def outcomes_in(words: str) -> Iterator[tuple[str, str, str]]:
-    """What a sentence says was done, as subject, predicate and object; nothing that is open yet."""
+    """The outcomes in a sentence as subject, predicate and object, without open actions."""
     words = plain(" ".join(words.split()))
     for match in _PASSIVE.finditer(words):
         head = _PARTS.split(words[: match.start()])[-1]
@@ -150,7 +151,7 @@ def _outcome(what: str, done: str, rest: str) -> Iterator[tuple[str, str, str]]:
 
 
 def is_outcome(predicate: str, what: str) -> bool:
-    """Whether a fact tells of something that was done."""
+    """Whether a fact reports an action that was done."""
     if predicate.casefold() == IS:
         return _IS_DONE.match(what) is not None
     return predicate.endswith(" by") and _IS_DONE.fullmatch(predicate[:-3]) is not None

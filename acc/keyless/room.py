@@ -1,4 +1,4 @@
-"""Keeping a proposal within its slots: no repeats, no overlong text, room made for what is new."""
+"""Keeps a proposal within its slots: no duplicates, no overlong text, and places for new items."""
 
 from __future__ import annotations
 
@@ -28,27 +28,35 @@ SLOTS: Mapping[str, float] = {
     "semantic_gist": 1.0,
     "goal_orientation": 0.1,
 }
-"""Worth of items that are no facts; a goal among them is done."""
+"""Value of items other than facts; a goal here is a completed one."""
 
 ENTITIES: Mapping[str, float] = {
     "name": 0.02, "person": 0.02, "host": 0.05, "version": 0.2, "id": 0.3,
 }  # fmt: skip
 IDENTIFIER = 0.65
-"""Worth of entities by type: what people call by the noun of its kind ("ticket MT-20418") is
-mostly asked for later in the labelled conversations, mere names hardly ever."""
+"""Value of entities by type. In the labelled conversations, people mostly ask again for things with
+a noun ("ticket MT-20418") and hardly ever for mere names.
+"""
 
 OUTCOME = 0.6
-"""Worth of what was done: it must not be done again."""
+"""Value of an outcome: the action must not be done again."""
 
 FORGOTTEN = 0.02
-"""What a turn takes from that: what was done long ago is worth what other facts are."""
+"""Loss of this value per turn. An old outcome has the value of other facts."""
 
 FADING = 0.004
-"""What a turn without being spoken of takes from it."""
+"""Loss of any item's value per turn without a mention."""
 
 
 def value(slot: str, fields: Mapping[str, Any], sources: int, age: int) -> float:
-    """What an item of ``slot`` is worth that rests on ``sources`` texts, ``age`` turns after it was spoken of."""
+    """The value of an item of ``slot``.
+
+    Args:
+        slot: The slot's name.
+        fields: The item's fields.
+        sources: Number of its sources.
+        age: Turns since its last mention.
+    """
     worth = _worth(slot, fields, sources)
     if slot == FACTS and is_outcome(str(fields.get("predicate")), str(fields.get("object"))):
         worth = max(worth, OUTCOME - FORGOTTEN * age)
@@ -65,7 +73,7 @@ def _worth(slot: str, fields: Mapping[str, Any], sources: int) -> float:
 
 
 def words_of(fields: Mapping[str, Any]) -> str:
-    """All that fields say."""
+    """All text of the fields."""
     return " ".join(str(text) for name, text in fields.items() if name not in ("quote", "kind"))
 
 
@@ -79,13 +87,13 @@ PER_TURN: Mapping[str, int] = {
     "uncertainty_signal": 2,
     "retrieved_artifacts": 6,
 }
-"""New items a turn at the most, by slot: what cues find beyond that is rarely what matters.
+"""Maximum new items per turn, by slot. Cues beyond these are rarely important.
 
-Of another slot's there are as many as it has places. What binds is never left out for want of a
-place: commit says that it does not fit.
+Other slots are limited by their number of places. Rules and open goals are never dropped for lack
+of a place: commit reports that they do not fit.
 """
 RESERVED = 0.5
-"""Share of a slot's places that nothing less trusted takes from what is there, however much it says."""
+"""Share of a slot's places that less trusted sources cannot take from the prior items."""
 
 
 class Room:
@@ -93,7 +101,7 @@ class Room:
 
     Args:
         state: The prior state.
-        trusts: Trust by ref of what may be cited; the user's where it is not said.
+        trusts: Trust of the citable refs; the user's trust for others.
     """
 
     def __init__(
@@ -110,31 +118,31 @@ class Room:
 
     @property
     def turn(self) -> int:
-        """Number of the turn that is proposed."""
+        """Number of the proposed turn."""
         return self._state.turn + 1
 
     @cached_property
     def pinned(self) -> list[str]:
-        """Slots whose open items bind."""
+        """Slots with binding open items."""
         return [name for name, slot in self._slots.items() if slot.rules.pinned]
 
     @cached_property
     def lasting(self) -> list[str]:
-        """Slots whose items stay until something takes their place."""
+        """Slots with items that stay until something replaces them."""
         loose = [n for n, slot in self._slots.items() if not slot.rules.ephemeral]
         return [name for name in loose if name not in self.pinned]
 
     def new(self) -> list[ProposedItem]:
-        """What is proposed so far."""
+        """The items proposed so far."""
         return list(self._items)
 
     def drop(self, item: ProposedItem) -> None:
-        """Propose ``item`` no more."""
+        """Remove ``item`` from the proposal."""
         self._items.remove(item)
         self._new[item.slot] -= 1
 
     def held(self, slot: str) -> list[Item]:
-        """The prior items of a slot that nothing here retires; empty where the schema lacks it."""
+        """The prior items of a slot that the proposal does not retire; empty without such a slot."""
         if slot not in self._slots:
             return []
         return [item for item in getattr(self._state, slot) if item.id not in self._retire]
@@ -145,7 +153,7 @@ class Room:
         return [item for item in prior if item.id in self._retire]
 
     def staying(self, slot: str) -> list[Item]:
-        """Those of `held` that nothing new takes the place of, and that do not end with the turn."""
+        """The items of `held` that no new item replaces and that outlive the turn."""
         found = self._slots.get(slot)
         if found is None or found.rules.ephemeral:
             return []
@@ -156,7 +164,7 @@ class Room:
         return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
 
     def told(self) -> dict[str, list[str]]:
-        """What the agent will read of it, by slot, as far as it is known before commit: words alone."""
+        """The text that the agent will read, by slot, as far as it is known before commit."""
         shown = {}
         for name in self._slots:
             new = [words_of(item.fields) for item in self._items if item.slot == name]
@@ -168,38 +176,41 @@ class Room:
         return shown
 
     def columns(self, slot: str) -> str:
-        """The names of what is shown of a slot's items."""
+        """The names of the displayed fields of a slot's items."""
         if slot not in self._slots:
             return "rule,because"
         return ",".join(self._slots[slot].item.shown_fields())
 
     def knows(self, slot: str, **fields: Any) -> bool:
-        """Whether the state or this proposal says so already."""
+        """Whether the state or this proposal already contains the fields."""
         found = self._slots.get(slot)
         if found is None:
             return False
         return self._repeats(found, fields) or self._is_known(found, fields, ())
 
     def open(self, slot: str) -> list[Item]:
-        """Those of `held` that still bind."""
+        """The items of `held` that are open."""
         return [item for item in self.held(slot) if item.is_open]
 
     def retire(self, item: Item, ref: str = "", quote: str = "") -> None:
-        """End a prior item, on the words ``quote`` of ``ref`` where it is pinned."""
+        """Retire a prior item. A pinned item needs the words ``quote`` of ``ref``."""
         cites = (ref,) if ref else ()
         self._retire.setdefault(item.id, Retirement(id=item.id, cites=cites, quote=quote))
 
     def update(self, slot: str, item: Item, cites: Iterable[str], **fields: Any) -> None:
-        """Change fields of a prior item by its id, once."""
+        """Change fields of a prior item by its id. Only the first change of an item counts."""
         if any(proposed.id == item.id for proposed in self._items):
             return
         says = {**said_by(item), **fields}
         self._items.append(ProposedItem(slot=slot, fields=says, cites=tuple(cites), id=item.id))
 
     def add(self, slot: str, cites: Iterable[str], *, amends: str = "", **fields: Any) -> bool:
-        """Propose a new item, if it fits, is new, and has or finds a place; whether it did.
+        """Propose a new item if it fits, is new, and has or finds a place.
 
-        A rule or goal that is said again is handed to commit all the same, which notes the duplicate.
+        A repeated rule or goal goes to commit nevertheless, which notes the duplicate.
+
+        Returns:
+            Whether the item was added.
         """
         found = self._slots.get(slot)
         if found is None or not fits(found.item, fields):
@@ -218,7 +229,7 @@ class Room:
         return True
 
     def proposal(self, author: str, remarks: tuple[Remark, ...] = ()) -> Proposal:
-        """All of it."""
+        """The whole proposal."""
         return Proposal(
             mode="revise",
             items=(*self._items, *self._again),
@@ -228,7 +239,7 @@ class Room:
         )
 
     def _repeats(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:
-        """Whether an open rule or goal, of the state or of this proposal, says it in the same words."""
+        """Whether an open rule or goal of the state or this proposal has the same words."""
         if not slot.rules.quote:
             return False
         head = slot.item.head
@@ -238,7 +249,7 @@ class Room:
         return any(same_words(str(fields.get(head, "")), str(text)) for text in said)
 
     def _is_known(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
-        """Whether the state or this proposal says it already, or another thing of the same name."""
+        """Whether the state or this proposal already has the item, or another with the same key."""
         own = _about(slot, fields, cites)
         new = (item for item in self._items if item.slot == slot.name)
         if any(_about(slot, item.fields, item.cites) == own for item in new):
@@ -260,9 +271,9 @@ class Room:
         return most is not None and self._new[slot.name] >= most
 
     def _has_place(self, slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> bool:
-        """Whether there is a place for what rests on ``cites``, made if need be; what is replaced leaves its own.
+        """Whether there is a place for the item; retires a prior item if needed.
 
-        What binds is proposed in any case.
+        An item that a new one replaces frees its place. Rules and open goals always have a place.
         """
         trust = self.trust(cites)
         if slot.rules.ephemeral:
@@ -282,11 +293,11 @@ class Room:
         return bool(loose) or slot.rules.pinned
 
     def trust(self, cites: Iterable[str]) -> Trust:
-        """Of what rests on ``cites``; commit looks closer (law 6)."""
+        """The minimum trust of ``cites``; commit computes it exactly (law 6)."""
         return min((self._trusts.get(ref, Trust.USER) for ref in cites), default=Trust.USER)
 
     def _standing(self, slot: str, item: Item) -> tuple[float, int, int]:
-        """What a held item is worth; of equals the one untouched for longest comes first."""
+        """A sort key by value; of equal items the one untouched for longest comes first."""
         if item.id not in self._worth:
             age = self.turn - item.touched
             self._worth[item.id] = value(slot, said_by(item), len(item.sources), age)
@@ -294,7 +305,7 @@ class Room:
 
 
 def _about(slot: SlotField, fields: Mapping[str, Any], cites: Sequence[str]) -> tuple[str, ...]:
-    """What an item will be about; commit computes some fields of the source that it cites first."""
+    """The key of an item. Commit computes some key fields from the first cited source."""
     source = {name: cites[0] for name in slot.item.computed if cites}
     return tuple(str({**source, **fields}.get(name, "")).casefold() for name in slot.item.key)
 

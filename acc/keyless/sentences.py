@@ -1,4 +1,4 @@
-"""Splitting speech into sentences and clauses, each a verbatim piece of its source."""
+"""Splits text into sentences and clauses, each a verbatim piece of its source."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from acc.keyless.words import one_of
 T = TypeVar("T")
 
 LONGEST = 300
-"""Characters of a sentence at the most: it fits a `Line` and a `Quote` as it is, and bounds
-what a cue has to search. Longer ones are split at white space."""
+"""Maximum characters of a sentence. It fits a `Line` and a `Quote` unchanged and limits the search
+for cues. Longer sentences are split at white space.
+"""
 
 _END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s|\Z)|[\n\r]+|;(?=\s)")
 _SIGNS = re.compile(
     r"(?:[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufe0e\ufe0f\u2190-\u27bf"
     r"\u2b00-\u2bff\U0001f000-\U0001faff\s](?<![😂🤣😜😉🙄]))+"
 )
-"""Emoji and invisible marks in front of a sentence; those of a jest stay."""
+"""Emoji and invisible marks before a sentence. Emoji of a joke are kept."""
 _TITLE = re.compile(r"(?:^|[\s(])(?:dr|mr|mrs|ms|prof|st|vs|e\.g|i\.e|approx|ca|cf)\Z", re.I)
 _SHORTENED = re.compile(
     r"(?:^|[\s(])" + one_of(
@@ -51,7 +52,7 @@ RESERVED = one_of(
     """not more, no more than, at most, except, apart from,
     (?:not|never|only) (?:at|on|in|before|after|during|between|for|to|with|without|until|till|up to)"""
 )
-"""Pattern of what takes a part of a permission back: "not at night", "at most twice"."""
+"""Pattern of words that take back a part of a permission: "not at night", "at most twice"."""
 
 _RESERVED = re.compile(RESERVED, re.I)
 _BACKWARD = re.compile(
@@ -63,7 +64,7 @@ class Sentence(NamedTuple):
     """A verbatim piece of a text.
 
     Attributes:
-        text: The words, trimmed of white space and bullets, end mark included.
+        text: The words with the end mark, without surrounding white space and bullets.
         asks: Whether it ends in a question mark.
     """
 
@@ -72,15 +73,15 @@ class Sentence(NamedTuple):
 
 
 def plain(text: str) -> str:
-    """The same text, place for place, with straight apostrophes: what cues are matched on."""
+    """The text with straight apostrophes, which the cues match. Positions do not change."""
     return text.replace("’", "'").replace("‘", "'")
 
 
 def sentences(text: str, most: int) -> list[Sentence]:
-    """The sentences of ``text`` that hold a letter, in order. Lines and semicolons end one too.
+    """The sentences of ``text`` with a letter, in order. Lines and semicolons end one too.
 
-    Of more than ``most`` the first and last half are given. Time is linear. A single token
-    longer than `LONGEST` is left out, never cut.
+    Of more than ``most`` sentences, it returns the first and the last half. Time is linear. A token
+    longer than `LONGEST` is dropped, never truncated.
     """
     spans = list(_spans(text))
     found = [
@@ -109,7 +110,7 @@ def _spans(text: str) -> Iterator[tuple[int, int, bool]]:
 
 
 def _abbreviates(text: str, dot: int) -> bool:
-    """Whether the full stop at ``dot`` belongs to an abbreviation, and ends no sentence."""
+    """Whether the full stop at ``dot`` belongs to an abbreviation and ends no sentence."""
     before, after = text[max(0, dot - 12) : dot], text[dot + 1 : dot + 9].lstrip()[:1]
     if _TITLE.search(before):
         return True
@@ -139,9 +140,9 @@ def _short(piece: str) -> Iterator[str]:
 
 
 def clauses(sentence: str) -> list[str]:
-    """A sentence's clauses, where each can stand alone: verbatim, in order.
+    """The clauses of a sentence that can stand alone, verbatim and in order.
 
-    It is split at ", and" and the like, unless it opens with a topic ("Mails: short, and no
+    It splits at ", and" and the like, unless the sentence opens with a topic ("Mails: short, and no
     jokes") or the clause refers back ("..., and never move it").
     """
     if ":" in sentence[:60]:
@@ -172,9 +173,9 @@ def tidy(text: str) -> str:
 
 
 def fit(text: str, limit: int) -> str:
-    """``text`` on one line; beyond ``limit`` characters it ends at a white space, marked "...".
+    """``text`` on one line. Beyond ``limit`` characters it ends at white space and with "...".
 
-    Empty where not even the first token fits: a token is never cut.
+    Returns an empty text if the first token does not fit: a token is never cut.
     """
     text = " ".join(text.split())
     if len(text) <= limit:

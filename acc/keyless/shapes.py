@@ -1,6 +1,6 @@
-"""What values look like: identifiers, dates, amounts, names, phrases.
+"""The shapes of values: identifiers, dates, amounts, names, phrases.
 
-The shape of a field is that of the value which an example gives it.
+A field has the shapes of its values in the examples.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ def shape_of(value: str, *, opens: bool, is_short: bool) -> Shape:
 
     Args:
         value: The value.
-        opens: Whether the example begins with it, where any word is capitalised.
-        is_short: Whether its field is a name rather than a line.
+        opens: Whether the value begins the example, where every word is capitalised.
+        is_short: Whether the field is a name rather than a line.
     """
     words = words_in(value)
     if len(words) == 1:
@@ -109,7 +109,7 @@ def shape_of(value: str, *, opens: bool, is_short: bool) -> Shape:
 
 
 def is_shape(shape: Shape, word: Word) -> bool:
-    """Whether a word alone is a value of a `SINGLE` shape."""
+    """Whether a single word is a value of a `SINGLE` shape."""
     return _SINGLE[shape].fullmatch(word.text) is not None and not _is_quantity(shape, word.text)
 
 
@@ -122,7 +122,7 @@ def _is_real(word: Word) -> bool:
 
 
 def is_when(words: Sequence[Word]) -> bool:
-    """Whether the words tell a time or a period: "Wed 02:00-04:00", "4 October, 18:00"."""
+    """Whether the words are a time or a period: "Wed 02:00-04:00", "4 October, 18:00"."""
     edges = all(_is_real(w) or _COUNTED.fullmatch(w.text) for w in (words[0], words[-1]))
     known = (_is_real(w) or _COUNTED.fullmatch(w.text) or w.text.lower() in _LINK for w in words)
     return edges and any(_is_real(w) for w in words) and all(known)
@@ -156,13 +156,13 @@ def _is_capital(word: Word) -> bool:
 
 
 def stops(word: Word) -> bool:
-    """Whether no noun phrase goes on over this word."""
+    """Whether a noun phrase must end before this word."""
     low = word.text.lower()
     return low in STOPS or low in PREPOSITIONS
 
 
 LONGEST_PHRASE, LONGEST_CLAUSE, LONGEST_VALUE = 8, 40, 9
-"""Words of a phrase, a clause, a date or amount."""
+"""Maximum words of a phrase, of a clause, and of a date or amount."""
 
 _ORDERS = word_set(
     """
@@ -170,25 +170,25 @@ _ORDERS = word_set(
     ask check try go come don't do be have
     """
 )
-"""Words with which a request begins, and no phrase."""
+"""Words that begin a request, not a phrase."""
 
 
 class Span(NamedTuple):
-    """A place where a value may stand: its texts, more than one where they are listed."""
+    """A possible position of a value, with its texts; several if they are listed."""
 
     texts: tuple[str, ...]
     end: int
 
 
 def spans(shape: Shape, words: Sequence[Word], at: int, text: str, *, ends: bool) -> Iterator[Span]:
-    """Where a value of ``shape`` could stand from ``at`` on, the likeliest first.
+    """The possible positions of a value of ``shape`` from ``at`` on, most probable first.
 
     Args:
         shape: The shape.
         words: The sentence.
         at: Index of the first word.
-        text: The sentence as it was said.
-        ends: Whether nothing else is looked for behind it.
+        text: The original sentence.
+        ends: Whether the value is the last part of the pattern.
     """
     if shape in SINGLE:
         yield from _singles(shape, words, at)
@@ -201,7 +201,7 @@ def spans(shape: Shape, words: Sequence[Word], at: int, text: str, *, ends: bool
 
 
 def _singles(shape: Shape, words: Sequence[Word], at: int) -> Iterator[Span]:
-    """One word of the shape, behind its noun ("host FIN-LT-22"); or several, listed."""
+    """One word of the shape after its noun ("host FIN-LT-22"), or a list of such words."""
     start = at
     while start < min(at + 3, len(words)) and not is_shape(shape, words[start]):
         low = words[start].text

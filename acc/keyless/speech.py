@@ -1,4 +1,4 @@
-"""How agents speak: what they offer, and what they only tell of."""
+"""Properties of speech: offers and assent, reports of refusals, and courtesies."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CLAIMS = (
         which, desk, files?, team, handlers?, manager, department"""
     ) + r"|$)"
 )  # fmt: skip
-"""What somebody claims, and no claims on an insurer."""
+"""Claims of a person, as opposed to insurance claims."""
 
 REFUSED = re.compile(
     r"\b" + one_of(
@@ -31,7 +31,7 @@ REFUSED = re.compile(
     + r"|" + _CLAIMS,
     re.I,
 )  # fmt: skip
-"""An agent that says so tells of what a text wanted, not of what is the case."""
+"""An agent with these words reports the demands of a text, not facts."""
 
 _OFFER = re.compile(
     r"\b" + one_of(
@@ -42,7 +42,7 @@ _OFFER = re.compile(
 
 
 def agreed(reading: Reading) -> tuple[Said, list[Said]] | None:
-    """The sentence in which the user assents to the reply just before, and what that offered."""
+    """The user's assent to the agent's last reply, and the offers in that reply, if any."""
     assent = next((said for said in reading.user if is_assent(said.words)), None)
     offers = [
         said
@@ -65,7 +65,7 @@ _COURTESY = any_of(
 """A sentence that only greets, thanks, praises or chats."""
 
 CHATTER = 0.75
-"""Probability of an act that asks, states and lays down nothing, from which a sentence is chatter."""
+"""Minimum probability of acts without request, statement or rule for a sentence to be chatter."""
 
 
 def is_courtesy(said: Said) -> bool:
@@ -77,6 +77,6 @@ def is_courtesy(said: Said) -> bool:
 
 
 def is_chatter(reading: Reading) -> bool:
-    """Whether nothing but courtesies is said in a turn, and nothing is done in it."""
+    """Whether a turn consists of courtesies and nothing is done in it."""
     spoken = bool(reading.user) and not (reading.tools or reading.pasted or reading.foreign)
     return spoken and all(map(is_courtesy, reading.user)) and agreed(reading) is None

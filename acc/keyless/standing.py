@@ -21,7 +21,7 @@ from acc.text.same_words import same_words
 from acc.text.wording import is_negative, marks, same_polarity, stems
 
 BINDS = 0.3
-"""Probability from which a part of a rule is taken to bind by itself."""
+"""Minimum probability for a part of a rule to bind by itself."""
 
 _JOINT = re.compile(r"(?:,|\s[-–—])\s+|(?<=\w)\s+(?=\()|;\s+")
 _CONDITION = re.compile(
@@ -42,11 +42,11 @@ _REASON = re.compile(
 
 
 def shortened(rule: str) -> str:
-    """``rule`` without parts that say why, if it still forbids, restricts and bounds the same.
+    """``rule`` without its reasons, provided that it still forbids, restricts and limits the same.
 
-    Parts stand between commas, dashes and parentheses. Kept are those that bind, that name a
-    condition or a figure, and all that stands between them; what stands before them too, unless
-    they are understood without it.
+    Commas, dashes and parentheses separate the parts. The result keeps the parts that bind or name
+    a condition or a figure, and all parts between them. It also keeps the parts before them, unless
+    the rest is clear without those.
     """
     short = tidy(_REASON.sub("", rule))
     rule = short if len(short.split()) >= LEAST and same_polarity(short, rule) else rule
@@ -65,14 +65,14 @@ def shortened(rule: str) -> str:
 
 
 def _main_after(parts: Sequence[str], last: int) -> int:
-    """The last part that is needed: where up to ``last`` there are only conditions, what they are conditions of."""
+    """The last required part. If all parts up to ``last`` are conditions, it is their main clause."""
     if all(map(_only_opens, parts[: last + 1])):
         return next((i for i in range(last + 1, len(parts)) if not _only_opens(parts[i])), last)
     return last
 
 
 def _listed_after(parts: Sequence[str], last: int) -> int:
-    """The last part that goes on with what stands in part ``last``: "..., bed, time", "..., then the owner"."""
+    """The last part that continues part ``last``: "..., bed, time", "..., then the owner"."""
     while last + 1 < len(parts) and _NEXT.match(parts[last + 1]):
         last += 1
     return last
@@ -82,7 +82,7 @@ _NEXT = re.compile(r"^,\s+(?:then\b|(?:[\w'’-]+(?: [\w'’-]+)?|and [\w'’-]+
 
 
 def _only_opens(part: str) -> bool:
-    """Whether a part says when or for whom, and not what: "When you write to Ireland"."""
+    """Whether a part only gives a time or a recipient: "When you write to Ireland"."""
     words = part.strip(" ,;-–—()")
     if _SUBORDINATE.match(words) or (_EACH.match(words) and not quantities(words)):
         return True
@@ -91,7 +91,7 @@ def _only_opens(part: str) -> bool:
 
 
 PHRASE = 3
-"""Words of "in internal notes", which are no rule however they sound."""
+"""Maximum words of a phrase such as "in internal notes", which is never a rule."""
 
 _SUBORDINATE = re.compile(
     r"^(?:and |or |but |so )?" + one_of(
@@ -109,14 +109,14 @@ _EACH = re.compile(
 
 
 def _stands_alone(part: str, before: str) -> bool:
-    """Whether a part needs nothing of what was said before it to be understood."""
+    """Whether a part is clear without the words before it."""
     opening = " ".join(tidy(part.strip(" ,;-–—()")).split()[:3])
     goes_on = _GOES_ON.match(opening) or _POINTS_BACK.search(opening)
     return not goes_on and not _WHOEVER.match(before) and not named_in(f"so {before}")
 
 
 _WHOEVER = re.compile(r"^\W*(?:who|what|which)(?:so)?(?:ever)?\b", re.I)
-"""Opens a clause that is the subject of the next: "Who builds the alarm, writes its runbook"."""
+"""Begins a clause that is the subject of the next: "Who builds the alarm, writes its runbook"."""
 
 
 _GOES_ON = re.compile(
@@ -137,7 +137,7 @@ _DEADLINE = re.compile(
 
 
 def shortened_goal(goal: str) -> str:
-    """``goal`` without the facts and asides that came with it: deadlines stay, dates do not."""
+    """``goal`` without additional facts and asides. Keeps deadlines, drops other dates."""
     joints = [0, *(match.start() for match in _JOINT.finditer(goal)), len(goal)]
     parts = [goal[start:end] for start, end in pairwise(joints)]
     wants = [i for i, part in enumerate(parts) if not _DEADLINE.match(part)] or range(len(parts))
@@ -149,20 +149,20 @@ def shortened_goal(goal: str) -> str:
 
 
 LEAST = 3
-"""Words of a shortened rule at the least."""
+"""Minimum words of a shortened rule."""
 
 NAMED = 2
-"""Stems that say what is wanted, at the least: "I should like" does not."""
+"""Minimum stems that name the wanted thing: "I should like" has none."""
 
 
 def _asks(part: str) -> float:
-    """How surely a part says what is wanted."""
+    """The probability that a part is a request or goal."""
     odds = acts(Spoken(plain(part.strip(" ,;-–—()"))))
     return odds["goal"] + odds["ask"]
 
 
 def _asks_alone(part: str) -> float:
-    """The same; a part that points back to another does not say it alone."""
+    """The same probability, reduced for a part that refers to another one."""
     pointing = _POINTS_BACK.search(plain(part.strip(" ,;-–—()")))
     return _asks(part) * (0.3 if pointing else 1.0)
 
@@ -188,7 +188,9 @@ _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)
 _WISH = re.compile(r"\b(?:rather|prefer\w*|like|love|hate|nicer|favou?rite|please)\b", re.I)
 _PLACE = re.compile(r"\b(?:in|at|from|near|of|on) $", re.I)
 OPENING, SUBJECT = 8, 12
-"""Words of a rule among which a pronoun for what was named before it stands; or "they", which is its subject."""
+"""Number of a rule's first words in which a pronoun refers to an earlier name, and the same for
+"they" as its subject.
+"""
 _PERSON = re.compile(r"\b(?:him|his|her|he|she)\b", re.I)
 _SEVERAL = re.compile(rf"\bthey\b|^(?:\S+ ){{0,{OPENING - 1}}}them\b", re.I)
 
@@ -205,10 +207,10 @@ class Rule(NamedTuple):
     """A standing rule.
 
     Attributes:
-        text: What it says.
+        text: Its text.
         kind: Its kind.
         quote: The verbatim words that made it.
-        amends: Id of the rule that it is with another figure; or empty.
+        amends: Id of the rule that it repeats with another figure; empty if none.
     """
 
     text: str
@@ -218,13 +220,14 @@ class Rule(NamedTuple):
 
 
 SURE = 0.7
-"""Probability from which a clause makes a rule."""
+"""Minimum probability for a clause to make a rule."""
 
 CERTAIN = 0.8
-"""The same for a clause that has the words of a report: "whatever the vendor says, never ..."."""
+"""The same for a clause with words of a report: "whatever the vendor says, never ..."
+"""
 
 PLAINLY = 0.3
-"""The same for a clause that opens as a rule does."""
+"""The same for a clause with the typical opening of a rule."""
 
 _PLAIN = re.compile(
     r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
@@ -237,7 +240,7 @@ _PLAIN = re.compile(
 )  # fmt: skip
 
 AGAIN = 0.2
-"""The same for a clause that is said to hold from then on."""
+"""The same for a clause that another sentence declares to hold from now on."""
 
 _EVER = re.compile(
     r"^\W*" + one_of(
@@ -246,27 +249,30 @@ _EVER = re.compile(
     ) + r"\W*$",
     re.I,
 )  # fmt: skip
-"""Says of the sentence before it that it holds from then on: "Always."."""
+"""Declares that the sentence before it holds from now on: "Always."
+"""
 
 ASKED = 0.3
-"""Probability of a goal or an order from which a clause is not looked at part by part."""
+"""Probability of a goal or an order from which the parts of a clause are not examined."""
 
 MOVING, CHANGES = 0.65, 0.35
-"""Probability of a rule or a change of one, and of a change alone, from which a clause makes a rule
-although it is not clear which one it changes: "the call is at 23:30 now"."""
+"""Minimum probability of a rule or a change, and of a change alone, for a clause to make a rule if
+it is unclear which rule it changes: "the call is at 23:30 now".
+"""
 
 
 _BARE = stems("never ever always only just nope nothing none yes sure exactly please")
-"""Words that alone lay nothing down: "No, never!"."""
+"""Words that alone make no rule: "No, never!"
+"""
 
 
 def rules_in(said: Said) -> list[Rule]:
-    """The standing rules in a sentence, clause by clause; none where it only looks like one."""
+    """The standing rules in a sentence, clause by clause, without look-alikes."""
     return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
 
 
 def spoken_in(said: Said) -> list[Spoken]:
-    """The clauses of a sentence, each with its neighbours; verbatim."""
+    """The verbatim clauses of a sentence, each with its neighbours."""
     parts = clauses(said.text)
     around = [said.before, *(plain(part) for part in parts), said.after]
     return [Spoken(part, around[i], around[i + 2]) for i, part in enumerate(parts)]
@@ -274,12 +280,12 @@ def spoken_in(said: Said) -> list[Spoken]:
 
 @lru_cache(maxsize=512)
 def rule_of(spoken: Spoken) -> Rule | None:
-    """The rule that a clause makes, or None."""
+    """The rule that a clause makes; None if it makes none."""
     words = plain(spoken.words)
     odds = acts(spoken.plain)
     sure, least = odds["rule"], SURE
     if _PLAIN.match(words):
-        # What follows a comma may state a fact; the order before it is one all the same.
+        # The words after a comma may state a fact. The order before it counts nevertheless.
         order = spoken.plain._replace(words=words.split(",")[0])
         sure, least = max(sure, acts(order)["rule"]), PLAINLY
     elif PLAINLY <= sure < SURE and odds["goal"] + odds["ask"] < ASKED and not JOKE.search(words):
@@ -299,7 +305,10 @@ def rule_of(spoken: Spoken) -> Rule | None:
 
 
 def _in_a_part(words: str) -> float:
-    """How surely a part that restricts makes a rule: reasons and asides around it speak of facts."""
+    """The probability of the most certain restricting part; 0 if it is not `CERTAIN`.
+
+    Reasons and asides around such a part are about facts.
+    """
     parts = [part for part in _PART.split(words) if len(part.split()) >= 3 and is_negative(part)]
     sure = max((acts(Spoken(part))["rule"] for part in parts if part != words), default=0.0)
     return sure if sure >= CERTAIN else 0.0
@@ -326,7 +335,7 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
 
 
 def with_name(text: str, said: Said) -> str:
-    """``text`` with the name that its pronoun or "there" stands for, where the sentence before has one."""
+    """``text`` with the name that its pronoun or "there" refers to in the sentence before."""
     opening = " ".join(text.split()[:OPENING])
     own = {named.name for named in surely_named(text)}
     somewhere, several = _THERE.search(opening), _SEVERAL.search(" ".join(text.split()[:SUBJECT]))
@@ -341,7 +350,7 @@ def with_name(text: str, said: Said) -> str:
 
 
 def restates(text: str, item: Item) -> bool:
-    """Whether a rule sets another figure for what ``item`` set one for, in otherwise the same words."""
+    """Whether a rule sets another figure for the same quantity as ``item`` and is otherwise equal."""
     held = text_of(item)
     old, new = marks(held), marks(text)
     told = (f for f in (*quantities(held), *quantities(text)) if f.unit not in MONTHS)

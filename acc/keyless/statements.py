@@ -1,7 +1,7 @@
-"""Whole statements as facts, where no finder knows their form: subject, verb, and the rest.
+"""Whole statements as facts, if no finder knows their form: subject, verb, and the rest.
 
-"The drive-end bearing has failed" gives ("drive-end bearing", "has", "failed"). What is kept is
-the user's or agent's own wording; the subject makes the key, so that a later word replaces it.
+"The drive-end bearing has failed" gives ("drive-end bearing", "has", "failed"). The fact keeps the
+speaker's own words. Its subject is the key, which lets a later statement replace it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _OPENER = re.compile(r"^[^,;:–—]{1,24}[,;:–—]\s+(?=\S)")
 
 
 def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
-    """A sentence as one fact, if it names something or gives a value; else nothing.
+    """A sentence as one fact, if it names something or contains a value; otherwise nothing.
 
     Args:
         words: The sentence.
@@ -64,13 +64,13 @@ def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
 
 
 def _without(topic: str, words: str) -> str:
-    """``words`` without the topic, where they open with it: it is told as the subject."""
+    """``words`` without a leading topic, because the subject already has it."""
     rest = words[len(topic) :].lstrip(" ,;:–—'")
     return rest if words.startswith(topic) and len(rest) >= LEAST_WORDS else words
 
 
 def _rest(words: str) -> str:
-    """The words up to the end of a clause in which something is said already."""
+    """The words up to the end of the first clause with content."""
     for end in _CLAUSE_END.finditer(words):
         said = words[: end.start()]
         if len(said) >= ENOUGH and (any(values_in(said)) or _named(said)):
@@ -90,7 +90,7 @@ def _subject(head: str, before: str) -> str:
 
 
 def _topic(words: str, before: str) -> tuple[str, str]:
-    """What a sentence without a verb is about: what stands before its colon, or a name in it."""
+    """The topic of a sentence without a verb: the words before its colon, or a name in it."""
     opener = _OPENER.match(words)
     if opener and _is_aside(opener.group()):
         words, opener = words[opener.end() :], None
@@ -101,7 +101,7 @@ def _topic(words: str, before: str) -> tuple[str, str]:
 
 
 def _is_aside(opener: str) -> bool:
-    """Whether what stands before a comma only greets, thanks or agrees: "Lovely, ..."."""
+    """Whether the words before a comma only greet, thank or agree: "Lovely, ..." """
     odds = acts(Spoken(opener.rstrip(" ,;:–—")))
     return odds["other"] + odds["assent"] >= 0.5
 
@@ -112,5 +112,5 @@ def _last_named(text: str) -> str:
 
 
 def _named(text: str) -> list[Named]:
-    """What a text names: identifiers, then what is surely a name."""
+    """The names in a text: identifiers, then certain proper names."""
     return [*(n for n in named_in(text) if n.type not in PROPER), *surely_named(text)]

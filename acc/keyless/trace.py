@@ -1,4 +1,4 @@
-"""What happened, what comes next, what is open, and what is worth opening."""
+"""The topic of the conversation, past events, the next step, open questions, and documents to open."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ from acc.turn.excerpt import GAP
 from acc.turn.observations import Channel, Evidence, is_ingested
 
 LONGEST_PASSAGE = 280
-"""Characters of what is told of a passage: with its ref it fits a line of the state."""
+"""Maximum characters of a passage. With its ref it fits a line of the state."""
 
 
 def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE) -> str:
-    """The sentence or line of ``text`` that shares most of the stems ``asked``, and says more than they do.
+    """The passage of ``text`` about the stems ``asked``; empty if no sentence shares any of them.
 
-    Those that have others of these stems come with it, in the order of the text, as far as there is room:
-    the heading above it, the first row of a table. Empty where no sentence shares any.
+    It contains the sentence or line that shares most of these stems and has others too. As far as
+    ``limit`` allows, it adds lines with the remaining stems in the order of the text, such as the
+    heading above or the first row of a table.
     """
     lines = [line.text.lstrip("# ") for line in sentences(text, MOST_SENTENCES)]
     telling = [at for at, line in enumerate(lines) if stems(line) - asked]
@@ -49,7 +50,7 @@ def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE
 def _next(
     lines: Sequence[str], places: Sequence[int], left: frozenset[str], asked: frozenset[str]
 ) -> int:
-    """Of ``places`` the line with most stems that are ``left``; of equals the one with more figures and names."""
+    """The line of ``places`` with most stems of ``left``; of equals the one with more marks."""
 
     def worth(at: int) -> tuple[int, int, int]:
         words = stems(lines[at])
@@ -65,20 +66,20 @@ def _joined(lines: Sequence[str], chosen: Sequence[int]) -> str:
 
 
 LONGEST_TOPIC = 80
-"""Characters of a topic: the goal that it is taken from stands in full beside it."""
+"""Maximum characters of a topic. The goal that it comes from has the full text."""
 
 LONGEST_NEWS = 100
-"""The same of a topic that says what was done."""
+"""The same for a topic that reports something done."""
 
 Ruled = Mapping[Said, Sequence[Rule]]
-"""The user's sentences, each with the rules in it."""
+"""The user's sentences, each with its rules."""
 
 
 def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
-    """The topic of the first message, then what was done last, or what the user turns to.
+    """Set the topic: of the first message, and later of the last outcome or a new subject.
 
-    It speaks of the present: what is said later of the same thing takes its place. Never a rule. A
-    topic in the words of a rule that goes, goes with it.
+    The topic is about the present: a later statement about the same thing replaces it. It is never
+    a rule. If a rule with the same words is retired, the topic is retired too.
     """
     for item in room.held("semantic_gist"):
         about = stems(text_of(item))
@@ -103,7 +104,7 @@ def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
 
 
 def _news(reading: Reading, own: Sequence[Said], room: Room) -> Said | None:
-    """The last sentence that says what was done, or what is the case now with what the topic names."""
+    """The last sentence that reports an outcome, or a fact about something that the topic names."""
     spoken = [said for said in (*own, *reading.agent) if not said.asks]
     told = [s for s in spoken if not (REFUSED.search(s.words) or is_hearsay(s.words))]
     topics = [marks(text_of(item)) for item in room.held("semantic_gist")]
@@ -118,17 +119,17 @@ def _news(reading: Reading, own: Sequence[Said], room: Room) -> Said | None:
 
 
 STATES = 0.5
-"""Probability of a fact from which a sentence says what is the case."""
+"""Minimum probability of a fact for a sentence to state one."""
 
 
 SHORT = 88
-"""Characters of a line on this turn, which the agent can read anyway."""
+"""Maximum characters of a line about this turn, which the agent can read anyway."""
 
 LONGEST = 120
-"""Characters of a recalled line."""
+"""Maximum characters of a recalled line."""
 
 LONG_OUTPUT = 1_500
-"""Characters from which a tool's output is referred to rather than remembered."""
+"""Length in characters from which the state only refers to a tool's output."""
 
 _NO_STEP = re.compile(
     r"\bI(?:'ll| will) " + one_of("not, never, leave you, admit, be honest, miss, remember"), re.I
@@ -156,13 +157,15 @@ _ASKING_BACK = re.compile(
 """Refers back without a question mark."""
 
 _SHARE = {Channel.TOOL: 0.8}
-"""What a shared stem counts in words that nobody in the conversation said."""
+"""Weight of a shared stem in words that no person in the conversation said."""
 
 CLOSE = 0.5
-"""Share of the best line's stems with which a line counts as good: of those the later stands."""
+"""Minimum share of the best line's stems for a line to count as good. Of good lines the latest
+wins.
+"""
 
 MOST_WORDS = 8
-"""Words in small letters that a line of data has at most; what has more is prose."""
+"""Maximum lower-case words of a line of data. A line with more is prose."""
 
 _LOWER_WORD = re.compile(r"(?<![\w.@/-])[a-z]{2,}(?![\w@/])")
 _HEADER = re.compile(r"\W*(?:from|to|cc|subject|sent|date|re)\b\s*:", re.I)
@@ -171,14 +174,14 @@ Level = Literal["low", "medium", "high"]
 
 
 class Line(NamedTuple):
-    """A line for the state, with the ref that it rests on."""
+    """A line for the state, with the ref of its source."""
 
     text: str
     ref: str
 
 
 class Gap(NamedTuple):
-    """Something not known, with its level."""
+    """An open question, with its level."""
 
     text: str
     level: Level
@@ -186,9 +189,9 @@ class Gap(NamedTuple):
 
 
 def told(reading: Reading, step: Line | None) -> Iterator[Line]:
-    """What the user said and what the agent did, a line each; an assent with what it assents to.
+    """What the user said and what the agent did, one line each. An assent includes the offer.
 
-    What the agent says of the ``step`` that it announces stands in the cue alone.
+    The agent's announced ``step`` is omitted, because the cue has it.
     """
     said, found = _main(reading.user), agreed(reading)
     if said is not None:
@@ -200,7 +203,7 @@ def told(reading: Reading, step: Line | None) -> Iterator[Line]:
 
 
 def _main(said: Sequence[Said]) -> Said | None:
-    """Of the last observation the first sentence with something to say, else its first."""
+    """The first sentence of the last observation that reports an outcome, or has content, or any."""
     last = [s for s in said if s.ref == said[-1].ref and not is_courtesy(s)]
     full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
     done = (s for s in last if any(outcomes_in(s.words)))
@@ -208,15 +211,16 @@ def _main(said: Sequence[Said]) -> Said | None:
 
 
 def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
-    """The best line of each of the ``most`` pieces that bear most on what the user asks.
+    """The best line of each of the ``most`` pieces most relevant to the user's question.
 
-    Where the user asks nothing, only what repeats most of their words. What asks in its turn is told
-    only where nothing answers. One place is for the document that bears most, if one does.
+    If the user asks nothing, only a piece that repeats most of the user's words counts. A line that
+    is itself a question counts only if no other line answers. One place is reserved for the most
+    relevant document.
     """
     asked = stems(" ".join(said.words for said in reading.user))
     asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
     least = 1.0 if asks else max(3.0, len(asked) / 2)
-    # No line has more of what is asked than the whole text, whose stems the gate has read already.
+    # No line shares more stems than the whole text, and the gate has already computed those stems.
     near = [p for p in reading.evidence if len(asked & stems(p.text)) * _share_of(p) >= least]
     found = [(piece, _best_line(piece, asked)) for piece in near]
     lines = [entry for entry in found if not asking.asks(entry[1])] or found
@@ -236,10 +240,10 @@ def _share_of(piece: Evidence) -> float:
 
 
 def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
-    """The whole text where it is short, else the line or sentence that shares most stems.
+    """The whole text if it is short, otherwise the line or sentence that shares most stems.
 
-    Of tools only lines of data: their prose may be opened, but does not speak here. Nor do documents,
-    except those that the deployer has taken in.
+    For tools only lines of data count: their prose must not appear in the state. The same holds for
+    documents, except those that the deployer has ingested.
     """
 
     def bearing(line: str) -> int:
@@ -271,7 +275,7 @@ def coming(reading: Reading) -> Line | None:
 
 
 def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
-    """What is said to be open, and what the agent asks the user; rules leave nothing open."""
+    """Open questions of the user, and the agent's questions and doubts. Rules leave nothing open."""
     for said in reading.user:
         if said in ruling or said.asks or is_told(said.words):
             continue
@@ -291,9 +295,9 @@ def _level(words: str) -> Level:
 
 
 def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
-    """References to documents that were used, else to the first piece; then to this turn's long tool output.
+    """References to used documents, else to the first used piece; then to long tool outputs.
 
-    What else was used says its ref in the line that tells of it.
+    The lines of other used pieces contain their refs.
     """
     documents = [piece for piece in used if is_ingested(piece.ref)]
     for piece in documents or used[:1]:

@@ -1,4 +1,4 @@
-"""Values in a sentence, and the phrase that a value is the value of."""
+"""Finds values in a sentence, and the phrase that a value belongs to."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ VALUES: tuple[tuple[str, str], ...] = (
     ("duration", rf"\b\d+(?:\.\d+)?\s?{_UNIT}"),
     ("number", rf"\b\d+(?:,\d+)*(?:\.\d+)?\b|\b{NUMBER_WORD}"),
 )
-"""Kinds of value; the first that matches counts. A kind is the predicate, if none is named."""
+"""Kinds of value; the first match counts. The kind is the default predicate."""
 
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in VALUES), re.I)
 _NO_ID = re.compile(r"(?:(?:Q|H)\d|[A-Z]\d?|\d+[A-Z]?)\Z|.*[a-z]", re.S)
@@ -66,7 +66,7 @@ _LINK = re.compile(
     ) + r"){0,4}\s*(?:[(\"'“]\s?)?$",
     re.I,
 )  # fmt: skip
-"""What links a value to the phrase before it."""
+"""Words that link a value to the phrase before it."""
 
 _BREAK = re.compile(
     one_of(
@@ -83,7 +83,7 @@ _BREAK = re.compile(
     + r"(?:'|\Z)",
     re.I,
 )
-"""Where a noun phrase ends, read backwards."""
+"""The start of a noun phrase, found by reading backwards."""
 
 _PREPOSITION = re.compile(
     one_of("for, in, on, at, from, by, to, with, over, under, above, below, between, against")
@@ -107,9 +107,9 @@ class Value(NamedTuple):
 
     Attributes:
         kind: One of the names in `VALUES`.
-        text: As it stands there.
-        start: Where.
-        end: Up to where.
+        text: The original text.
+        start: Index of its first character.
+        end: Index after its last character.
     """
 
     kind: str
@@ -133,7 +133,7 @@ def _values(words: str) -> Iterator[Value]:
 
 
 def subject_of(words: str, value: Value) -> tuple[str, str] | None:
-    """The phrase that a value is linked to, and the link; None where there is none.
+    """The phrase that a value is linked to, and the link; None if there is none.
 
     "The close pack is due on 8 October" gives "close pack" and "is due on".
     """
@@ -147,9 +147,9 @@ def subject_of(words: str, value: Value) -> tuple[str, str] | None:
 
 
 def phrase_before(words: str) -> str:
-    """The noun phrase at the end of ``words``, without article and dull adjectives; or empty.
+    """The noun phrase at the end of ``words``, without article and empty adjectives; may be empty.
 
-    "so the close pack for Stuart (CFO)" gives "close pack": what it is for does not name it.
+    "so the close pack for Stuart (CFO)" gives "close pack": a recipient is no part of the name.
     """
     tail = re.sub(r"\([^)]{0,40}\)\s*$", "", words[-120:]).rstrip()
     edge = max((match.end() for match in _EDGE.finditer(tail)), default=0)
@@ -165,7 +165,7 @@ def phrase_before(words: str) -> str:
 
 
 def _noun_phrase(words: list[str]) -> list[str]:
-    """Read backwards to where the phrase begins; past a preposition the phrase before it counts."""
+    """The phrase at the end of ``words``. After a preposition, the phrase before it counts."""
     found: list[str] = []
     behind: list[str] = []
     for raw in reversed(words):

@@ -1,4 +1,6 @@
-"""Boosted decision trees, evaluated: all trees and all rows at once, in numpy alone.
+"""Linear classifiers and boosted decision trees on numpy alone.
+
+The trees evaluate all rows at once:
 
     p(row) = 1 / (1 + exp(-(bias + sum over trees of the value of the leaf that row reaches)))
 
@@ -23,12 +25,15 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 _ALONE = RLock()
-"""The setting is the whole process's: of two threads that overlap, one could restore the other's."""
+"""The setting is global to the process. Overlapping threads could restore each other's value."""
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Within, the linear algebra of this process runs on one thread, for one caller at a time."""
+    """Limit the linear algebra of this process to one thread within the block.
+
+    Only one caller at a time is inside.
+    """
     with _ALONE, _libraries().limit(limits=1, user_api="blas"):
         yield
 
@@ -45,9 +50,9 @@ class Linear(NamedTuple):
     """Weights by feature and class.
 
     Attributes:
-        rows: Row of each feature's number.
+        rows: The row of each feature's key.
         weights: Features by classes.
-        scale: What a weight of 1 stands for.
+        scale: The value that a weight of 1 stands for.
     """
 
     rows: Mapping[int, int]
@@ -57,12 +62,12 @@ class Linear(NamedTuple):
     @classmethod
     @cache
     def read(cls, name: str) -> Self:
-        """Weights of the package."""
+        """Load weights that ship with the package."""
         return cls.load(files("acc.keyless").joinpath(name))
 
     @classmethod
     def load(cls, path: Traversable) -> Self:
-        """The weights stored in a file."""
+        """Load weights from a file."""
         with path.open("rb") as file:
             stored = np.load(file)
             rows = {int(number): row for row, number in enumerate(stored["keys"])}
@@ -79,13 +84,13 @@ class Linear(NamedTuple):
 
 
 def key(name: str) -> int:
-    """The number by which the weights of a feature are stored."""
+    """The key of a feature's weights."""
     return crc32(name.encode("utf-8", "surrogatepass"))
 
 
 @lru_cache(maxsize=1024)
 def words_of(text: str) -> tuple[str, ...]:
-    """Words and marks in small letters; numbers all look alike."""
+    """Lower-case words and marks. All numbers map to one token, all clock times to another."""
     return tuple(
         token if not token[0].isdigit() else "#:#" if ":" in token else "#"
         for token in _TOKEN.findall(text.lower())
@@ -94,17 +99,17 @@ def words_of(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Trees:
-    """Nodes of all trees in one row of arrays; a leaf leads to itself.
+    """Boosted trees, with the nodes of all trees in shared arrays. A leaf points to itself.
 
     Attributes:
-        roots: Node at which each tree begins.
-        feature: Column that a node looks at.
-        threshold: At most this goes left.
+        roots: First node of each tree.
+        feature: Column that a node tests.
+        threshold: Values up to this one go left.
         left: Node to the left.
         right: Node to the right.
-        value: What a leaf adds; 0 for inner nodes.
-        depth: Steps from a root to its furthest leaf.
-        bias: Log-odds to begin with.
+        value: Value of a leaf; 0 for inner nodes.
+        depth: Maximum steps from a root to a leaf.
+        bias: Initial log-odds.
     """
 
     roots: NDArray[np.int32]
@@ -119,7 +124,7 @@ class Trees:
     @classmethod
     @cache
     def read(cls, name: str) -> Self:
-        """Trees as the package holds them."""
+        """Load trees that ship with the package."""
         with files("acc.keyless").joinpath(name).open("rb") as file:
             stored = np.load(file)
             found: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls)}
@@ -127,7 +132,7 @@ class Trees:
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Column of each node; and for each the node to its right, then the one to its left."""
+        """The column of each node; and for each node its right child, then its left child."""
         ways = np.column_stack([self.right, self.left]).astype(np.intp).ravel()
         return self.feature.astype(np.intp), ways
 

@@ -1,4 +1,4 @@
-"""A sentence as words and marks, each with the form by which it is compared."""
+"""Words of a sentence, the detection of other languages, and cues that several modules share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acc.text.ranking import terms
 def one_of(phrases: str) -> str:
     """A pattern for any of the ``phrases`` up to the end of a word.
 
-    Commas separate them, but for those in braces; white space counts as one space.
+    Commas separate the phrases, except within braces. White space counts as one space.
     """
     return "(?:" + "|".join(" ".join(p.split()) for p in _COMMA.split(phrases)) + r")\b"
 
@@ -21,7 +21,7 @@ _COMMA = re.compile(r",(?![^{}]*\})")
 
 
 def any_of(*patterns: str) -> re.Pattern[str]:
-    """One pattern that matches where any of ``patterns`` does."""
+    """A pattern that matches any of ``patterns``."""
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.I)
 
 
@@ -48,7 +48,7 @@ FORM = one_of(
 
 
 HEAD = 2_000
-"""Characters that are looked at."""
+"""Maximum characters that are examined."""
 
 _LETTER = re.compile(r"[^\W\d_]")
 _OURS = re.compile(
@@ -70,7 +70,7 @@ _THEIRS = re.compile(
     ) + r"(?![\w@/-])",
     re.I,
 )  # fmt: skip
-"""Function words that English lacks; a name may bring along one or two."""
+"""Function words of other languages. A name may contain one or two of them."""
 
 _SURELY_THEIRS = re.compile(
     r"(?<![\w.@/-])" + one_of(
@@ -83,13 +83,13 @@ _SURELY_THEIRS = re.compile(
     ) + r"(?![\w@/-])",
     re.I,
 )  # fmt: skip
-"""Words of other languages that are hardly ever part of a name: one tells, where nothing is English."""
+"""Words of other languages that names rarely contain. One suffices if no English word occurs."""
 
 
 def is_foreign(words: str) -> bool:
-    """Whether ``words`` are in another script, or have more of other languages' function words.
+    """Whether ``words`` are in another script, or have more function words of other languages.
 
-    What has no words of any language, as code and identifiers, is not foreign.
+    Text without words of any language, such as code and identifiers, is not foreign.
     """
     head = words[:HEAD]
     letters = [] if head.isascii() else _LETTER.findall(head)
@@ -116,10 +116,10 @@ class Word(NamedTuple):
     """A word or a mark of a sentence.
 
     Attributes:
-        text: As it stands there.
-        form: Its stem in small letters, without hyphens; of a mark the mark.
-        start: Where.
-        end: Up to where.
+        text: The original text.
+        form: Its lower-case stem without hyphens; for a mark, the mark itself.
+        start: Index of its first character.
+        end: Index after its last character.
     """
 
     text: str
@@ -129,21 +129,21 @@ class Word(NamedTuple):
 
     @property
     def is_break(self) -> bool:
-        """Whether it parts the sentence."""
+        """Whether the mark separates parts of the sentence."""
         return self.text in BREAKS
 
     @property
     def is_mark(self) -> bool:
-        """Whether it is no word."""
+        """Whether it is a mark rather than a word."""
         return self.text in BREAKS or self.text in _CLOSING
 
 
 @lru_cache(maxsize=512)
 def words_in(sentence: str) -> tuple[Word, ...]:
-    """The words and marks of ``sentence``, which has straight apostrophes, in order.
+    """The words and marks of ``sentence`` in order. The sentence must have straight apostrophes.
 
-    A mark within a word ("09:00", "203.0.113[.]7") belongs to it; "'s" and the colon of a label
-    ("TLP:AMBER") stand alone.
+    A mark within a word ("09:00", "203.0.113[.]7") is part of it. "'s" and the colon of a label
+    ("TLP:AMBER") are separate.
     """
     return tuple(
         Word(sentence[start:end], _form(sentence[start:end]), start, end)
@@ -185,12 +185,12 @@ def _form(text: str) -> str:
 
 
 def forms(text: str) -> tuple[str, ...]:
-    """The forms of the words of a text, marks left out."""
+    """The forms of the words of a text, without marks."""
     return tuple(word.form for word in words_in(text) if not word.is_mark)
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text between its white space."""
+    """The words of a text, split at white space."""
     return frozenset(text.split())
 
 
@@ -242,7 +242,7 @@ GOALS = any_of(
     r"\bwe(?:'re| are) (?:planning|trying|aiming) to\b|\bthe (?:plan|idea) is to\b|"
     r"\bby the end of\b.{0,60}\bwe\b",
 )
-"""Asks for something to be achieved."""
+"""Cues of a request to achieve something."""
 
 SMALL = any_of(
     r"\b(?:a|one|two|three|\d) (?:quick )?" + one_of(
@@ -256,7 +256,7 @@ SMALL = any_of(
     r"\bI'd (?:like|love) to (?:know|hear|think|say|ask|understand|see)\b",
     r"\bI want to (?:see|hear|say|be)\b",
 )  # fmt: skip
-"""Over with the turn."""
+"""Cues of a request that ends with the turn."""
 
 DONE = any_of(
     r"(?:\b(?:is|are|that's|all|was|were|has been|have been|be|now)|'s) (?:now |all |finally )?"
@@ -273,7 +273,7 @@ CANCELLED = any_of(
     r"(?:\b(?:is|are|was|has been|have been)|'s) (?:cancelled|canceled|called off|off the table)\b",
     r"\bno longer (?:needed|necessary|wanted)\b",
 )
-"""Says that something is not to be achieved any more."""
+"""Cues that a goal is cancelled."""
 
 PROMISED = any_of(
     r"\b(?:I'll|I will|I shall|we'll|we will|we shall)\b",
@@ -281,7 +281,7 @@ PROMISED = any_of(
     r"\b(?:is|are) (?:started|begun|under ?way|running)\b|\bgoes on until\b|\bas we go\b",
     r"\bwill be (?:ready|done|finished|with you|there|on|in|out)\b|\bto be (?:ready|done|finished)\b",
 )  # fmt: skip
-"""Says that the agent has taken on what it was asked for, and not yet done it."""
+"""Cues that the agent has accepted a task but not finished it."""
 
 NEW_TOPIC = any_of(
     r"^\W*(?:new|next|another|different) " + one_of(
@@ -291,7 +291,7 @@ NEW_TOPIC = any_of(
     r"\bchange of (?:topic|subject)\b|\b(?:forget|leave) (?:all )?that(?: for now)?,",
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
-"""Announces that the talk turns to something else."""
+"""Cues of a new topic."""
 
 
 NEXT = any_of(
@@ -299,7 +299,7 @@ NEXT = any_of(
     r"\b(?:then|after that|afterwards),? (?:I|we)\b|\bwe(?:'ll| will) (?:then|next)\b",
     r"\blet's (?:then|next|start|continue)\b|\bto follow\b|\b\w+ follows\b",
 )
-"""Announces a step."""
+"""Cues of an announced step."""
 
 OPEN = any_of(
     r"\b" + one_of(
@@ -314,4 +314,4 @@ OPEN = any_of(
     ),
     r"\bnot yet (?:known|clear|in|here|decided|confirmed)\b",
 )  # fmt: skip
-"""Says that something is not known or not there yet."""
+"""Cues that something is unknown or has not arrived."""

@@ -1,7 +1,7 @@
-"""What a sentence is worth later on, 0 to 1: a linear classifier over its words and the values in it.
+"""The later value of a sentence, 0 to 1: a linear classifier over its words and values.
 
-Trained on sentences of conversations of many trades, each labelled by whether somebody would need
-it thirty turns later: ``python benchmarks/keyless/train_worth.py``.
+The training sentences come from conversations of many trades, each with a label that says whether
+somebody needs it thirty turns later: ``python benchmarks/keyless/train_worth.py``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from acc.text.wording import marks
 WEIGHTS = "worth.npz"
 
 GRADES = (0.0, 0.4, 1.0)
-"""What a sentence of no use, of some, and of much use later is worth."""
+"""The value of a sentence with no, some, and much later use."""
 
 
 @lru_cache(maxsize=1024)
 def worth_of(words: str) -> float:
-    """What a sentence or a fact is worth."""
+    """The value of a sentence or a fact."""
     odds = Linear.read(WEIGHTS).odds(features(words))
     return sum(grade * p for grade, p in zip(GRADES, odds, strict=True))
 
 
 def features(words: str) -> frozenset[str]:
-    """Names of what the classifier looks at."""
+    """Names of the classifier's features."""
     tokens = words_of(plain(words))
     framed = ["^", *tokens, "$"]
     return frozenset({"", *tokens, *map(" ".join, pairwise(framed)), *_content(words)})

@@ -1,1 +1,1 @@
-"""A schema as a thing to find, show, check, compare and start: what ``acc schema`` does."""
+"""Finds, shows, checks, compares and creates schemas: the functions behind ``acc schema``."""

@@ -1,6 +1,6 @@
-"""Finding a schema: by the name it is published under, by its class, or in a file.
+"""Finds a schema by its published name, by its class, or in a file.
 
-A package publishes its schemas by entry points, and they are found wherever it is installed:
+A package publishes its schemas through entry points:
 
     [project.entry-points."acc.schemas"]
     clinic = "my_package.clinic:ClinicState"
@@ -25,20 +25,20 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
 
 GROUP = "acc.schemas"
-"""The group of entry points under which schemas are published."""
+"""The group of entry points that publish schemas."""
 
 Schema: TypeAlias = type[CompressedCognitiveState]
 
 
 _MOVED = {"acc.state:CompressedCognitiveState": "acc.state.model:CompressedCognitiveState"}
-"""Classes by the names that audit logs of earlier versions have for them, and where each is today."""
+"""Names of classes in audit logs of earlier versions, and their current names."""
 
 
 def published() -> dict[str, EntryPoint]:
-    """The schemas that installed packages publish, by name. Nothing is imported.
+    """The schemas that installed packages publish, by name. Imports nothing.
 
     Raises:
-        ConfigurationError: Two packages publish different ones under one name.
+        ConfigurationError: Two packages publish different schemas under one name.
     """
     found: dict[str, EntryPoint] = {}
     for entry in entry_points(group=GROUP):
@@ -53,15 +53,15 @@ def published() -> dict[str, EntryPoint]:
 
 
 def schema_named(name: str) -> Schema:
-    """The state class that ``name`` means.
+    """The state class that ``name`` refers to.
 
     Args:
-        name: A published name; ``module:Class``; or ``file.py``, or ``file.py:Class`` where the
-            file has several.
+        name: A published name; ``module:Class``; ``file.py``; or ``file.py:Class`` if the file has
+            several classes.
 
     Raises:
-        ConfigurationError: Nothing is published under that name, it cannot be imported, or is
-            no state class. A `SchemaError` where its declaration is wrong.
+        ConfigurationError: The name is unknown, cannot be imported, or is no state class.
+        SchemaError: The class's declaration is wrong.
     """
     place, _, path = _MOVED.get(name, name).partition(":")
     if place.endswith(".py"):
@@ -72,7 +72,7 @@ def schema_named(name: str) -> Schema:
 
 
 def published_name(schema: Schema) -> str:
-    """The name that a class is published under, else ``module:Class``."""
+    """The published name of a class, or ``module:Class`` if it has none."""
     value = f"{schema.__module__}:{schema.__qualname__}"
     return next((name for name, entry in published().items() if entry.value == value), value)
 
@@ -94,12 +94,12 @@ def _imported(module: str, name: str) -> ModuleType:
         return import_module(module)
     except SchemaError:
         raise
-    except (Exception, SystemExit) as error:  # importing runs whatever stands in the module
+    except (Exception, SystemExit) as error:  # importing runs any code of the module
         raise _unimportable(error, name) from error
 
 
 def _module_of(file: Path) -> ModuleType:
-    """The module that a file is, as ``import`` would name it; imported once."""
+    """Import a file under its stem, as ``import`` would; returns the module if already imported."""
     known = sys.modules.get(file.stem)
     if known is not None:
         if Path(getattr(known, "__file__", None) or "").resolve() == file.resolve():
@@ -113,7 +113,7 @@ def _module_of(file: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise ConfigurationError("no Python file", where=str(file), hint="name a file.py")
     module = module_from_spec(spec)
-    sys.modules[file.stem] = module  # pydantic looks annotations up there
+    sys.modules[file.stem] = module  # pydantic resolves annotations through sys.modules
     try:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
@@ -170,11 +170,11 @@ Document: TypeAlias = dict[str, Any]
 """A JSON Schema."""
 
 RULES = "x-acc"
-"""The keyword under which the rules of a state, and of a slot, are kept."""
+"""The keyword that holds the rules of a state or a slot."""
 
 
 def state_document(schema: Schema) -> Document:
-    """JSON Schema of what `canonical` returns, the same bytes for the same declaration."""
+    """JSON Schema of a state's `canonical` form. Equal declarations give equal bytes."""
     found = schema.model_json_schema(mode="serialization")
     for name, slot in schema.slots().items():
         found["properties"][name] |= {"maxItems": slot.rules.max_items, RULES: _rules(slot)}
@@ -188,7 +188,7 @@ def state_document(schema: Schema) -> Document:
 
 
 def as_text(document: Document) -> str:
-    """The document as it is kept in a file."""
+    """The document as the text of a file."""
     return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
@@ -217,6 +217,6 @@ def _rules(slot: SlotField) -> dict[str, Any]:
 
 
 def _field(item: type[Item], name: str, found: dict[str, Any]) -> dict[str, Any]:
-    """What a field may say, and whether an old item can do without it."""
+    """The allowed values of a field, and whether it is required."""
     told: dict[str, Any] = {key: found[key] for key in _TOLD if key in found}
     return {**told, "required": item.model_fields[name].is_required()}

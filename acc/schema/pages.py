@@ -1,7 +1,7 @@
-"""What changed between two versions of a schema, and what a migration must answer for it.
+"""Compares two versions of a schema, and writes the reference page of schemas.
 
-Both are given as documents (`acc.schema.catalog`), so that a version that is only kept as
-JSON can be compared with the class of today.
+The comparison takes documents (`acc.schema.catalog`), which allows a version that exists only as
+JSON.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Difference(NamedTuple):
     """One change.
 
     Attributes:
-        where: The slot, or ``slot.field``; empty for the whole.
-        change: What changed.
-        question: What a migration must answer; empty where stored states load as they are.
-        effect: What becomes of stored states without any migration, where that is not nothing.
+        where: The slot, or ``slot.field``; empty for the whole schema.
+        change: The change.
+        question: The question a migration must answer; empty if stored states load unchanged.
+        effect: How stored states change without a migration; empty if they do not.
     """
 
     where: str
@@ -38,11 +38,11 @@ class Difference(NamedTuple):
 
 
 def document_named(name: str) -> Document:
-    """The document of a schema, or the one that a JSON file holds.
+    """The document of a schema, or the document in a JSON file.
 
     Raises:
         InputError: The file holds no such document.
-        ConfigurationError: No such schema.
+        ConfigurationError: There is no such schema.
     """
     if not name.endswith(".json"):
         return state_document(schema_named(name))
@@ -67,7 +67,7 @@ def _no_document(name: str) -> InputError:
 
 
 def differences(old: Document, new: Document) -> list[Difference]:
-    """Every change from ``old`` to ``new`` that a stored state could feel, slot by slot."""
+    """All changes from ``old`` to ``new`` that affect stored states, slot by slot."""
     before, after = _slots(old), _slots(new)
     return [
         *_whole(old, new),
@@ -83,7 +83,7 @@ def open_questions(old: Document, new: Document) -> list[Difference]:
 
 
 def version_of(document: Document) -> int:
-    """The version that a document tells of."""
+    """The schema version in a document."""
     return int(document[RULES]["version"])
 
 
@@ -216,13 +216,13 @@ Row = tuple[str, ...]
 
 SLOT_HEADINGS = ("slot", "holds", "places", "written by", "kept", "what belongs there")
 MOST_EXAMPLES = 2
-"""Examples of a slot that the page and the prompt show; the JSON Schema has them all."""
+"""Maximum examples of a slot on the page and in the prompt; the JSON Schema has all of them."""
 
 FIELD_HEADINGS = ("item", "field", "says", "is")
 
 
 def own_slots(schema: Schema) -> list[SlotField]:
-    """The slots that a schema adds to the generic state, or declares anew; all of the generic one."""
+    """The slots that a schema adds or redeclares; for the generic state, all its slots."""
     generic = CompressedCognitiveState.slots()
     return [
         s
@@ -232,7 +232,7 @@ def own_slots(schema: Schema) -> list[SlotField]:
 
 
 def slot_rows(slots: Sequence[SlotField]) -> list[Row]:
-    """A row a slot, under `SLOT_HEADINGS`."""
+    """One table row per slot, under `SLOT_HEADINGS`."""
     return [
         (slot.name, slot.item.__name__, str(slot.rules.max_items), _writers(slot), _kept(slot), slot.rules.guidance)
         for slot in slots
@@ -240,7 +240,7 @@ def slot_rows(slots: Sequence[SlotField]) -> list[Row]:
 
 
 def field_rows(slots: Sequence[SlotField]) -> list[Row]:
-    """A row a field of each item type, under `FIELD_HEADINGS`."""
+    """One table row per field of each item type, under `FIELD_HEADINGS`."""
     items = dict.fromkeys(slot.item for slot in slots)
     return [
         (item.__name__, name, _says(item, name), _is(item, name))
@@ -250,7 +250,7 @@ def field_rows(slots: Sequence[SlotField]) -> list[Row]:
 
 
 def about(schema: Schema) -> str:
-    """A schema's first line: what it is for, its version and its bound."""
+    """A schema's purpose, version and token limit, in one line."""
     version = own_version(schema)
     return f"{summary(schema)} Version {version}, at most {schema.max_tokens:,} tokens."
 
@@ -262,7 +262,7 @@ def summary(schema: Schema) -> str:
 
 
 def page(schemas: Sequence[Schema]) -> str:
-    """The reference page of some schemas, in Markdown; the generic slots are told once."""
+    """The Markdown reference page of ``schemas``. Lists the generic slots once."""
     lines = [
         "# Schema reference",
         "",

@@ -1,4 +1,4 @@
-"""A commented starting point for a domain's schema, with a test that it passes."""
+"""Gives advice on a schema, and writes a commented example schema with a passing test."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from acc.text.lines import canonical_json
 from acc.text.tokens import utf8_quarter
 
 MOST_PROMPT_TOKENS = 4_000
-"""Tokens of a wire schema beyond which every turn becomes notably dearer."""
+"""Tokens of a wire schema above which every turn becomes notably more expensive."""
 
 TOKENS_A_PLACE = 12
-"""Tokens that a short item takes; all places filled with such should not be beyond twice the bound."""
+"""Tokens of a short item. A state full of short items should stay below twice the token limit."""
 
 
 def advice(schema: Schema) -> list[str]:
-    """What an expert would change, a line each; empty where nothing."""
+    """Suggestions for improving a schema, one per line; empty if there are none."""
     return [*_told(schema), *_examples(schema), *_letters(schema), *_room(schema), *_cost(schema)]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
-    """The state that a file holds, under today's version of the schema.
+    """Load the state in a file under the current version of the schema.
 
     Raises:
         InputError: The file cannot be read.
-        StateError: It does not load; says why.
+        StateError: The state does not load; the error says why.
     """
     try:
         raw = file.read_bytes()
@@ -60,7 +60,7 @@ def _told(schema: Schema) -> Iterator[str]:
 
 
 def _examples(schema: Schema) -> Iterator[str]:
-    """What the keyless rules learn nothing from; slots of the generic state have rules of their own."""
+    """Advice on examples that teach the keyless rules nothing. Skips generic slots."""
     for slot in own_slots(schema):
         if slot.name in CompressedCognitiveState.slots():
             continue
@@ -97,7 +97,7 @@ def _cost(schema: Schema) -> Iterator[str]:
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _TAKEN = sys.stdlib_module_names | {"acc", "acc_schemas", "acc_graphs", "pydantic", "pytest"}
-"""Modules that a file of the same name would stand in front of."""
+"""Modules that a file of the same name would shadow."""
 
 _SCHEMA = '''\
 """{title}: what an agent of this domain carries from turn to turn."""
@@ -212,14 +212,14 @@ def test_a_stored_state_loads() -> None:
 
 
 def start(name: str, folder: Path) -> tuple[Path, Path]:
-    """Write a schema and its test into ``folder``; the two files.
+    """Write a schema and its test into ``folder``; returns both paths.
 
     Args:
         name: The domain in lower case, such as ``clinic`` or ``field_service``.
-        folder: Made if absent.
+        folder: Created if absent.
 
     Raises:
-        InputError: No such name, or a file is there already.
+        InputError: The name is invalid, or a file exists already.
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(

@@ -1,4 +1,4 @@
-"""What users need to test their own parts against the library's."""
+"""Tools to test your own compressors, stores and agents with the library."""
 
 from acc.testing.model_capabilities import Capabilities
 from acc.testing.model_faults import FAULTS, Fault

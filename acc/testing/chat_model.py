@@ -1,4 +1,4 @@
-"""A LangChain chat model that says what a script tells it to, and refuses what providers refuse.
+"""A LangChain chat model that follows a script and rejects prompts that providers reject.
 
 model = ScriptedChatModel(script=lambda prompt: AIMessage("I see " + str(len(prompt))))
 model = ScriptedChatModel(script=[AIMessage("", tool_calls=[call("search", q="pool")]), "Done."])
@@ -23,19 +23,19 @@ Line = Said | BaseException | Callable[[list[BaseMessage]], Said]
 
 
 class PromptRefused(ValueError):
-    """The prompt is one that a provider answers with status 400."""
+    """A provider would answer this prompt with status 400."""
 
 
 class ScriptedChatModel(BaseChatModel):
-    """Decides from the prompt it receives, or takes the next line of a list.
+    """Answers with a function of the prompt, or with the next line of a list.
 
-    A line is a message, a text, an exception to raise, or a function of the prompt. It streams
-    word by word, binds tools, and gives structured output by way of a tool call.
+    A line is a message, a text, an exception to raise, or a function of the prompt. The model
+    streams word by word, binds tools, and returns structured output through a tool call.
 
     Attributes:
-        script: A function of the prompt, or lines.
+        script: A function of the prompt, or a list of lines.
         at_end: After the last line: ``fail`` with an AssertionError, or ``repeat`` from the first.
-        strict: Refuse prompts that a provider refuses.
+        strict: Reject prompts that providers reject.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
@@ -54,7 +54,7 @@ class ScriptedChatModel(BaseChatModel):
 
     @property
     def tools(self) -> list[str]:
-        """Names of the tools that were bound last."""
+        """Names of the tools bound last."""
         return self._tools
 
     @property
@@ -62,7 +62,7 @@ class ScriptedChatModel(BaseChatModel):
         return "scripted"
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Any:
-        """This model, which now knows of ``tools``."""
+        """Bind ``tools`` and return this model."""
         self._tools = [convert_to_openai_tool(tool)["function"]["name"] for tool in tools]
         return self
 
@@ -107,17 +107,17 @@ class ScriptedChatModel(BaseChatModel):
 
 
 def call(name: str, call_id: str | None = None, **args: Any) -> ToolCall:
-    """A tool call; its id is made of the name and arguments if none is given."""
+    """Build a tool call. Without ``call_id``, the name and the arguments form its id."""
     made = call_id or re.sub(r"\W+", "-", f"{name}-{'-'.join(map(str, args.values()))}")[:40]
     return ToolCall(name=name, args=args, id=made, type="tool_call")
 
 
 def check_prompt(messages: Sequence[BaseMessage]) -> None:
-    """Refuse what providers refuse.
+    """Reject a prompt that providers reject.
 
     Raises:
-        PromptRefused: A call without its result behind it, a result without its call before
-            it, a system message inside the conversation, or nobody to answer.
+        PromptRefused: A call has no result after it, a result has no call before it, a system
+            message follows another message, or the last message is the assistant's.
     """
     waiting: list[str] = []
     for place, message in enumerate(messages):

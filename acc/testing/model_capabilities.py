@@ -1,4 +1,4 @@
-"""How servers say that they do not know a format, or that a prompt is too long: no two alike."""
+"""How different servers reject an unknown format or a prompt that is too long."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from acc.testing.model_connections import Response, error_response, json_respons
 from acc.testing.model_requests import FORMATS, Api, Format, Request
 
 Style: TypeAlias = Literal["openai", "vllm", "ollama", "llama.cpp", "ik_llama.cpp", "lm_studio"]
-"""Whose words.
+"""The server to imitate.
 
-``vllm`` has a flat body, a validator's message, and 400 for a code; ``lm_studio`` a text for an
-error; ``ik_llama.cpp``, and llama.cpp for some time, a status of 500; only ``openai`` a code for a
-prompt that is too long. ``ollama`` drops what is too long and says nothing.
+``vllm`` sends a flat body, a validator's message, and 400 as the code. ``lm_studio`` sends a text
+as the error. ``ik_llama.cpp`` uses status 500, as some versions of llama.cpp did. Only ``openai``
+has a code for a prompt that is too long. ``ollama`` truncates such a prompt silently.
 """
 
 _Said: TypeAlias = tuple[int, Mapping[str, Any]]
@@ -22,13 +22,13 @@ _Said: TypeAlias = tuple[int, Mapping[str, Any]]
 
 
 def unsupported(request: Request, style: Style) -> Response:
-    """The refusal of the format that ``request`` asks for."""
+    """The error response for the format that ``request`` asks for."""
     status, body = _UNSUPPORTED[style](request)
     return json_response(status, body)
 
 
 def overflow(most: int, tokens: int, style: Style = "openai") -> Response | None:
-    """The refusal of a prompt of ``tokens``, more than the ``most`` there may be; None for none."""
+    """The error response for a prompt of ``tokens`` above the limit ``most``; None for no error."""
     write = _OVERFLOW.get(style)
     if write is None:
         return None
@@ -145,18 +145,18 @@ _OVERFLOW: Mapping[Style, Callable[[int, int], _Said]] = {
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an endpoint can do.
+    """The capabilities of an endpoint.
 
     Attributes:
-        formats: Formats that it knows.
-        unsupported: What becomes of the others: ``refuse`` in the words of ``style``, or ``ignore``,
-            and the answer comes as a message.
-        style: Whose words.
-        apis: APIs that exist; others are a 404.
-        models: Models that exist, and which GET /v1/models lists; others are a 404. None takes any.
-        api_key: The key that is let in; others are a 401. None takes any, and none.
-        context_tokens: Longest prompt; a longer one is refused in the words of ``style``. None
-            takes any.
+        formats: Supported formats.
+        unsupported: The handling of other formats: ``refuse`` them in the words of ``style``, or
+            ``ignore`` them and answer with a message.
+        style: The server to imitate.
+        apis: Supported APIs; others get a 404.
+        models: Existing models, which GET /v1/models lists; others get a 404. None accepts any.
+        api_key: The accepted key; others get a 401. None accepts any key and no key.
+        context_tokens: Limit of the prompt; a longer one is rejected in the words of ``style``.
+            None accepts any.
         cache_minimum: Shortest prompt that is cached, in tokens; 1,024 at OpenAI.
     """
 
@@ -170,12 +170,12 @@ class Capabilities:
     cache_minimum: int = 0
 
     def knows(self, format_: Format) -> bool:
-        """Whether answers can be had in ``format_``; text always can."""
+        """Whether the endpoint supports ``format_``; text is always supported."""
         return format_ == "text" or format_ in self.formats
 
 
 def refused(request: Request, can: Capabilities) -> Response | None:
-    """The error that ``request`` ends in before a model reads it; None if a model reads it."""
+    """The error response for ``request`` before a model reads it; None if a model reads it."""
     if can.api_key is not None and request.headers.get("authorization") != f"Bearer {can.api_key}":
         return error_response(401, "Incorrect API key provided.", "invalid_api_key")
     if request.api == "other" or (request.api != "models" and request.api not in can.apis):

@@ -1,4 +1,4 @@
-"""A response, and how its bytes reach the client or fail to."""
+"""An HTTP response, and how its bytes reach the client or fail to."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ from typing import Any, Literal, TypeAlias
 from acc.testing.model_faults import Fault, FaultName
 
 _RESET = struct.pack("ii", 1, 0)
-"""SO_LINGER with no time to linger: closing sends RST instead of FIN."""
+"""SO_LINGER with timeout 0: closing sends RST instead of FIN."""
 
 
 @dataclass(frozen=True)
 class Response:
-    """An HTTP response, and the manner in which it is sent.
+    """An HTTP response, and how to send it.
 
     Attributes:
-        status: Its status.
-        body: Its body.
-        headers: Headers besides content-length; they replace the usual ones.
-        claimed: How much longer than the body content-length says it is.
+        status: HTTP status.
+        body: HTTP body.
+        headers: Additional headers; they replace the default ones.
+        claimed: Bytes that content-length claims in excess of the body.
         delay: Seconds before the first byte; infinite for never.
-        chunk: Bytes of the body that are sent at a time; 0 for all at once.
+        chunk: Bytes of the body to send at a time; 0 for all at once.
         every: Seconds between two chunks.
-        bytes_sent: Bytes of the body after which sending stops; None for all, -1 for not even
-            the headers.
-        end: What becomes of the connection.
+        bytes_sent: Bytes of the body to send; None for all, -1 for no body and no headers.
+        end: What to do with the connection after the response.
     """
 
     status: int
@@ -61,12 +60,12 @@ class Response:
 
 
 def json_response(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
-    """``body`` written as JSON."""
+    """A response with ``body`` as JSON."""
     return Response(status, json.dumps(body).encode(), headers or {})
 
 
 def sent_badly(response: Response, fault: Fault | None) -> Response:
-    """``response`` sent with the fault's headers, and in its manner if it has one."""
+    """Apply the fault's headers and its way of sending to ``response``."""
     if fault is None:
         return response
     response = replace(response, headers={**response.headers, **fault.response_headers})
@@ -88,12 +87,13 @@ def sent_badly(response: Response, fault: Fault | None) -> Response:
 
 
 def send(connection: socket.socket, response: Response, closing: Event) -> bool:
-    """Send ``response``; False if the connection cannot be used any more.
+    """Send ``response``; False if the connection is no longer usable.
 
-    Waits end when ``closing`` is set and the connection shut down, or the client hangs up.
+    A wait ends when ``closing`` is set and the connection is shut down, or when the client hangs
+    up.
 
     Raises:
-        OSError: The client is gone.
+        OSError: The client has disconnected.
     """
     if response.delay and _is_left(connection, response.delay, closing):
         return False
@@ -118,7 +118,7 @@ def _drip(connection: socket.socket, response: Response, closing: Event) -> bool
 
 
 def _is_left(connection: socket.socket, seconds: float, closing: Event) -> bool:
-    """Wait; True at once when the client hangs up or the server closes."""
+    """Wait for ``seconds``. Returns True at once if the client hangs up or the server closes."""
     if closing.is_set():
         return True
     connection.settimeout(None if math.isinf(seconds) else seconds)
@@ -130,11 +130,12 @@ def _is_left(connection: socket.socket, seconds: float, closing: Event) -> bool:
         connection.settimeout(None)
     if not heard:
         return True
-    return closing.wait(None if math.isinf(seconds) else seconds)  # the next request lies there
+    # the client has sent its next request
+    return closing.wait(None if math.isinf(seconds) else seconds)
 
 
 def fault_response(fault: Fault) -> Response:
-    """What comes instead of an answer by ``fault``."""
+    """The response that ``fault`` sends instead of an answer."""
     if fault.name == "html_error":
         response = _page(502, "502 Bad Gateway")
     elif fault.name == "html_page":
@@ -158,7 +159,7 @@ def _page(status: int, title: str) -> Response:
 
 
 def error_response(status: int, message: str, code: str, **more: str) -> Response:
-    """An error in OpenAI's form, with ``more`` fields; no code is null, as there."""
+    """An error in OpenAI's form with additional fields ``more``. An empty ``code`` becomes null."""
     type_ = "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
     error = {"message": message, "type": type_, "param": None, "code": code or None, **more}
     return json_response(status, {"error": error})
@@ -191,11 +192,11 @@ _STATUS: Mapping[FaultName, tuple[int, str, str]] = {
 HOST = "127.0.0.1"
 
 Respond: TypeAlias = Callable[[str, str, dict[str, str], bytes], Response]
-"""Method, path, headers with names in lower case, and body; called from many threads."""
+"""A function of method, path, headers with lower-case names, and body. Many threads call it."""
 
 
 class Connections:
-    """Listens on a free port and has each connection served by a thread, until it is closed."""
+    """Listens on a free port until closed. A thread serves each connection."""
 
     def __init__(self, respond: Respond) -> None:
         self._listener = _Listener(respond)
@@ -204,14 +205,14 @@ class Connections:
 
     @property
     def port(self) -> int:
-        """The port it listens on."""
+        """The port."""
         return int(self._listener.server_address[1])
 
     def close(self) -> None:
-        """Break off every connection; return when no thread and no socket is left."""
+        """Abort every connection. Returns when no thread and no socket is left."""
         self._listener.closing.set()
         if self._accepting.is_alive():
-            with socket.create_connection((HOST, self.port)):  # wakes it
+            with socket.create_connection((HOST, self.port)):  # wakes the accepting thread
                 self._accepting.join()
         self._listener.server_close()
         self._listener.break_off()
@@ -243,7 +244,7 @@ class _Listener(socketserver.TCPServer):
         with self._lock:
             served, self._served = self._served, {}
         for connection, thread in served.items():
-            with suppress(OSError):  # already gone
+            with suppress(OSError):  # already closed
                 connection.shutdown(socket.SHUT_RDWR)
             thread.join()
 
@@ -257,7 +258,7 @@ class _Listener(socketserver.TCPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # a drip is to arrive chunk by chunk
+    disable_nagle_algorithm = True  # each chunk of a drip must arrive on its own
     server: _Listener
 
     def do_POST(self) -> None:
@@ -267,7 +268,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._exchange()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Say nothing: the requests are recorded."""
+        """Print nothing: the server records the requests."""
 
     def _exchange(self) -> None:
         raw = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -276,4 +277,5 @@ class _Handler(BaseHTTPRequestHandler):
         goes_on = send(self.connection, response, self.server.closing)
         self.close_connection |= not goes_on
         if response.end == "reset":
-            self.connection.close()  # before the listener shuts it down, which would end it well
+            # a later shutdown by the listener would end the connection cleanly
+            self.connection.close()

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a model, by name.
+"""Named faults between a client and a model.
 
 Fault("429", retry_after=2)
 Reply({"goal": "..."}, fault=Fault("fenced"))
@@ -23,13 +23,13 @@ InsteadFault: TypeAlias = (
         "context_overflow", "html_error", "html_page", "not_json", "bad_gzip", "no_response", "hang"
     ]
 )
-"""What comes instead of a model's answer.
+"""Faults that replace the model's answer.
 
 A status; ``context_overflow``, a 400 with the code context_length_exceeded; ``html_error``, a
-gateway's page with status 502; ``html_page``, a page with status 200, as of a wrong address;
-``not_json``, 200 with a body that says JSON and is none; ``bad_gzip``, 200 with a body that says
-gzip and is none; ``no_response``, the connection closed before any byte; ``hang``, nothing until
-the client hangs up or the server is closed.
+gateway's page with status 502; ``html_page``, a page with status 200, like that of a wrong address;
+``not_json``, status 200 and a JSON content type, but no JSON; ``bad_gzip``, status 200 and gzip
+encoding, but no gzip; ``no_response``, the connection closes before any byte; ``hang``, nothing
+until the client hangs up or the server closes.
 """
 
 SpokenFault: TypeAlias = Literal[
@@ -46,22 +46,22 @@ SpokenFault: TypeAlias = Literal[
     "missing_usage",
     "null_usage",
 ]
-"""What the model or the API makes of the answer, with status 200.
+"""Faults of the answer itself, with status 200.
 
-``truncated`` is half of it, and ``length`` or ``incomplete``; ``empty`` an empty text; ``no_output``
-no choice and no output item; ``wrong_shape`` JSON with none of the fields asked for; ``in_prose`` and
-``fenced`` the answer within chatter, as a message even where a tool call was forced; ``failed`` a body
-that reports an error in spite of its status.
+``truncated`` is half of the answer, and ``length`` or ``incomplete``; ``empty`` an empty text;
+``no_output`` no choice and no output item; ``wrong_shape`` JSON without any of the requested
+fields; ``in_prose`` and ``fenced`` the answer within other text, as a message even if the client
+forces a tool call; ``failed`` a body that reports an error despite its status.
 """
 
 SendingFault: TypeAlias = Literal[
     "delay", "slow_drip", "reset_mid_body", "content_length_long", "content_length_short"
 ]
-"""How the answer is sent.
+"""Faults of the transmission.
 
 ``delay`` waits before the first byte; ``slow_drip`` sends ``chunk`` bytes of the body, waits, and
-so on; ``reset_mid_body`` resets the connection after half the body; ``content_length_long``
-promises more bytes than come, ``content_length_short`` fewer.
+repeats; ``reset_mid_body`` resets the connection after half of the body; ``content_length_long``
+announces more bytes than it sends, ``content_length_short`` fewer.
 """
 
 FaultName: TypeAlias = InsteadFault | SpokenFault | SendingFault
@@ -75,22 +75,23 @@ FAULTS: tuple[FaultName, ...] = (*INSTEAD, *SPOKEN, *SENDING)
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing that goes wrong.
+    """One fault.
 
     Attributes:
-        name: Which; one of `FAULTS`.
-        seconds: Wait of ``delay``, and between two chunks of ``slow_drip``; both need it.
+        name: One of `FAULTS`.
+        seconds: Wait of ``delay``, and between two chunks of ``slow_drip``; both require it.
         chunk: Bytes that ``slow_drip`` sends at a time.
-        retry_after: The header Retry-After: seconds, an aware datetime as HTTP date, or a text
-            as it is.
+        retry_after: The header Retry-After: seconds, an aware datetime sent as an HTTP date, or a
+            literal text.
         retry_after_ms: The header retry-after-ms.
-        code: Error code instead of the usual one: "insufficient_quota".
-        message: Error message instead of the usual one.
-        generation: What the model wrote, in the error's ``failed_generation``, as Groq has it.
-        headers: More headers of the response.
+        code: Error code instead of the default one, such as "insufficient_quota".
+        message: Error message instead of the default one.
+        generation: The model's output, sent in the error's field ``failed_generation`` as Groq
+            does.
+        headers: Additional headers of the response.
 
     Raises:
-        ValueError: An unknown name, or one that needs ``seconds`` without any.
+        ValueError: The name is unknown, or it requires ``seconds`` and none are given.
     """
 
     name: FaultName
@@ -113,12 +114,12 @@ class Fault:
 
     @property
     def is_instead(self) -> bool:
-        """Whether the request never reaches the model."""
+        """Whether the fault replaces the answer; the request then never reaches the model."""
         return self.name in INSTEAD
 
     @property
     def response_headers(self) -> dict[str, str]:
-        """Headers that it adds to the response."""
+        """Headers that the fault adds to the response."""
         added = dict(self.headers)
         if self.retry_after is not None:
             added["retry-after"] = _retry_after(self.retry_after)

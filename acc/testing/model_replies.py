@@ -1,4 +1,4 @@
-"""What a model says, and the bodies in which the two OpenAI APIs say it."""
+"""A model's answers, and their bodies in both OpenAI APIs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens that a call is billed for. ``cached`` are those of ``input`` found in the cache."""
+    """Billed tokens of a call. ``cached`` counts the tokens of ``input`` found in the cache."""
 
     input: int
     output: int
@@ -27,12 +27,12 @@ class Usage:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a model answers.
+    """A model's answer.
 
     Attributes:
-        content: Text, or a JSON value that is written as text.
-        usage: Tokens to bill; None counts them as `ModelServer` says.
-        fault: What goes wrong with it; None for nothing.
+        content: A text, or a JSON value to send as text.
+        usage: Tokens to bill; None counts them like `ModelServer`.
+        fault: A fault of the answer; None for none.
     """
 
     content: Any = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """The content as a model writes it."""
+        """The content as text."""
         if isinstance(self.content, str):
             return self.content
         return json.dumps(self.content, ensure_ascii=False)
@@ -49,15 +49,15 @@ class Reply:
 
 @dataclass(frozen=True)
 class Completion:
-    """One answer of a model, before it is written in the form of an API.
+    """One answer of a model, independent of the API.
 
     Attributes:
-        text: Its text, or the arguments of its tool call; None for no output at all.
-        refusal: Its refusal, which stands instead of the text.
-        finish: Why it ended.
-        tool: Name of the tool it calls; empty for a message.
-        usage: What it is billed for.
-        reported: Whether usage is in the body, there as null, or absent.
+        text: Its text, or the arguments of its tool call; None for no output.
+        refusal: Its refusal, sent instead of the text.
+        finish: Why the answer ended.
+        tool: Name of the called tool; empty for a message.
+        usage: Billed tokens.
+        reported: Whether the body's usage is present, null, or absent.
     """
 
     text: str | None
@@ -69,12 +69,12 @@ class Completion:
 
     @property
     def output_tokens(self) -> int:
-        """Tokens of what it says."""
+        """Tokens of the answer."""
         return utf8_quarter(self.refusal or self.text or "")
 
 
 def cut_to_bound(said: Completion, bound: int | None) -> Completion:
-    """``said`` as far as ``bound`` tokens allow; what is longer ends with finish ``length``."""
+    """Truncate ``said`` to ``bound`` tokens; a truncated answer has finish ``length``."""
     if bound is None or said.text is None or said.output_tokens <= bound:
         return said
     text = said.text.encode("utf-8", "surrogatepass")[: bound * 4].decode("utf-8", "ignore")
@@ -82,7 +82,7 @@ def cut_to_bound(said: Completion, bound: int | None) -> Completion:
 
 
 def body_of(said: Completion, request: Request, created: int) -> dict[str, Any]:
-    """The body that the API of ``request`` would send; ``created`` is in seconds of the epoch."""
+    """The body of ``said`` in the API of ``request``; ``created`` is in seconds since the epoch."""
     write = _chat_body if request.api == "chat" else _responses_body
     body = write(said, request, created)
     if said.reported == "null":
@@ -93,7 +93,7 @@ def body_of(said: Completion, request: Request, created: int) -> dict[str, Any]:
 
 
 def _chat_body(said: Completion, request: Request, created: int) -> dict[str, Any]:
-    if said.finish == "failed":  # some gateways say 200 and put the error in the body
+    if said.finish == "failed":  # some gateways send status 200 with an error in the body
         return {"error": {"message": _FAILED, "code": 502}}
     usage = said.usage
     return {
@@ -123,7 +123,7 @@ def _choice(said: Completion, request: Request) -> dict[str, Any]:
             {"id": f"call_{request.number}", "type": "function", "function": call}
         ]
         if request.body.get("tool_choice") == "required" and finish == "stop":
-            finish = "tool_calls"  # a call that is forced by name ends with stop
+            finish = "tool_calls"  # a call forced by name ends with stop
     return {"index": 0, "finish_reason": finish, "logprobs": None, "message": message}
 
 
@@ -179,7 +179,7 @@ _FENCED = "Here is the updated state:\n\n```json\n{}\n```\n\nI kept it short, as
 
 
 def spoken(said: Completion, fault: Fault | None) -> Completion:
-    """``said`` with the fault done to it; unchanged by a fault of another kind, or by none."""
+    """Apply ``fault`` to ``said``. Faults of other kinds, and None, change nothing."""
     if fault is None or fault.name not in SPOKEN:
         return said
     return _CHANGES[fault.name](said)
@@ -195,12 +195,12 @@ def _truncated(said: Completion) -> Completion:
 
 
 def _invalid_json(said: Completion) -> Completion:
-    """A comma too many, and the last bracket missing: what models do write."""
+    """Replace the last bracket by a comma, an error that models make."""
     return replace(said, text=(said.text or "{").rstrip()[:-1] + ",")
 
 
 def _within(form: str) -> _Change:
-    """Chatter around the answer; a model that chats makes no tool call."""
+    """Put text around the answer. A model that chats makes no tool call."""
     return lambda said: replace(said, text=form.format(said.text), tool="")
 
 

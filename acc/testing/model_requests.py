@@ -1,4 +1,4 @@
-"""What a client asked a model for, read out of the body of either OpenAI API."""
+"""A client's request to a model, parsed from the body of either OpenAI API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any, Literal, TypeAlias
 from acc.text.tokens import utf8_quarter
 
 Api: TypeAlias = Literal["chat", "responses", "models", "other"]
-"""``chat`` is POST /v1/chat/completions, ``responses`` POST /v1/responses, ``models`` GET /v1/models."""
+"""``chat`` is POST /v1/chat/completions, ``responses`` POST /v1/responses, ``models`` GET
+/v1/models.
+"""
 
 Format: TypeAlias = Literal["json_schema", "tool", "json_object", "text"]
-"""How the answer was asked for; ``tool`` is a call that the client forces."""
+"""The requested form of the answer; ``tool`` is a call that the client forces."""
 
 FORMATS: tuple[Format, ...] = ("json_schema", "tool", "json_object", "text")
 
@@ -25,9 +27,9 @@ class Message:
     """One message of a prompt.
 
     Attributes:
-        role: ``system`` (also for developer, and for the instructions of the responses API),
+        role: ``system`` (also for developer messages and the instructions of the responses API),
             ``user``, ``assistant`` or ``tool``.
-        text: Its text parts, or the arguments of its tool calls, a line each.
+        text: Its text parts, or the arguments of its tool calls, one per line.
     """
 
     role: str
@@ -36,17 +38,17 @@ class Message:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a request body says, the same for both APIs.
+    """The content of a request body, in one form for both APIs.
 
     Attributes:
         model: Name of the model.
-        messages: The prompt, in its order.
-        format: How the answer was asked for.
+        messages: The prompt, in order.
+        format: The requested form of the answer.
         schema: JSON Schema of the answer or of the forced tool's arguments; None without one.
         schema_name: Name of the schema or of the forced tool.
-        strict: Whether the schema was asked for with ``strict``.
-        tools: Tools offered, forced or not, as the body has them.
-        max_output_tokens: Bound of the answer, under whichever name; None without one.
+        strict: Whether the request sets ``strict`` for the schema.
+        tools: All offered tools, in the form of the body.
+        max_output_tokens: Limit of the answer, under any of its names; None without one.
     """
 
     model: str = ""
@@ -60,7 +62,7 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        """What the model reads: tools and schema, which providers put first, and the messages."""
+        """The model's input: tools and schema, which providers put first, and the messages."""
         schema = self.schema if self.format == "json_schema" else None
         frame = json.dumps([*self.tools, schema])
         return "\n".join([frame, *(f"{said.role}: {said.text}" for said in self.messages)])
@@ -76,14 +78,14 @@ class Request(Asked):
     """One request that reached the server.
 
     Attributes:
-        number: Its place among all requests, from 1, in the order of arrival.
-        at: Seconds of the server's clock when it had been read.
-        api: The API it is for.
+        number: Its position among all requests, from 1, in order of arrival.
+        at: Arrival time in seconds of the server's clock.
+        api: The requested API.
         path: Its path.
-        headers: Its headers, names in lower case.
-        raw: Its body, byte for byte.
-        body: Its body; empty where that is no JSON object.
-        malformed: Why the body cannot be read; empty where it can.
+        headers: Its headers, with lower-case names.
+        raw: Its body as bytes.
+        body: Its body as an object; empty if it is no JSON object.
+        malformed: Why the body cannot be parsed; empty if it can.
     """
 
     number: int = 0
@@ -97,16 +99,16 @@ class Request(Asked):
 
 
 def read_body(raw: bytes) -> Mapping[str, Any]:
-    """The JSON object in ``raw``.
+    """Parse ``raw`` as a JSON object.
 
     Raises:
-        ValueError: It is not one.
+        ValueError: It is no JSON object.
     """
     return _object(json.loads(raw), "the body")
 
 
 def read_asked(api: Api, body: Mapping[str, Any]) -> Asked:
-    """What the body of a call to ``api`` asks for.
+    """Parse the body of a call to ``api``.
 
     Raises:
         ValueError: A field has a shape that neither API knows.

@@ -1,4 +1,4 @@
-"""A model behind HTTP on 127.0.0.1, speaking both OpenAI APIs, with faults on demand.
+"""A model server on 127.0.0.1 for both OpenAI APIs, with faults on demand.
 
 with ModelServer([Fault("429", retry_after=2), {"goal": "ship"}]) as server:
     client = openai.OpenAI(base_url=server.base_url, api_key="none")
@@ -34,7 +34,7 @@ from acc.testing.model_replies import Completion, Reply, Usage, body_of, cut_to_
 from acc.testing.model_requests import Api, Asked, Request, read_asked, read_body
 
 BLOCK_TOKENS = 128
-"""Prompts are cached in blocks of so many tokens."""
+"""Size of a block of the prompt cache, in tokens."""
 
 _BLOCK_BYTES = BLOCK_TOKENS * 4
 
@@ -42,19 +42,18 @@ _BLOCK_BYTES = BLOCK_TOKENS * 4
 class PromptCache:
     """Remembers the prompts of each model by their leading blocks.
 
-    Tokens are UTF-8 bytes / 4. A token is cached if its block and all before it, byte for byte,
-    opened an earlier prompt of the same model: the longest common prefix, rounded down to whole
-    blocks. Nothing ever leaves the cache. Safe for many threads.
+    Tokens are UTF-8 bytes / 4. A token is cached if an earlier prompt of the same model began with
+    the same bytes up to the end of the token's block. Entries never expire. Thread-safe.
     """
 
     def __init__(self, minimum: int = 0) -> None:
-        """Take the prompt length in tokens below which a provider caches nothing."""
+        """Set the prompt length in tokens below which the provider caches nothing."""
         self._minimum = minimum
         self._known: defaultdict[str, set[bytes]] = defaultdict(set)
         self._lock = Lock()
 
     def read(self, model: str, prompt: str) -> int:
-        """Cached tokens of ``prompt``; remembers it."""
+        """Return the number of cached tokens of ``prompt``, and cache the prompt."""
         data = prompt.encode("utf-8", "surrogatepass")
         if len(data) < self._minimum * 4:
             return 0
@@ -70,14 +69,15 @@ class PromptCache:
 
 
 Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
-"""What a request gets: a reply, its content alone, or a fault of an empty object."""
+"""The result of a request: a reply, its content alone, or a fault with an empty object as content.
+"""
 
 Answers: TypeAlias = Sequence[Answer] | Callable[[Request], Answer]
 Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
 
 
 class Script:
-    """Takes answers and faults in turn; safe for many threads. Rules run in the caller's."""
+    """Returns answers and faults in turn. Thread-safe. Rules run in the caller's thread."""
 
     def __init__(self, answers: Answers, faults: Faults, *, repeats: bool) -> None:
         if repeats and not callable(answers) and not answers:
@@ -91,11 +91,11 @@ class Script:
 
     @property
     def unused(self) -> int:
-        """Answers of a list that no request has reached; 0 for a rule."""
+        """Number of answers in the list that no request has reached; 0 for a rule."""
         return 0 if callable(self._answers) else max(0, len(self._answers) - self._answered)
 
     def fault(self, request: Request) -> Fault | None:
-        """The fault of this request, one entry a request; none after the last."""
+        """The fault of this request; a list has one entry per request, then none."""
         if callable(self._faults):
             return self._faults(request)
         with self._lock:
@@ -103,10 +103,10 @@ class Script:
         return self._faults[place] if place < len(self._faults) else None
 
     def reply(self, request: Request) -> Reply:
-        """The answer to this request, one entry a request that reaches the model.
+        """The answer to this request; a list has one entry per request that reaches the model.
 
         Raises:
-            AssertionError: The list is at its end.
+            AssertionError: The list is exhausted.
             TypeError: The entry is no answer.
         """
         if callable(self._answers):
@@ -141,16 +141,16 @@ _APIS: dict[tuple[str, str], Api] = {
 class ModelServer:
     """Answers POST /v1/chat/completions, POST /v1/responses (neither streams) and GET /v1/models.
 
-    It listens from the moment it is made, on a free port of 127.0.0.1, until it is closed; a
-    thread serves each connection. An answer is a message, or a call of the tool that the client
-    forces. It is cut at the client's bound of output tokens. Usage that a `Reply` does not state
-    is counted: UTF-8 bytes / 4 of `Asked.prompt` and of the answer, and as cached what
-    `PromptCache` finds.
+    The server listens on a free port of 127.0.0.1 from its creation until it is closed. A thread
+    serves each connection. An answer is a message, or a call of the tool that the client forces.
+    The server truncates it at the client's limit of output tokens. Without usage in the `Reply`,
+    the server counts UTF-8 bytes / 4 of `Asked.prompt` and of the answer, and takes cached tokens
+    from `PromptCache`.
 
     Attributes:
-        base_url: Where clients find it: ``http://127.0.0.1:PORT/v1``.
-        defects: Why requests could not be answered as the test means: the script was at its end,
-            or a rule raised. Such a request gets a 400; leaving the context raises the first.
+        base_url: The address for clients: ``http://127.0.0.1:PORT/v1``.
+        defects: Errors of the test itself: an exhausted script, or a rule that raised. Such a
+            request gets a 400, and leaving the context raises the first defect.
     """
 
     def __init__(
@@ -162,21 +162,21 @@ class ModelServer:
         repeats: bool = False,
         clock: Clock | None = None,
     ) -> None:
-        """Start.
+        """Start the server.
 
         Args:
-            answers: A list, one entry for each request that reaches the model; or a function of
-                the `Request`. A function is called in the thread of each connection.
-            faults: A list, one entry for each request, None for no fault; or a function of the
-                `Request`. Without an entry nothing goes wrong. A fault that comes instead of an
-                answer leaves the answer to the next request; another replaces the fault of
-                the `Reply`.
-            capabilities: What it can do; everything by default.
-            repeats: Whether the last answer of a list is given again and again.
-            clock: Tells when requests came and answers were made.
+            answers: A list with one entry per request that reaches the model, or a function of the
+                `Request`, which runs in the thread of each connection.
+            faults: A list with one entry per request, None for no fault, or a function of the
+                `Request`. Without an entry there is no fault. A fault that replaces an answer
+                leaves the answer to the next request. Any other fault replaces the fault of the
+                `Reply`.
+            capabilities: The endpoint's capabilities; everything by default.
+            repeats: Repeat the last answer of a list.
+            clock: Source of the times of requests and answers.
 
         Raises:
-            ValueError: An empty list that should be repeated.
+            ValueError: ``repeats`` is set and the list is empty.
         """
         self._script = Script(answers, faults, repeats=repeats)
         self._can = capabilities or Capabilities()
@@ -190,25 +190,25 @@ class ModelServer:
 
     @property
     def requests(self) -> tuple[Request, ...]:
-        """What was asked, in the order of arrival."""
+        """The requests, in order of arrival."""
         with self._lock:
             return tuple(self._requests)
 
     @property
     def unused(self) -> int:
-        """Answers of a list that no request has reached."""
+        """Number of answers in the list that no request has reached."""
         return self._script.unused
 
     @staticmethod
     @contextmanager
     def refused() -> Iterator[str]:
-        """A base URL whose port is held, but refuses connections."""
+        """A base URL with a reserved port that refuses connections."""
         with socket.socket() as held:
             held.bind((HOST, 0))
             yield f"http://{HOST}:{held.getsockname()[1]}/v1"
 
     def close(self) -> None:
-        """Stop; requests under way are broken off. More than once does nothing more."""
+        """Stop the server and abort open requests. Further calls have no effect."""
         self._connections.close()
 
     def __enter__(self) -> ModelServer:
@@ -229,7 +229,8 @@ class ModelServer:
             request = self._received(method, path, headers, raw)
         try:
             response = self._answered(request)
-        except BaseException as defect:  # of the test's own rule, pytest.fail() among them
+        # raised by the test's own rule, for instance by pytest.fail()
+        except BaseException as defect:
             self.defects.append(defect)
             response = error_response(400, f"{type(defect).__name__}: {defect}", "defect")
         named = {"x-request-id": f"req_{request.number}", **response.headers}

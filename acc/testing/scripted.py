@@ -1,4 +1,4 @@
-"""Compressors and a clock that do what a test tells them to.
+"""Scripted compressors and a fixed clock for tests.
 
 compressor = ScriptedCompressor([Proposal(...), TimeoutError("slow"), lambda t, s, e: ...])
 memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock())
@@ -17,27 +17,27 @@ from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
 Written: TypeAlias = Proposal | Mapping[str, Any]
-"""What a compressor may hand in: a proposal, or the object a model writes on the wire."""
+"""A compressor's result: a proposal, or the wire object that a model writes."""
 
 Line: TypeAlias = (
     Written
     | BaseException
     | Callable[[Turn, CompressedCognitiveState, Sequence[Evidence]], Written]
 )
-"""One turn of a script."""
+"""The entry of a script for one turn."""
 
 Read: TypeAlias = tuple[Turn, CompressedCognitiveState, tuple[Evidence, ...]]
-"""What a compressor was given to read in one call."""
+"""The arguments of one call of a compressor."""
 
 
 class ScriptedCompressor:
-    """Proposes what its script says, one entry a turn.
+    """Proposes the entries of a script, one per turn.
 
-    An entry is a `Proposal`, a wire object, an exception to raise, or a function of turn,
-    state and evidence that returns one of the former two.
+    An entry is a `Proposal`, a wire object, an exception to raise, or a function of turn, state and
+    evidence that returns a proposal or a wire object.
 
     Attributes:
-        calls: What it was given to read, call by call.
+        calls: The arguments of each call.
     """
 
     def __init__(
@@ -48,17 +48,17 @@ class ScriptedCompressor:
         mode: Mode = "revise",
         author: str = "scripted",
     ) -> None:
-        """Take a script.
+        """Set the script.
 
         Args:
             script: The entries, in the order of the turns.
-            at_end: What to do after the last entry: ``fail`` with an AssertionError that the
-                library treats as a failed compression, or ``repeat`` the last one.
-            mode: Mode that wire objects are read in.
-            author: Author of what wire objects become.
+            at_end: After the last entry: ``fail`` with an AssertionError, which the library treats
+                as a failed compression, or ``repeat`` the last entry.
+            mode: Mode in which wire objects are read.
+            author: Author of the proposals made from wire objects.
 
         Raises:
-            ValueError: An empty script that should be repeated.
+            ValueError: ``repeat`` is set and the script is empty.
         """
         self._script = tuple(script)
         self._repeats = at_end == "repeat"
@@ -70,17 +70,17 @@ class ScriptedCompressor:
 
     @property
     def unused(self) -> int:
-        """Entries that no turn has reached."""
+        """Number of entries that no turn has reached."""
         return max(0, len(self._script) - len(self.calls))
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """The next entry of the script.
+        """Return the next entry of the script.
 
         Raises:
-            AssertionError: The script is at its end.
-            BaseException: The entry is one.
+            AssertionError: The script is exhausted.
+            BaseException: The entry is an exception.
         """
         place = len(self.calls)
         self.calls.append((turn, state, tuple(evidence)))
@@ -100,10 +100,10 @@ class ScriptedCompressor:
 
 
 class FailingCompressor:
-    """Never proposes anything.
+    """Always raises an error.
 
     Attributes:
-        calls: Times it was asked.
+        calls: Number of calls.
     """
 
     def __init__(self, error: BaseException | None = None) -> None:
@@ -116,20 +116,20 @@ class FailingCompressor:
         state: CompressedCognitiveState,
         evidence: Sequence[Evidence],
     ) -> Proposal:
-        """Fail.
+        """Raise the error.
 
         Raises:
-            BaseException: What it was made with; a CompressionError by default.
+            BaseException: The error passed at creation; a CompressionError by default.
         """
         self.calls += 1
         raise self._error
 
 
 class FixedClock:
-    """A clock that stands still, or moves by ``step`` each time it is read.
+    """A clock that stands still, or advances by ``step`` on each reading.
 
     Attributes:
-        step: How far each reading moves it.
+        step: Advance per reading.
     """
 
     def __init__(
@@ -141,20 +141,20 @@ class FixedClock:
         self.step = step
 
     def now(self) -> datetime:
-        """The time of day; moves the clock on by a step."""
+        """The current time. Advances the clock by ``step``."""
         read, self._at = self._at, self._at + self.step
         return read
 
     def seconds(self) -> float:
-        """Seconds since the time it was made with; moves the clock on by a step."""
+        """Seconds since the start time. Advances the clock by ``step``."""
         return (self.now() - self._start).total_seconds()
 
     def set(self, at: datetime) -> None:
-        """Put the clock to ``at``."""
+        """Set the clock to ``at``."""
         self._at = _aware(at)
 
     def advance(self, by: timedelta) -> None:
-        """Move the clock on by ``by``."""
+        """Advance the clock by ``by``."""
         self._at += by
 
 

@@ -1,4 +1,4 @@
-"""What `acc.stores.protocol.ManagedStore` promises beyond a plain store, each promise tried by breaking it."""
+"""The promises of `ManagedStore` and `DenseStore`, each as a function that tries to break it."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ DENSE: tuple[Callable[[Case], None], ...] = (_keeps_dense,)
 
 
 def require(condition: bool, breach: str) -> None:
-    """Raise unless ``condition`` holds."""
+    """Raise an AssertionError unless ``condition`` holds."""
     if not condition:
         raise AssertionError(breach)
 
@@ -158,18 +158,18 @@ T = TypeVar("T")
 
 
 def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True) -> None:
-    """Prove that a backend keeps what `acc.stores.protocol.ArtifactStore` promises.
+    """Test that a backend keeps the promises of `acc.stores.protocol.ArtifactStore`.
 
-    For a backend's author, in a test of any framework: ``check_store(lambda: MyStore(path))``.
-    What `acc.stores.protocol.ManagedStore` and `acc.stores.protocol.DenseStore` add is proved too where it is offered.
-    Each run uses tenants of its own, so that a store which holds data may be checked too.
+    Call it in a test of any framework: ``check_store(lambda: MyStore(path))``. It also tests the
+    promises of `acc.stores.protocol.ManagedStore` and `acc.stores.protocol.DenseStore` if the store
+    implements them. Each run uses new tenants, which makes it safe for a store that holds data.
 
     Args:
-        open_store: Opens the store; called again after it was closed.
-        reopens: Whether the store, opened again, has what was added before.
+        open_store: Opens the store; called again after the store was closed.
+        reopens: Whether the reopened store must hold the earlier records.
 
     Raises:
-        AssertionError: At the first breach: which promise, and how it was broken.
+        AssertionError: A promise is broken; the error names the first one and how it failed.
     """
     case = Case(_proved("It opens.", open_store))
     try:
@@ -186,7 +186,7 @@ def check_store(open_store: Callable[[], ArtifactStore], *, reopens: bool = True
             case.store = _proved("It opens again.", open_store)
             _proved("What was added outlives a close.", partial(case.expect, kept))
     except BaseException:
-        with suppress(Exception):  # the first breach is the one to tell
+        with suppress(Exception):  # report the first breach only
             case.store.close()
         raise
     _proved("It closes after use.", case.store.close)

@@ -1,4 +1,4 @@
-"""What `acc.stores.protocol.ArtifactStore` promises, each promise as a function that tries to break it."""
+"""The promises of `acc.stores.protocol.ArtifactStore`, each as a function that tries to break it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread, a
 from acc.turn.observations import Channel, Trust
 
 MANY = 2_000
-"""Ids that one call of ``get`` has to take; every fourth is there."""
+"""Number of ids in one large call of ``get``; every fourth exists."""
 
 WORKERS = 8
 
@@ -43,7 +43,7 @@ class Case:
         return Artifact(id=id_, thread=key, branch="main", seq=seq, turn=seq, text=text)
 
     def expect(self, wanted: Sequence[Artifact], ids: Sequence[str] = (), tenant: str = "") -> None:
-        """Require that ``ids``, or those of ``wanted``, are read back as ``wanted``, in order."""
+        """Require that reading ``ids``, by default those of ``wanted``, returns ``wanted``."""
         asked = list(ids) or [artifact.id for artifact in wanted]
         got = self.store.get(tenant or self.tenant, asked)
         _require(isinstance(got, list), f"get() returned a {type(got).__name__}, not a list")

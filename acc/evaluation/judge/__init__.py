@@ -1,1 +1,1 @@
-"""The paper's live evaluation: a judge that leads the conversation, and agents that answer it."""
+"""The paper's live evaluation: a judge leads the conversation, and agents answer it."""

@@ -1,8 +1,7 @@
-"""An agent, a compressor and a judge that answer by rule: the whole path without a key.
+"""An agent, a compressor and a judge that answer by rule: the whole evaluation without a key.
 
-They show that the machinery works, and nothing else: no number that comes out of them is a
-language model's, and `NOTICE` is printed wherever one is shown. Requests are told apart by the
-schema that they ask for.
+They only show that the software works. Their numbers say nothing about a language model, and every
+output of them includes `NOTICE`. The requested schema identifies the kind of request.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _MOST = 3
 
 
 def answer_by_rule(request: Request) -> Mapping[str, Any]:
-    """What is answered to a request of agents, compressors or judge."""
+    """Answer a request of an agent, a compressor or a judge."""
     fields = frozenset((request.schema or {}).get("properties", {}))
     text = request.messages[-1].text if request.messages else ""
     for known, rule in _RULES:
@@ -63,8 +62,10 @@ def _notes(text: str) -> Mapping[str, Any]:
 
 
 def _answer(text: str) -> Mapping[str, Any]:
-    """Repeats what memory and tools say that shares most words with the message, and adds some:
-    a memory that hands the message itself back is not to gain by that."""
+    """Repeat the lines of memory and tools that share most words with the message.
+
+    Lines without new words are skipped: a memory must not gain by returning the message itself.
+    """
     wanted = set(terms(_source(text, "the user's")))
     known = _sentences(f"{_source(text, 'memory')}\n{_source(text, 'tool')}")
     lines = [s for s in known if wanted & (said := set(terms(s))) and said - wanted]
@@ -73,7 +74,7 @@ def _answer(text: str) -> Mapping[str, Any]:
 
 
 def _scores(text: str) -> Mapping[str, Any]:
-    """Marks each answer by the share of the message's words that it takes up."""
+    """Score each answer by the share of the message's words that it contains."""
     wanted = set(terms(_source(text, "the user's"))) or {""}
     found = []
     for _, title, answer in _FENCED.findall(text):
@@ -85,7 +86,7 @@ def _scores(text: str) -> Mapping[str, Any]:
 
 
 def _audit(text: str) -> Mapping[str, Any]:
-    """A claim is borne out by the first source that has most of its words."""
+    """Audit an answer. The first source with most of a claim's words supports the claim."""
     titles = {"query": "the user's", "notes": "notes", "tools": "tool"}
     known = {name: set(terms(_source(text, title))) for name, title in titles.items()}
     claims = []
@@ -110,7 +111,7 @@ def _audit(text: str) -> Mapping[str, Any]:
 
 
 def _proposal(text: str) -> Mapping[str, Any]:
-    """A rule of each of the user's sentences that sounds like one, an event of each other."""
+    """Propose a rule for each user sentence that sounds like one, and an event for each other."""
     last = text.rpartition("\nTurn ")[2]
     said = [
         (ref, sentence)
@@ -140,7 +141,7 @@ _RULES: tuple[tuple[frozenset[str], Callable[[str], Mapping[str, Any]]], ...] = 
 
 
 def _source(text: str, title: str) -> str:
-    """The text of the first source whose title begins like this."""
+    """The text of the first source with a title that begins with ``title``."""
     found = _FENCED.findall(text)
     return next((body for _, heading, body in found if heading.startswith(title)), "")
 
@@ -160,7 +161,7 @@ def _bulleted(text: str) -> list[str]:
 
 
 def _breaks(sentence: str, rule: str) -> bool:
-    """Whether a sentence speaks of what a rule is about without sounding like a rule."""
+    """Whether a sentence shares the subject of a rule without sounding like a rule."""
     return not _RULE.search(sentence) and len(set(terms(sentence)) & set(terms(rule))) >= 2
 
 

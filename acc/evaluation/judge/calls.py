@@ -1,8 +1,9 @@
-"""The log of every prompt and reply: the one record of a live evaluation.
+"""The log of all prompts and replies: the only record of a live evaluation.
 
-A JSON object a line. The first tells the configuration, ``schema`` lines hold the schemas that
-answers were held to, ``call`` lines a call each. Everything else follows from the replies, so
-to resume is to run again: a call that is in the log is answered from it, and not paid again.
+The file has one JSON object per line. The first line holds the configuration, ``schema`` lines hold
+the schemas of answers, and each ``call`` line holds one call. Everything else follows from the
+replies. Running the same evaluation again resumes it: the log answers known calls, which are not
+paid again.
 """
 
 from __future__ import annotations
@@ -25,21 +26,22 @@ Record = dict[str, Any]
 
 
 class CallLog:
-    """An append-only JSONL file, open in one process. Safe for threads.
+    """An append-only JSONL file that one process may open. Thread-safe.
 
-    Only the places of the records are kept in memory, not the records.
+    Only the offsets of the records are in memory.
     """
 
     def __init__(self, path: Path, configuration: Mapping[str, Any]) -> None:
-        """Open the log, or begin it.
+        """Open the log, or create it.
 
         Args:
-            path: The file; its folder is made if absent.
+            path: The file; its folder is created if absent.
             configuration: Models, memories, scenarios, prompts and seeds; plain JSON values.
 
         Raises:
-            EvaluationError: Another process has it, it cannot be read or written, or is no log.
-            ConfigurationError: It was begun under another configuration.
+            EvaluationError: Another process has the log open, the file is unreadable or unwritable,
+                or it is no log.
+            ConfigurationError: The log has another configuration.
         """
         self._path = path
         self._mutex = Lock()
@@ -67,7 +69,7 @@ class CallLog:
         return self._path
 
     def find(self, key: str) -> Record | None:
-        """The record of a call, or None."""
+        """The record of a call; None if there is none."""
         with self._mutex:
             place = self._places.get(key)
             if place is None:
@@ -76,10 +78,10 @@ class CallLog:
             return _parsed(self._file.read(place[1]), self._path)
 
     def add_call(self, key: str, record: Record, schema: Mapping[str, Any]) -> None:
-        """Write a call, and its schema if that is new; on return it survives a kill.
+        """Write a call, and its schema if it is new. The record is durable when the method returns.
 
         Raises:
-            EvaluationError: It cannot be written.
+            EvaluationError: The record cannot be written.
         """
         name = hashlib.sha256(canonical_json(schema).encode()).hexdigest()[:16]
         with self._mutex:
@@ -90,7 +92,7 @@ class CallLog:
             self._places[key] = place
 
     def calls(self) -> Iterator[Record]:
-        """Every call, in the order in which they were written."""
+        """Every call, in the order of writing."""
         for place in list(self._places.values()):
             with self._mutex:
                 self._file.seek(place[0])
@@ -123,7 +125,7 @@ class CallLog:
             )
 
     def _read(self) -> Record | None:
-        """Index what is there; a torn last line, of a process that was killed, is cut off."""
+        """Index the existing records. Removes a torn last line of a killed process."""
         self._file.seek(0)
         end, configuration = 0, None
         for line in self._file:

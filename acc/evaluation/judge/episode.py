@@ -28,17 +28,17 @@ from acc.text.tokens import TokenCounter, guarded
 from acc.turn.turn import Turn
 
 REPLY_CHARS = 2_000
-"""Characters of its own last reply that an agent reads again."""
+"""Maximum characters of its last reply that an agent reads again."""
 
 NO_ANSWER = "(no answer)"
-"""Stands for an answer that the model refused or left empty."""
+"""Replaces an answer that the model refused or left empty."""
 
 
 class Agent:
     """Answers turn by turn.
 
     Attributes:
-        label: The memory's.
+        label: The memory's label.
         memory: The memory.
     """
 
@@ -66,7 +66,7 @@ class Agent:
         self._reply = ""
 
     def answer(self, query: str, tools: str) -> tuple[str, int]:
-        """Its answer, and M_t: the tokens of what it read of its memory.
+        """The agent's answer, and M_t: the tokens that it read of its memory.
 
         Raises:
             EvaluationError: The model does not answer, or the budget is reached.
@@ -85,10 +85,10 @@ class Agent:
         return text_in(reply) or NO_ANSWER, self._counter(reading.text)
 
     def observe(self, query: str, outputs: Sequence[ToolOutput], answer: str) -> None:
-        """Take in the completed turn.
+        """Pass the completed turn to the memory.
 
         Raises:
-            BudgetReached: The compressor could not be asked.
+            BudgetReached: The budget did not allow a call of the compressor.
         """
         messages = [{"role": "user", "content": query}]
         messages += [{"role": "tool", "name": o.tool, "content": o.content} for o in outputs]
@@ -99,14 +99,14 @@ class Agent:
         self._before, self._reply = messages, answer
 
     def _settle(self) -> None:
-        """The memory has survived what its compressor met; but without a budget nothing goes on."""
+        """Log the compressor's failures, which the memory survived. Stop if the budget is reached."""
         if self._compressor.stopped is not None:
             raise self._compressor.stopped
         self._compressor.confirm()
 
 
 def shown_tools(outputs: Sequence[ToolOutput]) -> str:
-    """Tool outputs as agents and judge read them."""
+    """Format tool outputs for agents and judge."""
     return "\n\n".join(f"[{output.tool}]\n{output.content}" for output in outputs)
 
 
@@ -115,23 +115,23 @@ R = TypeVar("R")
 
 
 class Stopped(Exception):
-    """The evaluation was asked to stop between two turns."""
+    """The caller asked the evaluation to stop between two turns."""
 
 
 @dataclass
 class Episode:
-    """A run under way.
+    """A run in progress.
 
     Attributes:
-        scenario: What is played.
-        seed: Decides the order of presentation, and names the run.
-        judge: Leads it.
-        agents: Answer it, in this order.
-        slots: One held for each task that calls a model: the bound on calls at the same time.
-        in_order: Whether agents answer one after the other, as in the paper, or at the same time.
+        scenario: The scenario.
+        seed: Determines the order of presentation, and names the run.
+        judge: The judge.
+        agents: The agents, in the order of their answers.
+        slots: A semaphore that limits the number of concurrent model calls.
+        in_order: Whether agents answer one after the other, as in the paper, or concurrently.
         scripted: Whether the queries are the scenario's own words.
-        turns: Turns to play at the most.
-        on_turn: Called after each; may raise `Stopped`.
+        turns: Maximum number of turns.
+        on_turn: Called after each turn; may raise `Stopped`.
     """
 
     scenario: Scenario
@@ -145,7 +145,7 @@ class Episode:
     on_turn: Callable[[], None]
 
     def play(self) -> RunOutcome:
-        """Play to the last turn, or until the budget is reached or somebody stops it.
+        """Run to the last turn, or until the budget is reached or the caller stops the run.
 
         Raises:
             EvaluationError: A model does not answer.
@@ -184,7 +184,7 @@ class Episode:
         order = presentation_order(self.seed, self.scenario.id, turn.t)
         with self.slots:
             scores = self.judge.scored(turn.t, query, notes, texts, order)
-        # The judge's own calls follow one another, so that its log is the same each time.
+        # The judge's own calls are sequential, which makes its log reproducible.
         audits: list[Audit | None] = []
         for text in texts:
             with self.slots:
@@ -198,7 +198,7 @@ class Episode:
         return notes, outcomes
 
     def _asked(self, turn: ScriptedTurn, notes: CanonicalMemory) -> tuple[str, CanonicalMemory]:
-        """x_t, and the notes with it."""
+        """x_t, and the notes after it."""
         with self.slots:
             query = turn.user
             if not self.scripted:
@@ -208,7 +208,7 @@ class Episode:
     def _each(
         self, pool: ThreadPoolExecutor, values: Sequence[T], work: Callable[[T], R]
     ) -> list[R]:
-        """``work`` on each value; at the same time, as far as the slots allow, if not in order."""
+        """Apply ``work`` to each value; concurrently within ``slots`` unless ``in_order``."""
 
         def held(value: T) -> R:
             with self.slots:
@@ -217,7 +217,7 @@ class Episode:
         if self.in_order:
             return [held(value) for value in values]
         futures = [pool.submit(held, value) for value in values]
-        # Wait for all of them, so that nothing is under way when an error leaves.
+        # Wait for all futures: no call may run on after an error propagates.
         for future in futures:
             future.exception()
         return [future.result() for future in futures]

@@ -18,13 +18,13 @@ def draw_figures(result: LiveResult, folder: Path, *, note: str = "") -> list[Pa
     """Draw the complete runs.
 
     Args:
-        result: What was found.
-        folder: Where the files go; made if absent.
-        note: Stands on every figure.
+        result: The result of the evaluation.
+        folder: The folder for the files; created if absent.
+        note: A note for every figure.
 
     Returns:
         The files: ``figure5.png``, ``figure6.png``, ``figure7.png`` and ``turns.csv``; no figures
-        where no run is complete.
+            if no run is complete.
 
     Raises:
         ConfigurationError: matplotlib is not installed.
@@ -48,7 +48,7 @@ def draw_figures(result: LiveResult, folder: Path, *, note: str = "") -> list[Pa
 def by_turn(
     runs: Sequence[RunOutcome], label: str, name: str
 ) -> Iterator[tuple[int, float | None]]:
-    """A measure's mean over runs, turn by turn."""
+    """The mean of a measure over runs, turn by turn."""
     for turn in range(1, max(len(run.agents[label]) for run in runs) + 1):
         there = [run.agents[label][turn - 1] for run in runs if len(run.agents[label]) >= turn]
         yield turn, mean(map(MEASURES[name], there))
@@ -90,7 +90,7 @@ def _quality(runs: Sequence[RunOutcome], labels: Sequence[str]) -> Any:
 
 
 def _reliability(runs: Sequence[RunOutcome], labels: Sequence[str]) -> Any:
-    """Figure 7: by domain, hallucination (left) and drift (right) over turns."""
+    """Figure 7: hallucination (left) and drift (right) over turns, by domain."""
     domains = _domains(runs)
     figure = figure_class()(figsize=(10, 3.2 * len(domains) + 0.6), layout="constrained")
     axes = figure.subplots(len(domains), 2, squeeze=False)
@@ -136,7 +136,7 @@ def _with_legend(figure: Any, axis: Any, labels: Sequence[str]) -> Any:
 
 
 def _csv_rows(runs: Sequence[RunOutcome]) -> Iterator[list[object]]:
-    """A line for each agent and turn."""
+    """One row per agent and turn."""
     for run in runs:
         for label, turns in run.agents.items():
             for turn in turns:

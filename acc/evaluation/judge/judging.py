@@ -15,7 +15,7 @@ from acc.errors import EvaluationError
 from acc.evaluation.scenarios import ScriptedTurn
 
 PROMPTS_VERSION = "1"
-"""Raised whenever the same turn would be asked about in other words."""
+"""Must be raised whenever a prompt for the same turn changes."""
 
 METRICS = ("relevance", "answer_quality", "instruction_following", "coherence")
 """The paper's outcome metrics (5.2), each from 0 to 10."""
@@ -72,7 +72,7 @@ refusals and statements about the assistant's own next step are no claims.
 - omissions: every required element that the answer lacks, one each, in the words of the list."""
 
 SUPPORTS = ("query", "notes", "tools", "none")
-"""What may support a claim."""
+"""The possible supports of a claim."""
 
 
 def _object(**properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -105,33 +105,33 @@ AUDIT_SCHEMA = _object(
 
 
 def material(*sources: tuple[str, str]) -> str:
-    """Titled sources, each between fences that no text among them can close or open."""
+    """Format titled sources. No text in a source can close or open the fences between them."""
     key = fence_key([text for _, text in sources])
     return "\n\n".join(f"<<{key} {title}\n{text or '-'}\n{key}>>" for title, text in sources)
 
 
 def instruction(text: str, **values: object) -> str:
-    """A stable part with its values, and how sources are marked."""
+    """The stable part of a prompt with its values, and an explanation of the fences."""
     return f"{text.format(**values)}\n\n{FENCES}"
 
 
 def bulleted(lines: tuple[str, ...]) -> str:
-    """Lines as a list; a dash alone for none."""
+    """Lines as a list; a single dash if there are none."""
     return "\n".join(f"- {line}" for line in lines) or "-"
 
 
 def cut(text: str, longest: int) -> str:
-    """``text``, at most ``longest`` characters of it, saying so where it was cut."""
+    """Truncate ``text`` to ``longest`` characters, with a note about the removed rest."""
     if len(text) <= longest:
         return text
     return f"{text[:longest]}\n[cut: {len(text) - longest} characters more]"
 
 
 MOST_FACTS = 60
-"""Facts that the notes hold at the most; rules are never left out."""
+"""Maximum number of facts in the notes. Rules are never dropped."""
 
 LONGEST = 400
-"""Characters of one line of the notes."""
+"""Maximum characters of one line of the notes."""
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,9 @@ class CanonicalMemory:
 
     Attributes:
         constraints: K_t, the active constraints.
-        facts: What the user has stated.
-        goals: What the user wants achieved.
-        required: What this query asks an answer to contain; not carried on.
+        facts: Facts that the user has stated.
+        goals: The user's goals.
+        required: Elements that an answer to this query must contain; not kept for later queries.
     """
 
     constraints: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class CanonicalMemory:
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> CanonicalMemory:
-        """The notes that a judge wrote; what is no list of texts is left out."""
+        """Read a judge's notes. Ignores values that are not lists of texts."""
         return cls(
             _lines(value.get("constraints")),
             _lines(value.get("facts"))[:MOST_FACTS],
@@ -161,7 +161,7 @@ class CanonicalMemory:
         )
 
     def rendered(self) -> str:
-        """The notes as the judge reads them, without what the last query required."""
+        """The notes for the judge, without ``required``."""
         return "\n".join(
             f"{name}:\n{bulleted(lines)}"
             for name, lines in (
@@ -173,14 +173,14 @@ class CanonicalMemory:
 
 
 def _lines(value: Any) -> tuple[str, ...]:
-    """Texts on one line each, without repeats."""
+    """The texts, one line each, without repeats."""
     texts = (v for v in value if isinstance(v, str)) if isinstance(value, list) else ()
     lines = (" ".join(text.split())[:LONGEST] for text in texts)
     return tuple(dict.fromkeys(line for line in lines if line))
 
 
 def parsed_claims(value: Any, supports: tuple[str, ...]) -> dict[str, int] | None:
-    """How many claims each support has; None where the list is none."""
+    """Number of claims by support; None if the list is invalid."""
     if not isinstance(value, list):
         return None
     counts = dict.fromkeys(supports, 0)
@@ -199,12 +199,12 @@ T = TypeVar("T")
 
 
 class Audit(NamedTuple):
-    """What an audit of one answer found.
+    """The result of an audit of one answer.
 
     Attributes:
         claims: Number of claims by support (`SUPPORTS`).
         violations: V_t, constraints that the answer breaks.
-        omissions: O_t, required elements that it lacks.
+        omissions: O_t, required elements that the answer lacks.
     """
 
     claims: Mapping[str, int]
@@ -214,12 +214,12 @@ class Audit(NamedTuple):
 
 @dataclass(frozen=True)
 class JudgeSettings:
-    """How the judge works.
+    """The judge's settings.
 
     Attributes:
-        visible_chars: Characters of an answer, and of tool outputs, that it reads.
-        most_claims: Claims that it extracts from an answer at the most.
-        output_tokens: Tokens of one of its answers at the most.
+        visible_chars: Maximum characters of an answer, and of tool outputs, that the judge reads.
+        most_claims: Maximum number of claims extracted from an answer.
+        output_tokens: Token limit of the judge's own answers.
     """
 
     visible_chars: int = 4_000
@@ -228,10 +228,10 @@ class JudgeSettings:
 
 
 class Judge:
-    """Judges one run. An answer that cannot be used is asked for once more, then given up.
+    """Judges one run. It retries once after an unusable model answer, then gives up.
 
     Attributes:
-        unjudged: Judgements that were given up.
+        unjudged: Number of judgements given up.
     """
 
     def __init__(
@@ -246,7 +246,7 @@ class Judge:
     def query(self, turn: ScriptedTurn, turns: int, notes: CanonicalMemory) -> str:
         """x_t: the next query, from the topic schedule, the script and the notes.
 
-        Where nothing usable comes, the scripted words.
+        Falls back to the scripted words without a usable answer.
         """
         topic = turn.stress or "none"
         stable = instruction(QUERY, role=self._role, turn=turn.t, turns=turns, topic=topic)
@@ -255,7 +255,7 @@ class Judge:
         return said if said is not None else turn.user
 
     def noted(self, turn: int, query: str, notes: CanonicalMemory) -> CanonicalMemory:
-        """The notes after ``query``; the same notes where nothing usable comes."""
+        """The notes after ``query``; the old notes without a usable answer."""
         stable = instruction(CANONICAL, most_facts=MOST_FACTS)
         shown = material(("notes", notes.rendered()), (_said(turn), query))
         read = self._judged(stable, shown, CANONICAL_SCHEMA, _read_notes)
@@ -269,7 +269,7 @@ class Judge:
         answers: Sequence[str],
         order: random.Random,
     ) -> list[Scores | None]:
-        """The scores of each answer, blinded, presented in an order drawn from ``order``."""
+        """The scores of each answer. The answers are anonymous and in random order."""
         places = list(range(len(answers)))
         order.shuffle(places)
         labels = {ascii_uppercase[n]: place for n, place in enumerate(places)}
@@ -284,7 +284,7 @@ class Judge:
     def audited(
         self, turn: int, query: str, tools: str, notes: CanonicalMemory, answer: str
     ) -> Audit | None:
-        """The claims, violations and omissions of one answer, whose author it is not told."""
+        """The claims, violations and omissions of one answer. The judge does not learn its author."""
         longest = self._settings.visible_chars
         stable = instruction(AUDIT, most_claims=self._settings.most_claims)
         shown = material(
@@ -303,7 +303,7 @@ class Judge:
         schema: Mapping[str, Any],
         read: Callable[[Mapping[str, Any]], T],
     ) -> T | None:
-        """What ``read`` makes of the model's object; it raises ValueError for one that is no use."""
+        """Ask the model and parse its object with ``read``, which raises ValueError if unusable."""
         messages: tuple[Message, ...] = (Message("system", stable), Message("user", shown))
         for _ in range(2):
             reply = asked(
@@ -324,7 +324,7 @@ def _said(turn: int) -> str:
 
 
 def presentation_order(seed: int, scenario: str, turn: int) -> random.Random:
-    """What the order of presentation is drawn from: another one each turn, the same each time."""
+    """The random source of the presentation order: different for each turn, and reproducible."""
     return random.Random(f"{seed}/{scenario}/{turn}")
 
 
@@ -344,7 +344,7 @@ def _read_notes(value: Mapping[str, Any]) -> CanonicalMemory:
 
 
 def _read_scores(value: Mapping[str, Any], labels: Mapping[str, int]) -> dict[int, Scores]:
-    """Scores by place; every label exactly once, every score a number from 0 to 10."""
+    """Scores by position. Every label must occur once; every score must be a number from 0 to 10."""
     entries = value.get("answers")
     found: dict[int, Scores] = {}
     for entry in entries if isinstance(entries, list) else ():

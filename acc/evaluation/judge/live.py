@@ -1,4 +1,4 @@
-"""The live evaluation: every scenario with every seed, side by side, out of one log."""
+"""The live evaluation: runs every scenario with every seed, with one call log."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ ROLES = ("agent", "compressor", "judge")
 
 @dataclass(frozen=True)
 class Live:
-    """What a live evaluation is made of.
+    """The setup of a live evaluation.
 
     Attributes:
-        scenarios: What is played.
-        memories: An agent for each; the answers are given in this order.
-        models: The endpoint of each of `ROLES`; without a compressor memories are keyless.
+        scenarios: The scenarios.
+        memories: The memories, one agent each; the agents answer in this order.
+        models: The endpoint of each of `ROLES`; without a compressor the memories are keyless.
         log: The file of the call log.
-        seeds: Each scenario is played once with each.
-        turns: Turns of a scenario at the most; None for all.
-        scripted: Whether queries are the scenario's own words, not the judge's.
-        judging: How the judge works.
-        answer_tokens: Tokens of an agent's answer at the most.
-        budget: The most that may be spent.
-        concurrency: Model calls at the same time. With 1 the agents answer in their order, as in
-            the paper; what they are asked is the same with any.
-        patience: How long a model is waited for.
+        seeds: Each scenario runs once per seed.
+        turns: Maximum number of turns per scenario; None for all.
+        scripted: Use the scenario's own words as queries instead of the judge's.
+        judging: The judge's settings.
+        answer_tokens: Token limit of an agent's answer.
+        budget: The spending limits.
+        concurrency: Maximum number of concurrent model calls. With 1, the agents answer in order,
+            as in the paper. The prompts do not depend on it.
+        patience: Time limits for the models.
         counter: Counts memory tokens.
     """
 
@@ -63,7 +63,7 @@ class Live:
     counter: TokenCounter = utf8_quarter
 
     def configuration(self) -> dict[str, Any]:
-        """All that decides what is asked; budget and concurrency do not."""
+        """All settings that determine the prompts. Budget and concurrency are excluded."""
         return {
             "prompts": prompts.PROMPTS_VERSION,
             "models": {role: endpoint.model for role, endpoint in self.models.items()},
@@ -81,25 +81,25 @@ class Live:
 
     @property
     def total_turns(self) -> int:
-        """Turns of all runs together."""
+        """Total number of turns of all runs."""
         most = [min(len(s.script), self.turns or len(s.script)) for s in self.scenarios]
         return sum(most) * len(self.seeds)
 
 
 def play(live: Live, on_turn: Callable[[Spending], None], stop: Event) -> LiveResult:
-    """Play every run. The same call again goes on where an earlier one stopped.
+    """Run the evaluation. Repeating the call continues an interrupted evaluation.
 
     Args:
-        live: What to play.
+        live: The setup.
         on_turn: Called after each turn of any run, in that run's thread.
         stop: Set to stop between turns; an interrupt sets it.
 
     Returns:
-        What was found; partial where the budget is reached or ``stop`` was set.
+        The result; partial if the budget was reached or ``stop`` was set.
 
     Raises:
-        EvaluationError: A model does not answer, or the log cannot be used.
-        ConfigurationError: The log is another evaluation's, or something is set up wrongly.
+        EvaluationError: A model does not answer, or the log is unusable.
+        ConfigurationError: The log belongs to another evaluation, or the setup is invalid.
     """
     _check(live)
     spending = Spending(live.budget)
@@ -116,7 +116,7 @@ def play(live: Live, on_turn: Callable[[Spending], None], stop: Event) -> LiveRe
 
 
 class _Shared(NamedTuple):
-    """What all runs share."""
+    """The objects that all runs share."""
 
     live: Live
     log: CallLog
@@ -139,18 +139,18 @@ def _side_by_side(shared: _Shared) -> list[RunOutcome]:
             stop.set()
             raise
         if any(future.done() and future.exception() for future in futures):
-            stop.set()  # the other runs end with their turn; the log has what they did
+            stop.set()  # the other runs end after their current turn, which the log keeps
     return [future.result() for future in futures]
 
 
 @dataclass(frozen=True)
 class LiveResult:
-    """What a live evaluation found.
+    """The result of a live evaluation.
 
     Attributes:
-        live: What was played.
-        runs: Each run, in the order of scenarios and seeds.
-        spending: What it took, earlier runs of the log included.
+        live: The setup.
+        runs: The runs, in the order of scenarios and seeds.
+        spending: What the evaluation cost, including earlier runs of the log.
     """
 
     live: Live
@@ -159,7 +159,7 @@ class LiveResult:
 
     @property
     def stopped(self) -> str:
-        """Why it ended early; empty if it did not."""
+        """Why the evaluation ended early; empty if it did not."""
         return next((run.stopped for run in self.runs if run.stopped), "")
 
 

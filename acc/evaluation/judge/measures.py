@@ -10,22 +10,22 @@ from acc.evaluation.judge.judging import METRICS, Audit, Scores
 from acc.evaluation.results import mean
 
 BY_PAPER = ("query", "notes")
-"""Supports that count by the paper's rule: the query, and the judge's canonical memory."""
+"""Supports that count under the paper's rule: the query, and the judge's canonical memory."""
 
 WITH_TOOLS = (*BY_PAPER, "tools")
-"""The variant that also admits what this turn's tools said."""
+"""A variant that also counts the turn's tool outputs."""
 
 
 @dataclass(frozen=True)
 class TurnOutcome:
-    """One agent in one turn.
+    """The outcome of one agent in one turn.
 
     Attributes:
         turn: t, from 1.
-        tokens: M_t, of the memory that the agent read.
+        tokens: M_t, the tokens of the memory that the agent read.
         constraints: |K_t|, in the judge's canonical memory.
-        scores: From 0 to 10 by metric; None where the judge gave none.
-        audit: None where the judge gave none.
+        scores: Scores from 0 to 10 by metric; None if the judge gave none.
+        audit: The audit; None if the judge gave none.
     """
 
     turn: int
@@ -35,7 +35,7 @@ class TurnOutcome:
     audit: Audit | None
 
     def hallucination(self, supports: Sequence[str] = BY_PAPER) -> float | None:
-        """H_t = U / max(1, S + U), with S the claims that one of ``supports`` bears out."""
+        """H_t = U / max(1, S + U). S counts claims with one of ``supports``, U the others."""
         if self.audit is None:
             return None
         supported = sum(self.audit.claims[support] for support in supports)
@@ -43,7 +43,7 @@ class TurnOutcome:
         return (claims - supported) / max(1, claims)
 
     def drift(self) -> float | None:
-        """D_t = (V + O) / max(1, |K_t|), undefined in the first turn. It may exceed 1."""
+        """D_t = (V + O) / max(1, |K_t|), undefined in the first turn. D_t may exceed 1."""
         if self.audit is None or self.turn == 1:
             return None
         return (self.audit.violations + self.audit.omissions) / max(1, self.constraints)
@@ -53,7 +53,7 @@ class TurnOutcome:
         return None if self.scores is None else self.scores[metric]
 
     def as_json(self) -> dict[str, Any]:
-        """The outcome as plain JSON values, with what it is computed from."""
+        """The outcome as plain JSON values, with the values it is computed from."""
         audit = self.audit
         return {
             "turn": self.turn,
@@ -78,22 +78,22 @@ MEASURES: Mapping[str, Callable[[TurnOutcome], float | None]] = {
     "drift": lambda outcome: outcome.drift(),
     "memory_tokens": lambda outcome: float(outcome.tokens),
 }
-"""What is measured of a turn, by name."""
+"""The measures of a turn, by name."""
 
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """One run: a scenario, a seed, all agents.
+    """The outcome of one run: a scenario, a seed, all agents.
 
     Attributes:
         scenario: The scenario's id.
         domain: Its domain.
         seed: The seed.
-        agents: Turn by turn, by the label of the memory, in the order of the answers.
-        turns: Turns of the scenario; more than were played where the budget ended the run.
-        unjudged: Judgements that were given up.
-        failures: Compressions that failed, by memory.
-        stopped: Why it ended early; empty if it did not.
+        agents: Outcomes by turn, by the memory's label, in the order of the answers.
+        turns: Turns of the scenario; exceeds the number of outcomes if the run ended early.
+        unjudged: Number of judgements that failed.
+        failures: Failed compressions, by memory.
+        stopped: Why the run ended early; empty if it did not.
     """
 
     scenario: str
@@ -106,7 +106,7 @@ class RunOutcome:
     stopped: str = ""
 
     def means(self, agent: str) -> dict[str, float | None]:
-        """Each measure's mean over the turns in which it is defined, and the last M_t."""
+        """The mean of each measure over the turns in which it is defined, and the last M_t."""
         outcomes = self.agents[agent]
         found = {name: mean(map(values, outcomes)) for name, values in MEASURES.items()}
         return {**found, "memory_tokens_last": float(outcomes[-1].tokens) if outcomes else None}

@@ -1,4 +1,4 @@
-"""An endpoint whose every call is in the log, and is answered from it where it is there."""
+"""An endpoint that logs every call and answers repeated calls from the log, within a budget."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from acc.text.tokens import utf8_quarter
 
 
 class BudgetReached(EvaluationError):
-    """The next call could exceed the budget. What was done stands in the log."""
+    """The next call could exceed the budget. The log keeps all completed calls."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent, on calls of earlier runs of the same log too.
+    """Spending limits, which include earlier runs of the same log.
 
     Attributes:
-        tokens: Tokens read and written, by all models; None for no bound.
-        money: In the currency of the prices; None for no bound.
+        tokens: Maximum input and output tokens of all models; None for no limit.
+        money: Maximum cost in the currency of the prices; None for no limit.
         prices: Price of the model of each role.
     """
 
@@ -38,10 +38,10 @@ class Budget:
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     def check(self, roles: set[str]) -> None:
-        """Refuse a bound on money where a role has no price.
+        """Check that every role has a price if money is limited.
 
         Raises:
-            ConfigurationError: One has none.
+            ConfigurationError: A role has no price.
         """
         unpriced = sorted(roles - set(self.prices))
         if self.money is not None and unpriced:
@@ -52,17 +52,16 @@ class Budget:
             )
 
     def money_of(self, role: str, usage: Mapping[str, int]) -> float:
-        """Money for ``usage``; 0 where the role has no price."""
+        """The cost of ``usage``; 0 if the role has no price."""
         price = self.prices.get(role)
         return price.of(usage) if price is not None else 0.0
 
 
 class Spending:
-    """Counts what is spent, and holds it to a budget. Safe for threads.
+    """Counts spending and enforces a budget. Thread-safe.
 
-    A call reserves the most that it can cost before it is made, so that calls under way at the
-    same time cannot exceed the budget together. Input is estimated: UTF-8 bytes / 4 and a tenth
-    of that on top.
+    Each call first reserves its maximum cost. Concurrent calls therefore cannot exceed the budget
+    together. The input is estimated as UTF-8 bytes / 4 plus a tenth.
     """
 
     def __init__(self, budget: Budget) -> None:
@@ -78,15 +77,15 @@ class Spending:
 
     @property
     def tokens(self) -> int:
-        """Tokens spent, read and written."""
+        """Input and output tokens spent."""
         return self.usage["input"] + self.usage["output"]
 
     @contextmanager
     def reserved(self, role: str, usage: Mapping[str, int]) -> Iterator[None]:
-        """Hold ``usage`` back while a call is under way.
+        """Reserve ``usage`` during a call.
 
         Raises:
-            BudgetReached: It is not left.
+            BudgetReached: The remaining budget is too small.
         """
         tokens = usage["input"] + usage["output"]
         money = self.budget.money_of(role, usage)
@@ -102,21 +101,23 @@ class Spending:
                 self._reserved_money -= money
 
     def spent(self, role: str, usage: Mapping[str, int]) -> None:
-        """Count a call that was paid."""
+        """Count a paid call."""
         with self._mutex:
             self.usage.update(usage)
             self.money += self.budget.money_of(role, usage)
             self.calls[role] += 1
 
     def met(self, role: str, usage: Mapping[str, int]) -> None:
-        """Count a call that the turns so far needed, whether it was paid now or by an earlier run."""
+        """Count a call of the turns so far, whether this run or an earlier one paid for it."""
         with self._mutex:
             self._met.update(usage)
             self._met_money += self.budget.money_of(role, usage)
 
     def expected(self, share: float) -> tuple[int, float]:
-        """Tokens and money of the whole, where the turns so far are ``share`` of it; at the least
-        what is spent already."""
+        """Extrapolate tokens and cost of the evaluation from the completed ``share`` of turns.
+
+        The result is at least the spending so far.
+        """
         with self._mutex:
             tokens = round((self._met["input"] + self._met["output"]) / share)
             return max(self.tokens, tokens), max(self.money, self._met_money / share)
@@ -141,12 +142,12 @@ def _reached(what: str, budget: str) -> BudgetReached:
 
 
 class Place(NamedTuple):
-    """Where in an evaluation calls are made.
+    """The origin of calls within an evaluation.
 
     Attributes:
         run: Scenario and seed.
         role: ``agent``, ``compressor`` or ``judge``.
-        agent: Label of the memory that it is done for; empty for the judge's own.
+        agent: Label of the memory; empty for the judge's own calls.
     """
 
     run: str
@@ -155,15 +156,15 @@ class Place(NamedTuple):
 
 
 class LoggedEndpoint:
-    """An `Endpoint` in front of another. Calls of one of them follow one another.
+    """An `Endpoint` in front of another one. Its calls must be sequential.
 
-    A call is known by its place, its content, and how many equal ones went before it there.
-    Calls that failed are logged where whoever made them survived that (`confirm`): a run that
-    is resumed has to meet them again. Others are made anew.
+    The key of a call combines its place, its content, and the number of equal calls before it
+    there. `confirm` logs failed calls that the caller survived, because a resumed run must see the
+    same failures. Other failed calls are repeated.
 
     Attributes:
-        stopped: Why the budget refused a call, where it did. A memory survives a compressor
-            that fails; whoever runs it has to look here.
+        stopped: The budget error of a refused call. A memory survives a failed compressor; its
+            caller must check this attribute.
     """
 
     def __init__(self, endpoint: Endpoint, log: CallLog, spending: Spending, place: Place) -> None:
@@ -178,11 +179,11 @@ class LoggedEndpoint:
         self.stopped: BudgetReached | None = None
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """The logged reply, or the calls that lead to one.
+        """Return the logged reply, or make the calls for a new one.
 
         Raises:
             CallFailed: There is no answer, now or in the log.
-            BudgetReached: It could exceed the budget.
+            BudgetReached: The call could exceed the budget.
         """
         key = self._key(ask)
         logged = self._log.find(key)
@@ -202,7 +203,7 @@ class LoggedEndpoint:
         return reply
 
     def confirm(self) -> None:
-        """Log the failed calls so far: they were survived."""
+        """Log the failed calls so far as survived."""
         for key, ask, failure in self._failed:
             reply = {"failed": str(failure.outcome), "detail": failure.detail}
             self._record(key, ask, reply, {})
@@ -213,7 +214,7 @@ class LoggedEndpoint:
         return self._endpoint.send(call, seconds)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
-        """As `send`."""
+        """Make a call without blocking; see `send`."""
         return await self._endpoint.asend(call, seconds)
 
     def _key(self, ask: Ask) -> str:
@@ -246,14 +247,14 @@ class LoggedEndpoint:
 
 
 def estimate(ask: Ask) -> dict[str, int]:
-    """The most that a call can be expected to take."""
+    """Estimate the maximum tokens of a call."""
     read = sum(utf8_quarter(message.text) for message in ask.messages)
     read += utf8_quarter(canonical_json(dict(ask.schema)))
     return {"input": read + read // 10, "output": ask.limit}
 
 
 def count_logged(log: CallLog, spending: Spending) -> None:
-    """Count what earlier runs of a log have spent."""
+    """Count the spending of earlier runs of a log."""
     for record in log.calls():
         if "failed" not in record["reply"]:
             spending.spent(record["role"], record["usage"])

@@ -1,8 +1,8 @@
-"""Confidence intervals and paired tests over runs, in numpy alone.
+"""Confidence intervals and paired tests over runs, with numpy only.
 
-There are few runs, scores are bounded and skewed, and agents are compared on the very same
-queries. Hence resampling, which assumes no distribution, and a paired test; it is exact where
-that can be counted out. scipy would be a large dependency for these two functions.
+There are few runs, scores are bounded and skewed, and all agents answer the same queries. The
+module therefore uses resampling, which assumes no distribution, and a paired test, which is exact
+for few pairs. scipy would be a large dependency for these two functions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from acc.evaluation.judge.live import LiveResult
 from acc.evaluation.judge.measures import MEASURES, RunOutcome
 
 EXACT = 16
-"""Pairs up to which every assignment of signs is counted out."""
+"""Maximum number of pairs for the exact test, which enumerates all assignments of signs."""
 
 
 class Interval(NamedTuple):
@@ -28,12 +28,12 @@ class Interval(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One memory against another, over paired runs.
+    """The difference of two memories over paired runs.
 
     Attributes:
-        mean: Mean of the differences, the first less the second.
+        mean: Mean of the differences, first minus second.
         p: Two-sided p-value of the paired permutation test.
-        pairs: Runs in which both are defined.
+        pairs: Number of runs in which both values are defined.
     """
 
     mean: float
@@ -50,23 +50,24 @@ def bootstrap(
 ) -> Interval | None:
     """The percentile bootstrap of a mean, resampled in two stages.
 
-    Runs of one scenario are no independent sample of all conversations. So scenarios are drawn
-    first, then seeds within each; with one scenario the interval speaks of seeds alone.
+    Runs of one scenario are no independent sample of all conversations. Each resample therefore
+    draws scenarios first, then seeds within each scenario. With one scenario, the interval covers
+    the variation of seeds only.
 
     Args:
-        values: By scenario, the value of each of its runs.
-        seed: Seeds the resampling.
-        samples: Resamples.
-        level: Of the interval.
+        values: The values of the runs, by scenario.
+        seed: Seed of the resampling.
+        samples: Number of resamples.
+        level: Confidence level.
 
     Returns:
-        The mean of the scenarios' means with its interval; None without a value.
+        The mean of the scenarios' means with its interval; None without values.
     """
     groups = [np.asarray(runs, dtype=float) for runs in values.values() if len(runs)]
     if not groups:
         return None
     random = np.random.default_rng(seed)
-    # For each resample and place, a scenario; then as many of its runs as it has.
+    # For each resample and position, draw a scenario and as many of its runs as it has.
     resampled = np.stack(
         [group[random.integers(0, len(group), (samples, len(groups), len(group)))].mean(axis=2)
          for group in groups]
@@ -81,23 +82,23 @@ def bootstrap(
 def permutation_test(
     first: Sequence[float], second: Sequence[float], *, seed: int, samples: int = 20_000
 ) -> Difference | None:
-    """The paired permutation test: were the labels of each pair exchangeable, how often would
-    the mean difference be at least as large, either way?
+    """The paired permutation test of the mean difference.
 
-    Exact up to `EXACT` pairs; beyond, by ``samples`` random assignments, the observed one
-    among them. With n pairs no p below 2 / 2**n can come out.
+    The p-value is the share of sign assignments with a mean difference at least as large in
+    absolute value. It is exact up to `EXACT` pairs. Above, it uses ``samples`` random assignments
+    plus the observed one. With n pairs, p is at least 2 / 2**n.
 
     Args:
-        first: A value a run.
-        second: The other memory's, of the same runs in the same order.
-        seed: Seeds the assignments.
-        samples: Number of them.
+        first: One value per run.
+        second: The other memory's values of the same runs, in the same order.
+        seed: Seed of the random assignments.
+        samples: Number of random assignments.
 
     Returns:
-        The difference; None without a pair.
+        The difference; None without pairs.
 
     Raises:
-        ValueError: They are not of one length.
+        ValueError: The sequences differ in length.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
@@ -106,7 +107,7 @@ def permutation_test(
     if not count:
         return None
     observed = abs(differences.sum())
-    # Sums of the same numbers differ in their last bits by the order of adding.
+    # Tolerate rounding: sums in different orders differ in their last bits.
     least = observed - 1e-9 * max(1.0, float(np.abs(differences).sum()))
     if count <= EXACT:
         signs = 1 - 2 * ((np.arange(2**count)[:, None] >> np.arange(count)) & 1)
@@ -121,13 +122,13 @@ def permutation_test(
 
 
 NAMES = (*MEASURES, "memory_tokens_last")
-"""What is summarised, by name."""
+"""The summarised measures, by name."""
 
-_SEED = 20260111  # any number: the same one, so that the same runs give the same intervals
+_SEED = 20260111  # arbitrary but fixed: equal runs give equal intervals
 
 
 def intervals(runs: Sequence[RunOutcome], agent: str) -> dict[str, Interval | None]:
-    """By measure, the mean over runs with its 95 % bootstrap interval."""
+    """The mean of each measure over runs, with its 95 % bootstrap interval."""
     found: dict[str, Interval | None] = {}
     for name in NAMES:
         by_scenario: dict[str, list[float]] = {}
@@ -141,7 +142,7 @@ def intervals(runs: Sequence[RunOutcome], agent: str) -> dict[str, Interval | No
 def differences(
     runs: Sequence[RunOutcome], first: str, second: str
 ) -> dict[str, Difference | None]:
-    """By measure, ``first`` less ``second`` over the runs in which both are defined."""
+    """``first`` minus ``second`` of each measure, over runs in which both are defined."""
     found: dict[str, Difference | None] = {}
     for name in NAMES:
         pairs = [(run.means(first)[name], run.means(second)[name]) for run in runs]
@@ -151,7 +152,7 @@ def differences(
 
 
 def deviation_over_turns(runs: Sequence[RunOutcome], agent: str, name: str) -> float | None:
-    """The standard deviation of a measure over all turns, as the paper's Figure 6 shows it."""
+    """The standard deviation of a measure over all turns, as in the paper's Figure 6."""
     values = [
         v for run in runs for turn in run.agents[agent] if (v := MEASURES[name](turn)) is not None
     ]
@@ -159,7 +160,7 @@ def deviation_over_turns(runs: Sequence[RunOutcome], agent: str, name: str) -> f
 
 
 def complete(result: LiveResult) -> list[RunOutcome]:
-    """The runs that were played to the end: only these are summarised."""
+    """The runs that reached their last turn. Only these are summarised."""
     return [run for run in result.runs if not run.stopped]
 
 
@@ -168,8 +169,8 @@ def as_json(result: LiveResult, reference: str, *, note: str = "") -> dict[str, 
 
     Args:
         result: The result.
-        reference: The memory that the others are compared with.
-        note: What has to be said of these numbers, first of all.
+        reference: The memory to compare the others with.
+        note: A caveat about the numbers; comes first.
     """
     runs = complete(result)
     labels = [spec.label for spec in result.live.memories]

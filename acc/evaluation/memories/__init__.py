@@ -1,1 +1,1 @@
-"""Memories that can be evaluated, behind one protocol."""
+"""The memories that an evaluation can compare, behind one protocol."""

@@ -1,7 +1,7 @@
-"""How the memories that ship are made of their options.
+"""The factories of the built-in memories.
 
-Some take the model that the evaluation hands them, as ``endpoint``; one that names a model, or
-a keyless way, in its own options does not use it.
+Some factories take the evaluation's model as ``endpoint``. A memory with a model or a keyless
+method in its own options ignores it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ControlledMemory:
     """The Compressed Cognitive State, committed once per completed turn.
 
     Attributes:
-        failures: Compressions that failed, each with the turn.
+        failures: Failed compressions, each with its turn.
     """
 
     has_slots = True
@@ -54,14 +54,15 @@ class ControlledMemory:
         store: Callable[[], ArtifactStore] = InMemoryStore,
         conditioning: Literal["step", "state"] = "step",
     ) -> None:
-        """Open one.
+        """Create a memory.
 
         Args:
-            compressor: Proposes; the keyless rules if None.
-            settings: Schema, bounds, recall, gate.
-            store: Makes the store of the evidence.
-            conditioning: What an agent reads on a question: the state after a step on it (the
-                paper's Algorithm 1), or the last committed state as it stands (section 3.3).
+            compressor: Makes the proposals; None for the keyless rules.
+            settings: Schema, limits, recall, gate.
+            store: Creates the store of the evidence.
+            conditioning: What an agent reads for a question: ``step`` for the state after a step on
+                the question (the paper's Algorithm 1), ``state`` for the last committed state
+                (section 3.3).
         """
         self._memory = MemoryController(store(), compressor, settings or Settings())
         self._policy = self._memory.settings.policy
@@ -71,7 +72,7 @@ class ControlledMemory:
 
     @property
     def max_tokens(self) -> int:
-        """The bound on the rendered state."""
+        """The token limit of the rendered state."""
         return self._policy.max_tokens
 
     @property
@@ -88,8 +89,10 @@ class ControlledMemory:
         return self._reading(self._state)
 
     def read(self, question: str) -> Reading:
-        """The state as it would be after a step on ``question``; that step leads to a fork of
-        the thread which nothing goes on from."""
+        """The state after a step on ``question``.
+
+        The step creates a branch that no later turn continues.
+        """
         if self._conditioning == "state":
             return self.held()
         return self._reading(self._step(Turn.said(question)).state)
@@ -130,21 +133,21 @@ def make_acc(
     recall: int = 16,
     conditioning: str = "step",
 ) -> ControlledMemory:
-    """ACC.
+    """Create an ACC memory.
 
     Args:
-        endpoint: The model that compresses, where neither of the next two is given.
-        compressor: ``rules``, or ``module:factory`` of one that takes no argument.
+        endpoint: The model that compresses, unless ``compressor`` or ``model`` is given.
+        compressor: ``rules``, or ``module:factory`` of a factory without arguments.
         model: A model that compresses, by name (`acc.compress.choosing`).
         mode: ``revise`` or ``rewrite``; for models.
         schema: ``module:Class`` of the state.
-        max_tokens: Bound on the rendered state; the schema's own by default.
+        max_tokens: Limit of the rendered state; the schema's own by default.
         style: ``toon`` or ``predicates``.
-        recall: Candidates at the most; 0 recalls nothing.
+        recall: Maximum number of candidates; 0 disables recall.
         conditioning: ``step`` or ``state``; see `ControlledMemory`.
 
     Raises:
-        ConfigurationError: An option that makes no sense.
+        ConfigurationError: An option is invalid.
     """
     _check_whole(max_tokens=max_tokens, recall=recall)
     _check("style", style, ("toon", "predicates"))
@@ -185,16 +188,16 @@ def make_summary(
     summariser: str = "",
     model: str = "",
 ) -> RollingSummary:
-    """A rolling summary.
+    """Create a rolling summary.
 
     Args:
-        endpoint: The model that summarises, unless one of the last two is given.
-        tokens: Tokens at the most.
-        summariser: ``extractive`` for none.
+        endpoint: The model that summarises, unless ``summariser`` or ``model`` is given.
+        tokens: Token limit of the summary.
+        summariser: ``extractive`` to use no model.
         model: A model that summarises, by name.
 
     Raises:
-        ConfigurationError: An option that makes no sense.
+        ConfigurationError: An option is invalid.
     """
     _check_whole(tokens=tokens)
     _check("summariser", summariser, ("", "extractive"))
@@ -202,20 +205,20 @@ def make_summary(
         endpoint = endpoint_named(model)
     if endpoint is None or summariser:
         return RollingSummary(tokens)
-    # A summary is bounded by the memory; the answer gets room for the JSON around it.
+    # The memory limits the summary. The answer needs room for the JSON around it.
     ask = partial(asked_text, endpoint, limit=2 * tokens + 256)
     return RollingSummary(tokens, summarise=by_model(ask))
 
 
 def make_retrieval(k: int = 5, *, index: str = "bm25") -> Retrieval:
-    """Retrieval of the top ``k``.
+    """Create a retrieval memory.
 
     Args:
-        k: Artifacts at the most. The paper says five (5.5.1) and three (Figure 5, section 6).
+        k: Maximum number of artifacts. The paper says five (5.5.1) and three (Figure 5, section 6).
         index: ``bm25`` in memory, or ``chroma``.
 
     Raises:
-        ConfigurationError: An unknown index, or ``k`` below 1.
+        ConfigurationError: The index is unknown, or ``k`` is below 1.
     """
     _check_whole(k=k)
     _check("index", index, ("bm25", "chroma"))
@@ -228,12 +231,12 @@ def make_retrieval(k: int = 5, *, index: str = "bm25") -> Retrieval:
 
 
 def make_semantic(*, index: str = "chroma") -> Retrieval:
-    """The tutorial's semantic memory: the one nearest artifact."""
+    """Create the tutorial's semantic memory, which retrieves the nearest artifact."""
     return make_retrieval(1, index=index)
 
 
 def make_recent(*, tokens: int = 800) -> RecentWindow:
-    """The recent window."""
+    """Create a memory of the most recent messages."""
     _check_whole(tokens=tokens)
     return RecentWindow(tokens)
 
@@ -246,10 +249,10 @@ BUILT_IN: dict[str, Callable[..., EvaluatedMemory]] = {
     "semantic": make_semantic,
     "recent": make_recent,
 }
-"""What ships, by name."""
+"""The built-in memories, by name."""
 
 WITH_MODEL = ("acc", "summary")
-"""Those that take the evaluation's model, as ``endpoint``."""
+"""Memories that take the evaluation's model as ``endpoint``."""
 
 
 def _check_whole(**options: int) -> None:

@@ -1,4 +1,4 @@
-"""What a memory has to offer to be evaluated."""
+"""The protocol of memories that an evaluation can compare."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from acc.turn.turn import Turn
 
 
 def imported(name: str) -> Any:
-    """The object that ``module:name`` names; the name may have dots.
+    """Import the object ``module:name``. The name may have dots.
 
     Raises:
         ConfigurationError: It cannot be imported.
@@ -22,7 +22,7 @@ def imported(name: str) -> Any:
         found: Any = import_module(module)
         for part in path.split("."):
             found = getattr(found, part)
-    except Exception as error:  # importing runs whatever stands in the module
+    except Exception as error:  # importing runs any code of the module
         raise ConfigurationError(
             f"cannot be imported: {type(error).__name__}: {error}",
             where=name,
@@ -34,18 +34,18 @@ def imported(name: str) -> Any:
 CONSTRAINTS = "constraints"
 GOALS = "goal_orientation"
 PRIVILEGED = (CONSTRAINTS, GOALS, "predictive_cue")
-"""Slots by which an agent steers: nothing that was planted may stand in them."""
+"""Slots that steer an agent. They must hold no planted text."""
 
 
 @dataclass(frozen=True)
 class HeldItem:
-    """One thing that a memory holds: an item of a state, a message, an artifact, a summary.
+    """One element of a memory: an item of a state, a message, an artifact, a summary.
 
     Attributes:
         text: Its rendered text.
-        slot: The slot it stands in; None in a memory without slots.
-        is_hypothesis: Whether the memory itself says that it is not settled.
-        is_open: Whether it still binds; False for a goal that is done.
+        slot: Its slot; None in a memory without slots.
+        is_hypothesis: Whether the memory marks it as unsettled.
+        is_open: Whether it is still in force; False for a completed goal.
     """
 
     text: str
@@ -56,11 +56,11 @@ class HeldItem:
 
 @dataclass(frozen=True)
 class Reading:
-    """What an agent reads of a memory, beside its role and the current turn.
+    """What an agent reads of a memory, in addition to its role and the current turn.
 
     Attributes:
-        text: The context, as it stands in the prompt; its tokens are the memory's tokens.
-        items: The same, one by one.
+        text: The context as it appears in the prompt; its tokens are the memory's tokens.
+        items: The same content, one by one.
     """
 
     text: str
@@ -69,61 +69,61 @@ class Reading:
 
 @runtime_checkable
 class EvaluatedMemory(Protocol):
-    """A memory of one conversation, fresh for each. Everything else is its own affair.
+    """A memory of one conversation. Each conversation gets a new memory.
 
-    The same turns and questions have to give the same readings. Two attributes are told where a
-    memory has them: ``max_tokens``, the bound that it keeps, and ``failures``, a sequence of texts
-    on what failed and was survived.
+    The same turns and questions must give the same readings. Reports include two optional
+    attributes: ``max_tokens``, the memory's token limit, and ``failures``, a sequence of texts
+    about errors that the memory survived.
     """
 
     @property
     def has_slots(self) -> bool:
-        """Whether items stand in the slots of a state; else no metric speaks of slots."""
+        """Whether the items are in the slots of a state. Otherwise the metrics ignore slots."""
         ...
 
     def observe(self, turn: Turn) -> None:
-        """Take in a completed turn: the user's words, tools' outputs, the agent's answer."""
+        """Add a completed turn: the user's words, the tools' outputs, the agent's answer."""
         ...
 
     def held(self) -> Reading:
-        """What it holds after the last turn: what the agent carries into the next."""
+        """The contents after the last turn, which the agent takes into the next turn."""
         ...
 
     def read(self, question: str) -> Reading:
-        """What the agent would read if the user asked ``question`` now; changes nothing."""
+        """What the agent would read if the user asked ``question`` now. Changes nothing."""
         ...
 
     def close(self) -> None:
-        """Release what it uses. Safe to repeat."""
+        """Release all resources. Safe to repeat."""
         ...
 
 
 class Joined:
-    """Several memories read one after the other: the tutorial agent's summary and semantic memory."""
+    """Several memories read one after the other, as by the tutorial agent."""
 
     def __init__(self, parts: Sequence[EvaluatedMemory]) -> None:
         self._parts = tuple(parts)
 
     @property
     def has_slots(self) -> bool:
-        """Whether all of them have."""
+        """Whether all parts have slots."""
         return all(part.has_slots for part in self._parts)
 
     def observe(self, turn: Turn) -> None:
-        """Show each the turn."""
+        """Pass the turn to every part."""
         for part in self._parts:
             part.observe(turn)
 
     def held(self) -> Reading:
-        """What each holds."""
+        """The contents of all parts."""
         return _joined(part.held() for part in self._parts)
 
     def read(self, question: str) -> Reading:
-        """What would be read of each."""
+        """The readings of all parts."""
         return _joined(part.read(question) for part in self._parts)
 
     def close(self) -> None:
-        """Close each."""
+        """Close all parts."""
         for part in self._parts:
             part.close()
 

@@ -1,7 +1,7 @@
-"""Memories that store every message, and read back those nearest to what the user says.
+"""Memories that store every message and retrieve those nearest to the user's words.
 
-`Retrieval` is the paper's second agent (top k, from its own isolated store). With k = 1 it is
-the top-1 semantic memory of the tutorial agent.
+`Retrieval` is the paper's second agent (top k, from its own isolated store). With k = 1 it is the
+top-1 semantic memory of the tutorial agent.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from acc.turn.observations import Channel
 from acc.turn.turn import Turn
 
 Embed = Callable[[str], Sequence[float]]
-"""A text's vector."""
+"""Computes the vector of a text."""
 
 _COLLECTIONS = count(1)
 _EF = 1_000
-"""Neighbours that the search looks at: more than a conversation has, so that it is exact."""
+"""Neighbours that a search visits. It exceeds the texts of a conversation, which makes the search
+exact.
+"""
 
 
 class ChromaIndex:
-    """Texts ranked by the cosine of their vectors."""
+    """Ranks texts by the cosine similarity of their vectors."""
 
     def __init__(self, embed: Embed | None = None) -> None:
-        """Open one.
+        """Create an index.
 
         Args:
-            embed: Makes vectors; the keyless hashed BM25 of `acc.stores.embedding` if None.
+            embed: Computes vectors; None for the keyless hashed BM25 of `acc.stores.embedding`.
 
         Raises:
             StoreError: Chroma cannot be opened.
@@ -55,14 +57,14 @@ class ChromaIndex:
             )
 
     def add(self, text: str) -> int:
-        """Add a text; its position."""
+        """Add a text and return its position."""
         position, self._size = self._size, self._size + 1
         with translated("a text cannot be stored", self._name):
             self._collection.add(ids=[str(position)], embeddings=[list(self._embed(text))])
         return position
 
     def best(self, query: str, k: int, keep: Callable[[int], bool]) -> list[int]:
-        """Positions by distance, the later first where distances are equal."""
+        """Positions by distance; of equal distances the later position comes first."""
         if not self._size:
             return []
         with translated("the collection cannot be searched", self._name):
@@ -78,7 +80,7 @@ class ChromaIndex:
         return [place for _, place in nearest if keep(place)][:k]
 
     def close(self) -> None:
-        """Drop the collection: indexes of one process share Chroma's memory. Safe to repeat."""
+        """Delete the collection: all indexes of a process share Chroma's memory. Safe to repeat."""
         if self._name:
             with translated("the collection cannot be dropped", self._name):
                 self._client.delete_collection(self._name)
@@ -86,33 +88,33 @@ class ChromaIndex:
 
 
 class Index(Protocol):
-    """Finds texts. Positions count from 0, in the order of `add`."""
+    """An index of texts. Positions count from 0, in the order of `add`."""
 
     def add(self, text: str) -> int:
-        """Add a text; its position."""
+        """Add a text and return its position."""
         ...
 
     def best(self, query: str, k: int, keep: Callable[[int], bool]) -> Sequence[int]:
-        """The ``k`` nearest positions that ``keep`` takes, nearest first."""
+        """The ``k`` nearest positions that ``keep`` accepts, nearest first."""
         ...
 
     def close(self) -> None:
-        """Release what it uses. Safe to repeat."""
+        """Release all resources. Safe to repeat."""
         ...
 
 
 class Bm25Index:
-    """Texts ranked by BM25, as `acc.text.ranking` has it, each on its own: no thread lends scores."""
+    """Ranks texts by the BM25 of `acc.text.ranking`, without scores from neighbouring texts."""
 
     def __init__(self) -> None:
         self._index = LexicalIndex()
 
     def add(self, text: str) -> int:
-        """Add a text; its position."""
+        """Add a text and return its position."""
         return self._index.add(text)
 
     def best(self, query: str, k: int, keep: Callable[[int], bool]) -> list[int]:
-        """Positions by score, the later first where scores are equal."""
+        """Positions by score; of equal scores the later position comes first."""
         return [position for position, _ in self._index.best(query, k, keep)]
 
     def close(self) -> None:
@@ -120,20 +122,20 @@ class Bm25Index:
 
 
 class Retrieval:
-    """Every message an artifact; what is read are the ``k`` nearest to the user's words.
+    """Stores every message as an artifact and reads the ``k`` nearest to the user's words.
 
-    After a turn it holds what was retrieved for that turn: the artifacts nearest to the user's
-    words among all but these words themselves, which the agent reads anyway.
+    After a turn, the memory holds the artifacts retrieved for that turn. They exclude the user's
+    message of the turn, which the agent reads anyway.
     """
 
     has_slots = False
 
     def __init__(self, k: int = 5, *, index: Index | None = None) -> None:
-        """Open one.
+        """Create a memory.
 
         Args:
-            k: Artifacts at the most.
-            index: Finds them; BM25 in memory if None.
+            k: Maximum number of artifacts.
+            index: The index; None for BM25 in memory.
 
         Raises:
             ConfigurationError: ``k`` is below 1.
@@ -158,11 +160,11 @@ class Retrieval:
         self._asked, self._query = frozenset(asked), turn.user_words
 
     def held(self) -> Reading:
-        """What was retrieved for the last turn."""
+        """The artifacts retrieved for the last turn."""
         return self._nearest(self._query, self._asked)
 
     def read(self, question: str) -> Reading:
-        """What is retrieved for ``question``, among everything stored."""
+        """The artifacts retrieved for ``question`` from all stored messages."""
         return self._nearest(question, frozenset())
 
     def close(self) -> None:

@@ -1,15 +1,15 @@
-"""Memories by name: ``NAME,option=value,...``, so that a command line can say what is compared.
+"""Specifications of memories for command lines: ``NAME,option=value,...``.
 
     acc                           keyless rules, 800 tokens
     acc,max_tokens=400,label=small
     acc,model=openai:gpt-x,mode=rewrite,schema=my.states:ClinicState
     transcript   recent,tokens=800   retrieval,k=5,index=chroma   summary,tokens=1024   semantic
-    summary+semantic              read one after the other
-    my.memories:Graph,depth=2     a factory of your own
+    summary+semantic              two memories, read one after the other
+    my.memories:Graph,depth=2     your own factory
 
-A third party's memory is a factory that takes its options by name and returns an
-`EvaluatedMemory`, fresh for each conversation: named ``module:factory``, or by an entry point
-of the group ``acc.memories``.
+A third party's memory is a factory that takes its options by name and returns a new
+`EvaluatedMemory` for each conversation. Its name is ``module:factory``, or an entry point of the
+group ``acc.memories``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from acc.evaluation.memories.built_in import BUILT_IN, WITH_MODEL
 from acc.evaluation.memories.protocol import EvaluatedMemory, Joined, imported
 
 GROUP = "acc.memories"
-"""The entry point group in which packages announce memories."""
+"""The group of entry points that publish memories."""
 
 Option = str | int | float | bool
 Factory = Callable[..., EvaluatedMemory]
@@ -33,31 +33,31 @@ Factory = Callable[..., EvaluatedMemory]
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """A memory that is to be evaluated.
+    """The specification of a memory.
 
     Attributes:
-        label: Its name in what is reported.
-        parts: What it is made of, each with its options; several are read one after the other.
+        label: Its name in reports.
+        parts: Its parts, each with options; an agent reads them one after the other.
     """
 
     label: str
     parts: tuple[tuple[str, Mapping[str, Option]], ...]
 
     def make(self, endpoint: Endpoint | None = None) -> EvaluatedMemory:
-        """A fresh one.
+        """Create a new memory.
 
         Args:
-            endpoint: The model that memories of ours compress or summarise with, if they name
-                none of their own.
+            endpoint: The model for built-in memories that compress or summarise and name no model
+                of their own.
 
         Raises:
-            ConfigurationError: It cannot be made with these options.
+            ConfigurationError: The options are invalid.
         """
         made = [_made(name, options, endpoint) for name, options in self.parts]
         return made[0] if len(made) == 1 else Joined(made)
 
     def as_json(self) -> dict[str, Any]:
-        """The spec as plain JSON values."""
+        """The specification as plain JSON values."""
         return {
             "label": self.label,
             "parts": [{"memory": name, "options": dict(options)} for name, options in self.parts],
@@ -65,10 +65,10 @@ class MemorySpec:
 
 
 def read_specs(given: list[str]) -> list[MemorySpec]:
-    """Read several specs; labels have to differ.
+    """Read several specifications with distinct labels.
 
     Raises:
-        ConfigurationError: One is malformed or unknown, or a label is used twice.
+        ConfigurationError: A specification is malformed or unknown, or two labels are equal.
     """
     specs = [read_spec(each) for each in given]
     labels = [spec.label for spec in specs]
@@ -83,10 +83,10 @@ def read_specs(given: list[str]) -> list[MemorySpec]:
 
 
 def read_spec(given: str) -> MemorySpec:
-    """Read one spec.
+    """Read one specification.
 
     Raises:
-        ConfigurationError: It is malformed, or names what does not exist.
+        ConfigurationError: It is malformed, or names an unknown memory.
     """
     parts = []
     label = ""
@@ -120,7 +120,7 @@ def _value(text: str) -> Option:
 
 
 def factory_named(name: str) -> Factory:
-    """What makes the memory ``name``.
+    """The factory of the memory ``name``.
 
     Raises:
         ConfigurationError: There is no such memory, or it cannot be imported.

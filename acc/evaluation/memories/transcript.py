@@ -1,7 +1,7 @@
-"""The running summary of the tutorial agent: text that is appended to, and summarised when full.
+"""Text memories: the whole transcript, the recent messages, and the tutorial's rolling summary.
 
-The summariser is a callable. `extractive` needs no model: it keeps sentences and writes none.
-`by_model` asks one, with the tutorial's prompt.
+The summariser is a callable. `extractive` selects sentences without a model. `by_model` asks a
+model with the tutorial's prompt.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from acc.turn.turn import Turn
 
 
 def as_message(observation: Observation) -> str:
-    """An observation as it stands in a prompt: who speaks, and the words."""
+    """Format an observation for a prompt: the speaker and the words."""
     speaker = observation.channel.value
     name = f" {observation.name}" if observation.name else ""
     return f"{speaker}{name}: {observation.text}"
@@ -31,12 +31,12 @@ def messages_of(turn: Turn) -> Iterator[str]:
 
 
 def reading_of(messages: tuple[str, ...]) -> Reading:
-    """Messages as a context, each an item without a slot."""
+    """A context of messages, each an item without a slot."""
     return Reading("\n\n".join(messages), tuple(map(HeldItem, messages)))
 
 
 class TranscriptReplay:
-    """Every message so far: the paper's baseline. It forgets nothing, and lifts nothing."""
+    """Keeps every message: the paper's baseline."""
 
     has_slots = False
 
@@ -52,7 +52,7 @@ class TranscriptReplay:
         return reading_of(tuple(self._messages))
 
     def read(self, question: str) -> Reading:
-        """All messages, whatever is asked."""
+        """All messages, for any question."""
         return self.held()
 
     def close(self) -> None:
@@ -60,7 +60,9 @@ class TranscriptReplay:
 
 
 class RecentWindow:
-    """The last messages that fit a limit; of one that alone does not fit, its end.
+    """Keeps the last messages within a token limit.
+
+    A single message above the limit loses its beginning.
 
     Attributes:
         max_tokens: The limit.
@@ -69,14 +71,14 @@ class RecentWindow:
     has_slots = False
 
     def __init__(self, tokens: int = 800, *, counter: TokenCounter = utf8_quarter) -> None:
-        """Open one.
+        """Create a memory.
 
         Args:
-            tokens: Tokens at the most.
-            counter: Counts them.
+            tokens: The token limit.
+            counter: Counts tokens.
 
         Raises:
-            ConfigurationError: No room at all.
+            ConfigurationError: The limit is below 1.
         """
         check_limit(tokens, "recent")
         self.max_tokens = tokens
@@ -84,7 +86,7 @@ class RecentWindow:
         self._messages: deque[str] = deque()
 
     def observe(self, turn: Turn) -> None:
-        """Append the turn's messages, and drop the oldest."""
+        """Append the turn's messages, and evict the oldest ones."""
         self._messages.extend(messages_of(turn))
         while len(self._messages) > 1 and self._tokens() > self.max_tokens:
             self._messages.popleft()
@@ -96,7 +98,7 @@ class RecentWindow:
         return reading_of(tuple(self._messages))
 
     def read(self, question: str) -> Reading:
-        """The same, whatever is asked."""
+        """The messages in the window, for any question."""
         return self.held()
 
     def close(self) -> None:
@@ -107,7 +109,7 @@ class RecentWindow:
 
 
 def tail(text: str, limit: int, counter: TokenCounter) -> str:
-    """The longest end of ``text`` within ``limit`` tokens, from a word's beginning if it has one."""
+    """The longest end of ``text`` within ``limit`` tokens; begins at a word if possible."""
     if counter(text) <= limit:
         return text
     short, long = 0, len(text)
@@ -121,10 +123,10 @@ def tail(text: str, limit: int, counter: TokenCounter) -> str:
 
 
 def check_limit(tokens: int, where: str) -> None:
-    """Refuse a limit that nothing fits.
+    """Check a token limit.
 
     Raises:
-        ConfigurationError: It is below 1.
+        ConfigurationError: The limit is below 1.
     """
     if tokens < 1:
         raise ConfigurationError(
@@ -133,22 +135,24 @@ def check_limit(tokens: int, where: str) -> None:
 
 
 Summarise = Callable[[str, int], str]
-"""A summary of a text in at most so many tokens; what is longer is cut by the memory."""
+"""A function of a text and a token limit that returns a summary. The memory truncates longer
+summaries.
+"""
 
 PROMPT = (
     "Your task is to briefly summarize the conversation history without losing important "
     "information.\nTry to keep the summary concise and to the point."
 )
-"""The tutorial's own words, to which the limit is added."""
+"""The tutorial's prompt, to which the limit is added."""
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class RollingSummary:
-    """One text. When it exceeds its limit it is replaced by a summary of half that length.
+    """Keeps one text. Above its limit, a summary of half that length replaces the text.
 
-    The tutorial hopes that the model keeps to the limit; here it is held: what is too long
-    loses its beginning, and so does the text where a summary is empty.
+    The tutorial relies on the model to obey the limit. This memory enforces it: a summary that is
+    too long loses its beginning. If the summary is empty, the text itself is truncated.
 
     Attributes:
         max_tokens: The limit.
@@ -163,15 +167,15 @@ class RollingSummary:
         summarise: Summarise | None = None,
         counter: TokenCounter = utf8_quarter,
     ) -> None:
-        """Open one.
+        """Create a memory.
 
         Args:
-            tokens: Tokens at the most; the tutorial's limit by default.
-            summarise: Summarises; `extractive` if None.
+            tokens: The token limit; by default the tutorial's.
+            summarise: The summariser; None for `extractive`.
             counter: Counts tokens. The tutorial counts words.
 
         Raises:
-            ConfigurationError: No room at all.
+            ConfigurationError: The limit is below 1.
         """
         check_limit(tokens, "summary")
         self.max_tokens = tokens
@@ -180,7 +184,7 @@ class RollingSummary:
         self._text = ""
 
     def observe(self, turn: Turn) -> None:
-        """Append the turn's messages one by one; summarise whenever the limit is exceeded."""
+        """Append the turn's messages one by one. Summarises whenever the text exceeds the limit."""
         for message in messages_of(turn):
             self._text += message + "\n"
             if self._counter(self._text) > self.max_tokens:
@@ -188,12 +192,12 @@ class RollingSummary:
                 self._text = tail((summary or self._text) + "\n", self.max_tokens, self._counter)
 
     def held(self) -> Reading:
-        """The text, a line an item."""
+        """The text, one item per line."""
         lines = [line for line in self._text.splitlines() if line.strip()]
         return Reading(self._text, tuple(map(HeldItem, lines)))
 
     def read(self, question: str) -> Reading:
-        """The same, whatever is asked."""
+        """The text, for any question."""
         return self.held()
 
     def close(self) -> None:
@@ -201,12 +205,12 @@ class RollingSummary:
 
 
 def extractive(counter: TokenCounter = utf8_quarter) -> Summarise:
-    """A summariser that keeps whole sentences and lines, in their order.
+    """Create a summariser that keeps whole sentences and lines in their order.
 
-    SumBasic (Nenkova and Vanderwende, "The Impact of Frequency on Summarization", 2005), the
-    strongest of three such rules that were tried: the sentence whose terms are most probable on
-    average is kept, the probability of its terms squared, so that the next one says something
-    else, and so on while there is room. Of equals the later.
+    It uses SumBasic (Nenkova and Vanderwende, "The Impact of Frequency on Summarization", 2005),
+    the best of three such rules in our comparison. It keeps the sentence with the most probable
+    terms on average and squares the probability of these terms, which favours other terms next. It
+    repeats this while there is room. Of equal sentences it keeps the later one.
     """
 
     def summarise(text: str, limit: int) -> str:
@@ -214,7 +218,7 @@ def extractive(counter: TokenCounter = utf8_quarter) -> Summarise:
         found = [sorted(set(terms(sentence))) for sentence in sentences]
         occurs = Counter(term for each in found for term in each)
         chance = {term: count / occurs.total() for term, count in occurs.items()}
-        # With its line end; a counter that rounds up never gives too little.
+        # Include the line end. A counter that rounds up then never underestimates.
         costs = [counter(sentence + "\n") for sentence in sentences]
         left, kept = set(range(len(sentences))), set()
         least = min(costs, default=0)
@@ -235,10 +239,10 @@ def _average(chance: Mapping[str, float], found: Sequence[str]) -> float:
 
 
 def by_model(ask: Callable[[str, str], str]) -> Summarise:
-    """A summariser that asks a model.
+    """Create a summariser that asks a model.
 
     Args:
-        ask: The model's answer to an instruction and a text.
+        ask: Returns the model's answer to an instruction and a text.
     """
 
     def summarise(text: str, limit: int) -> str:
