@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import pkgutil
 import re
 import subprocess
 import sys
@@ -12,14 +13,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```", re.M | re.S)
 
 
 def _blocks() -> list[tuple[str, str]]:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
     return [
         (f"{page.name}:{number}", code)
-        for page in pages
+        for page in PAGES
         for number, code in enumerate(_BLOCK.findall(page.read_text(encoding="utf-8")), 1)
     ]
 
@@ -107,10 +108,29 @@ def test_every_promise_names_tests_that_exist() -> None:
 
 
 def test_every_test_that_the_documents_name_exists() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
-    named = {pair for page in pages for pair in _NAMED.findall(page.read_text("utf-8"))}
+    named = {pair for page in PAGES for pair in _NAMED.findall(page.read_text("utf-8"))}
     files = {file: _tests_in(ROOT / "tests" / file) for file, _ in named}
     assert not sorted(f"{file}::{test}" for file, test in named if test not in files[file])
+
+
+def test_each_law_names_what_enforces_it_and_tests_that_exist() -> None:
+    table = (ROOT / "docs" / "laws.md").read_text("utf-8")
+    laws = re.findall(r"^\| (\d+) [^|]+\|[^|]+\| ([^|]+) \| ([^|]+) \|$", table, re.M)
+    assert [int(number) for number, _, _ in laws] == list(range(1, 11))
+    assert all("`acc." in code and _NAMED.search(tests) for _, code, tests in laws)
+
+
+NOT_CODE = {"acc.key", "acc.lock", "acc.pid", "acc.memories"}
+"""Names of files in a memory's folder, and a group of entry points."""
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_the_code_and_files_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text("utf-8")
+    for name in set(re.findall(r"`(acc(?:\.\w+)+)", text)) - NOT_CODE:
+        pkgutil.resolve_name(name)
+    for path in re.findall(r"`((?:acc|benchmarks|docs|examples|tests)/[\w/.]+)`", text):
+        assert (ROOT / path).exists(), path
 
 
 def _anchors(page: Path) -> set[str]:
@@ -120,9 +140,7 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *(ROOT / "docs").glob("*.md")], ids=lambda p: p.name
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_every_link_leads_somewhere(page: Path) -> None:
     for target, _, anchor in (
         link.partition("#")
@@ -148,7 +166,7 @@ def test_an_example_runs(example: Path, tmp_path: Path) -> None:
 
 
 def test_the_documents_name_no_path_or_host_of_a_machine() -> None:
-    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]:
+    for page in [ROOT / "CHANGELOG.md", *PAGES]:
         text = page.read_text(encoding="utf-8")
         assert not re.search(r"/(?:home|root|work|tmp)/|https?://(?:pypi|[\w.]*mirror)", text), (
             page.name

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import acc
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("acc", "schemas/acc_schemas", "graphs/acc_graphs")
 
 VENDORS = (
     "chromadb",
@@ -75,3 +83,30 @@ def test_imports_run_one_way() -> None:
     for file in package.rglob("*.py"):
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"^\s*(?:from|import) acc_(?:graphs|schemas)", text, re.M), file
+
+
+def _imported(file: Path) -> Iterator[str]:
+    """The top-level packages that a file imports anywhere, in functions too."""
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+def test_what_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    lines = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    declared = {Requirement(line).name.lower() for line in lines}
+    files = [file for package in PACKAGES for file in (ROOT / package).rglob("*.py")]
+    names = {name for file in files for name in _imported(file)}
+    vendors = names - set(sys.stdlib_module_names) - {Path(package).name for package in PACKAGES}
+    wanted = {{"Stemmer": "pystemmer"}.get(name, name.replace("_", "-")) for name in vendors}
+    assert len(wanted) > 20
+    assert not wanted - declared
+
+
+def test_each_package_tells_type_checkers_that_it_is_typed() -> None:
+    assert all((ROOT / package / "py.typed").is_file() for package in PACKAGES)
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["hatch"]["build"]
+    assert tuple(built["targets"]["wheel"]["packages"]) == PACKAGES
