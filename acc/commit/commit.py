@@ -1,7 +1,7 @@
 """C_theta, second half: `commit` checks, bounds and replaces. The only writer of state.
 
 Pure: no clock, no I/O, no randomness. Same state, turn, evidence, proposal and policy give
-the same next state, to the byte (law 10). The laws themselves stand in `acc.commit`.
+the same next state, to the byte (law 10). The table of the laws is ``docs/laws.md``.
 """
 
 from __future__ import annotations
