@@ -1,1 +1,4 @@
-"""Commit and the ten laws. `acc.commit.commit.commit` is pure, and the only writer of state."""
+"""Commit: checks, bounds and replaces the state. `acc.commit.commit.commit` is pure, and its only writer.
+
+"Law N" in a docstring or comment is row N of the table in ``docs/laws.md``.
+"""

@@ -1,7 +1,7 @@
 """C_theta, second half: `commit` checks, bounds and replaces the state. The only writer of state.
 
 Pure: no clock, no I/O, no randomness. The same state, turn, evidence, proposal and policy give
-the same next state, to the byte (law 10). The package `acc.commit` implements the laws.
+the same next state, to the byte (law 10). The table of the laws is ``docs/laws.md``.
 """
 
 from __future__ import annotations
