@@ -199,7 +199,12 @@ _LIKE = (2, 5, 3)
 
 
 def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> NDArray[np.float64]:
-    """For each feature: its lead over the best other value of its group, and the other values >= it."""
+    """Rank each feature's value within its group.
+
+    Returns:
+        Per feature the lead over the best other value, then per feature the number of other values
+        that are at least as great.
+    """
     above, reaching = figures.copy(), np.zeros_like(figures)
     for group in groups:
         for column in range(figures.shape[1]) if len(group) > 1 else ():
