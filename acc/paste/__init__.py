@@ -2,7 +2,8 @@
 
 Rule (law 6): from the first mark of a paste to its last, or to the end of the message where
 nothing says where it ends, is a document. Quotations of up to eight words are the user's own
-wording. Time is linear in the text, and the answer depends on the text alone.
+wording, unless another person is said to have said them ("Bob wrote:"). Time is linear in the
+text, and the answer depends on the text alone.
 
 What nothing marks as pasted is the user's: who knows better says so (`acc.turn.Turn.said`).
 
