@@ -169,6 +169,7 @@ def repeats(text: str, other: str) -> bool:
 
 
 LEAST_RUN = 3
+"""Content words in a row that are compared as such: fewer are met with by chance."""
 
 
 def repeated(text: str, other: str) -> frozenset[str]:
@@ -256,6 +257,7 @@ def taken(
 
 
 PHRASE = 2
+"""Content words in a row that only a foreign text has: they are taken from it."""
 
 
 _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")

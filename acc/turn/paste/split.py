@@ -2,7 +2,8 @@
 
 The text from the first mark of a paste to its last is a document (law 6). If nothing marks the
 end, the document extends to the end of the message. Quotations of up to eight words remain the
-user's words. Time is linear in the text, and the result depends on the text alone.
+user's words, unless a clause attributes them to another person ("Bob wrote:"). Time is linear in the
+text, and the result depends on the text alone.
 
 Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 (`acc.turn.turn.Turn.said`).
