@@ -93,8 +93,9 @@ ConcurrencyOption = Annotated[
 ResultsOption = Annotated[
     str, typer.Option("--json", metavar="OUT", help="Write the results; - for stdout.")
 ]
-PlotOption = Annotated[
-    Path | None, typer.Option("--plot", metavar="DIR", help="Draw what was found as PNG files.")
+CsvOption = Annotated[
+    Path | None,
+    typer.Option("--csv", metavar="FILE", help="Write a line for each memory and turn."),
 ]
 FailUnderOption = Annotated[
     list[str] | None,
@@ -122,7 +123,7 @@ def probe(
     scenarios: ScenarioArgument,
     memory: MemorySpecOption = None,
     json: ResultsOption = "",
-    plot: PlotOption = None,
+    csv: CsvOption = None,
     fail_under: FailUnderOption = None,
     fail_over: FailOverOption = None,
     quiet: SilentOption = False,
@@ -132,7 +133,7 @@ def probe(
     from acc.cli.eval_probe import probe as work
 
     wanted = Wanted(
-        scenarios=scenarios, memories=memory or ["acc"], json=json, plot=plot,
+        scenarios=scenarios, memories=memory or ["acc"], json=json, csv=csv,
         fail_under=fail_under or [], fail_over=fail_over or [], quiet=quiet,
     )  # fmt: skip
     return lambda: work(wanted)
@@ -170,7 +171,7 @@ def judge(
     price: PriceOption = None,
     concurrency: ConcurrencyOption = 4,
     json: ResultsOption = "",
-    plot: PlotOption = None,
+    csv: CsvOption = None,
     quiet: SilentOption = False,
 ) -> Work:
     """Let a judge lead agents through scenarios and score them: the paper's live evaluation."""
@@ -182,7 +183,7 @@ def judge(
         models={"agent": agent_model, "judge": judge_model, "compressor": compressor_model},
         by_rule=by_rule, reference=reference, seeds=seeds, turns=turns, scripted=scripted,
         budget_tokens=budget_tokens, budget_money=budget_money, prices=price or [],
-        concurrency=concurrency, json=json, plot=plot, quiet=quiet,
+        concurrency=concurrency, json=json, csv=csv, quiet=quiet,
     )  # fmt: skip
     return lambda: work(wanted)
 

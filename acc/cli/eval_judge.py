@@ -21,7 +21,6 @@ from acc.compress.protocol import Price
 from acc.errors import AccError, ConfigurationError, EvaluationError, InputError
 from acc.evaluation.composing import compose as composed
 from acc.evaluation.judge.by_rule import NOTICE, answer_by_rule
-from acc.evaluation.judge.figures import draw_figures
 from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
 from acc.evaluation.judge.spending import Budget, Spending
 from acc.evaluation.judge.summary import (
@@ -32,6 +31,7 @@ from acc.evaluation.judge.summary import (
     complete,
     differences,
     intervals,
+    write_turns,
 )
 from acc.evaluation.matching import doubts
 from acc.evaluation.memories.specs import read_specs
@@ -193,7 +193,7 @@ class Wanted:
     prices: Sequence[str] = field(default_factory=list)
     concurrency: int = 4
     json: str = ""
-    plot: Path | None = None
+    csv: Path | None = None
     quiet: bool = False
 
 
@@ -228,8 +228,8 @@ def judge(wanted: Wanted) -> None:
     note = NOTICE if wanted.by_rule else ""
     if wanted.json:
         write_results(as_json(result, reference, note=note), wanted.json)
-    if wanted.plot is not None:
-        draw_figures(result, wanted.plot, note=note)
+    if wanted.csv is not None:
+        write_turns(result, wanted.csv)
     _tell(result, reference, note, screen)
     if result.stopped:
         done = len(complete(result))

@@ -13,8 +13,7 @@ from acc.errors import AccError, EvaluationError
 from acc.evaluation.gate_scoring import GateScore, as_lines, cases_of, read_labelled, score_gate
 from acc.evaluation.locomo import CUTS, labelled_by_evidence, load_locomo, measure, summary
 from acc.evaluation.memories.specs import MemorySpec, read_specs
-from acc.evaluation.plots import plot_probe
-from acc.evaluation.probe import probe_memory, read_threshold
+from acc.evaluation.probe import probe_memory, read_threshold, write_turns
 from acc.evaluation.results import NAMES, RATES, SCORE, TOKENS, MemoryResult
 from acc.evaluation.scenarios import Scenario, read_scenarios
 from acc.folders import opened_for_text
@@ -31,7 +30,7 @@ class Wanted:
     scenarios: list[str]
     memories: list[str]
     json: str = ""
-    plot: Path | None = None
+    csv: Path | None = None
     fail_under: Sequence[str] = ()
     fail_over: Sequence[str] = ()
     quiet: bool = False
@@ -53,8 +52,8 @@ def probe(wanted: Wanted) -> None:
     results = _results(specs, scenarios, Screen(quiet=wanted.quiet, data=wanted.json == "-"))
     if wanted.json:
         write_results(_as_json(specs, scenarios, results), wanted.json)
-    if wanted.plot is not None:
-        plot_probe(results, wanted.plot)
+    if wanted.csv is not None:
+        write_turns(results, wanted.csv)
     if not wanted.quiet and wanted.json != "-":
         _tell(results, scenarios)
     if failures := [said for bound in bounds if (said := bound.failure(results))]:

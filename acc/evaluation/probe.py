@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from acc.errors import AccError, ConfigurationError, EvaluationError
 from acc.evaluation.ground_truth import Probe
@@ -16,12 +17,15 @@ from acc.evaluation.matching import Matcher
 from acc.evaluation.memories.protocol import EvaluatedMemory
 from acc.evaluation.results import (
     NAMES,
+    PROBES,
+    RATES,
     Asked,
     MemoryResult,
     ScenarioResult,
     TurnResult,
     notable,
     turn_counts,
+    write_csv,
 )
 from acc.evaluation.scenarios import Scenario
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
@@ -185,3 +189,25 @@ def _failed(label: str, scenario: Scenario, turn: int, error: Exception) -> AccE
         what, hint = f"{type(error).__name__}: {error}", "mend the memory, or leave it out"
     where = f"{scenario.id}, turn {turn}"
     return EvaluationError(f"the memory {label!r} fails: {what}", where=where, hint=hint)
+
+
+def write_turns(results: Sequence[MemoryResult], file: Path) -> None:
+    """Write a CSV file with one line per scenario, memory and turn: tokens and rates.
+
+    Raises:
+        AccError: The file cannot be written.
+    """
+    # Probes occur in few turns and have no rate per turn.
+    rates = [name for name in RATES if name != PROBES]
+    headings = ["scenario", "domain", "memory", "turn", "tokens", "transcript_tokens", *rates]
+    write_csv(file, headings, _rows(results, rates))
+
+
+def _rows(results: Sequence[MemoryResult], rates: Sequence[str]) -> Iterator[list[object]]:
+    for result in results:
+        for each in result.scenarios:
+            for turn in each.turns:
+                counts = (turn.counts.get(name) for name in rates)
+                found = [count.rate if count is not None else None for count in counts]
+                tokens = [turn.turn, turn.tokens, turn.transcript_tokens]
+                yield [each.scenario, each.domain, result.memory, *tokens, *found]

@@ -14,12 +14,14 @@ from typing import Any, Literal, NamedTuple
 from acc.errors import InputError
 from acc.evaluation.judge.judging import METRICS
 from acc.evaluation.judge.summary import NAMES
-from acc.evaluation.plots import PLOTTED
 from acc.evaluation.results import RATES, SCORE, TOKENS, mean
 from acc.report.charts import Value, bar_chart, line_chart
 from acc.report.page import table
 
 Results = dict[str, Any]
+
+PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
+"""Rates to draw in addition to the tokens."""
 
 
 class Read(NamedTuple):

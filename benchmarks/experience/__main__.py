@@ -1,7 +1,6 @@
 """The paper's experiment on what addition and deletion make of an agent (arXiv 2505.16067).
 
     python -m benchmarks.experience > docs/experience.md          the page, some minutes
-    python -m benchmarks.experience --plots FOLDER                and its figures, by matplotlib
     python -m benchmarks.experience --quick                       all of it, small: a look, no result
     python -m benchmarks.experience --agent openai:MODEL --family cic-iot --tasks 100 --seeds 1
 
@@ -13,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from acc.errors import AccError
 
@@ -44,10 +42,6 @@ def _page(options: argparse.Namespace) -> str:
     # Processes have no use of one model's connection.
     workers = options.workers if runner is run else 1
     study = studied(wanted, seeds, scale, workers=workers, runner=runner, told=_told)
-    if options.plots:
-        from .plots import plot_study
-
-        plot_study(study, options.plots)
     shown = ["python -m benchmarks.experience", *_arguments(options)]
     size = f"{scale.tasks} tasks at the most" if scale.tasks else "the paper's numbers of tasks"
     return page(study, " ".join(shown), f"{len(seeds)} seeds, {size}")
@@ -90,7 +84,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--tasks", type=_count, default=0, help="tasks at the most")
     parser.add_argument("--workers", type=_count, default=2, help="processes")
     parser.add_argument("--quick", action="store_true", help="one seed, 60 tasks")
-    parser.add_argument("--plots", type=Path, default=None, metavar="FOLDER")
     parser.add_argument("--agent", default="", help="a model in the simulated agent's place")
     parser.add_argument("--judge", default="", help="a model as the coarse evaluator")
     return parser.parse_args(arguments)

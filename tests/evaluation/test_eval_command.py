@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import csv
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -122,20 +122,9 @@ def test_check_tells_what_is_doubtful(scenario: str, capsys: pytest.CaptureFixtu
     assert json.loads(capsys.readouterr().out)[0]["doubts"][0] == "4 turns, not 50"
 
 
-@pytest.mark.slow
-def test_plots_are_png_files(scenario: str, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    folder = tmp_path / "plots"
-    assert run(["eval", "probe", scenario, *BOTH, "--quiet", "--plot", str(folder)]) == 0
-    assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_plots_without_matplotlib_say_what_to_install(
-    scenario: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert run(["eval", "probe", scenario, "--plot", str(tmp_path / "p"), "--quiet"]) == 1
-    assert "pip install 'agent-cognitive-compressor[plots]'" in capsys.readouterr().err
+def test_a_csv_has_a_line_for_each_memory_and_turn(scenario: str, tmp_path: Path) -> None:
+    file = tmp_path / "probe.csv"
+    assert run(["eval", "probe", scenario, *BOTH, "--quiet", "--csv", str(file)]) == 0
+    rows = list(csv.DictReader(file.open(encoding="utf-8")))
+    assert len(rows) == 2 * 4
+    assert all(int(row["tokens"]) >= 0 for row in rows)

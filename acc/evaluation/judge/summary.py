@@ -7,13 +7,15 @@ for few pairs. scipy would be a large dependency for these two functions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from acc.evaluation.judge.live import LiveResult
 from acc.evaluation.judge.measures import MEASURES, RunOutcome
+from acc.evaluation.results import write_csv
 
 EXACT = 16
 """Maximum number of pairs for the exact test, which enumerates all assignments of signs."""
@@ -208,3 +210,20 @@ def _compared(runs: Sequence[RunOutcome], first: str, second: str) -> dict[str, 
         "second": second,
         "measures": {name: value._asdict() if value else None for name, value in found.items()},
     }
+
+
+def write_turns(result: LiveResult, file: Path) -> None:
+    """Write a CSV file with one line per run, agent and turn: every measure of `MEASURES`.
+
+    Raises:
+        AccError: The file cannot be written.
+    """
+    write_csv(file, ["scenario", "domain", "seed", "memory", "turn", *MEASURES], _rows(result.runs))
+
+
+def _rows(runs: Sequence[RunOutcome]) -> Iterator[list[object]]:
+    for run in runs:
+        for label, turns in run.agents.items():
+            for turn in turns:
+                values = [measure(turn) for measure in MEASURES.values()]
+                yield [run.scenario, run.domain, run.seed, label, turn.turn, *values]
