@@ -28,6 +28,7 @@ POLICY = Policy()
 
 RULE = {
     "text": "Never restart nginx", "kind": "prohibition", "quote": "Never restart nginx",
+    "refers_to": "",
     "cites": ["u1"], "id": "",
 }  # fmt: skip
 
