@@ -1,6 +1,6 @@
 """ACC, the Agent Cognitive Compressor: a bounded, typed memory in front of LLM agents.
 
-Recall, qualify, compress, commit, store. Names are loaded when first used, so that
+Recall, qualify, compress, commit, persist. Names are loaded when first used, so that
 ``import acc`` loads no vendor and takes milliseconds.
 """
 

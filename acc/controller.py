@@ -1,4 +1,4 @@
-"""The memory loop: recall, qualify, compress, commit, store. One turn at a time, sync or async.
+"""The memory loop: recall, qualify, compress, commit, persist. One turn at a time, sync or async.
 
 `MemoryController.step` and `AsyncMemoryController.step` call the same stages in the same order.
 `acc.pipeline.turn_pipeline` implements each stage once.

@@ -8,7 +8,6 @@ It rewords nothing and raises no trust.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -20,7 +19,7 @@ import numpy as np
 
 from acc.errors import StoreError
 from acc.stores.embedding import embed
-from acc.text.lines import canonical_json
+from acc.text.lines import sha256_of
 
 WINDOW, STEP = 24, 8
 RUN = WINDOW + STEP - 1
@@ -231,7 +230,7 @@ def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
 def state_hash(state: Mapping[str, Any]) -> str:
     """Return the hash of a state in plain JSON."""
     body = {key: value for key, value in state.items() if key not in ("hash", "signature")}
-    return hashlib.sha256(canonical_json(body).encode()).hexdigest()
+    return sha256_of(body)
 
 
 def items_resting_alone(records: Iterable[Mapping[str, Any]], erased: Erased) -> frozenset[str]:

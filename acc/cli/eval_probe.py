@@ -158,7 +158,7 @@ def recall(file: Path, *, json: str = "") -> None:
     )
     table(["recall", "mean"], [[n, f"{v:.3f}"] for n, v in figures.items()], folds=())
     print("\nthe gate on the first 16, wanted what is evidence\n")
-    _eval_recall_tell(gate)
+    _print_score(gate)
 
 
 def gate(given: Sequence[str], *, json: str = "", write: Path | None = None) -> None:
@@ -179,7 +179,7 @@ def gate(given: Sequence[str], *, json: str = "", write: Path | None = None) -> 
     if json:
         write_results(score.as_json(), json)
     if json != "-":
-        _eval_recall_tell(score)
+        _print_score(score)
 
 
 def _is_labels(given: str) -> bool:
@@ -195,7 +195,7 @@ def _write(lines: Iterator[str], file: Path) -> None:
         raise AccError(what, where=str(file), hint=hint) from error
 
 
-def _eval_recall_tell(score: GateScore) -> None:
+def _print_score(score: GateScore) -> None:
     refused = ", ".join(f"{name} {number:,}" for name, number in score.refusals.items()) or "none"
     rows = [
         ["questions", f"{score.cases:,}"],

@@ -150,7 +150,7 @@ def commit_unchanged(draft: Draft, policy: Policy) -> None:
     is evicted for them.
     """
     unread = [o for o in (*draft.turn.pending, *draft.turn.observations) if not o.is_call]
-    draft.pending = _held_bounded(unread, policy)
+    draft.pending = _bounded_pending(unread, policy)
     draft.note(Reason.HELD, detail=f"{len(draft.pending)} observations unread")
     _note_cut(draft, unread)
 
@@ -159,7 +159,7 @@ def leave_unread(draft: Draft, policy: Policy, read: Collection[str]) -> None:
     """List observations as pending, except those with a ref in ``read``."""
     said = (*draft.turn.pending, *draft.turn.observations)
     unread = [o for o in said if not o.is_call and o.ref not in read]
-    draft.pending = _held_bounded(unread, policy)
+    draft.pending = _bounded_pending(unread, policy)
     _note_cut(draft, unread)
 
 
@@ -185,7 +185,7 @@ def pending_is_full(turn: Turn, policy: Policy) -> bool:
     return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)
 
 
-def _held_bounded(unread: Sequence[Observation], policy: Policy) -> tuple[Pending, ...]:
+def _bounded_pending(unread: Sequence[Observation], policy: Policy) -> tuple[Pending, ...]:
     room = policy.pending_tokens
     kept: dict[int, Pending] = {}
     for place in _ranked(unread)[:MOST_PENDING]:

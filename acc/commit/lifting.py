@@ -1,11 +1,17 @@
-"""Law 7: whether somebody's words end a rule or goal, or only might.
+"""Law 7: decides whether a quoted sentence ends a rule or goal.
 
-A sentence ends an item where it reads as a lifting or change and names the item: two content words of
-it, or the only one that the sentence has; more than of any other item; a third of all that the sentence
-says. It ends one too where it says the same with another figure, or says in full that what the item was to
-wait for has come. A plain yes to a question of the agent's counts as that question. Whatever else touches
-the item or reads as a lifting is doubtful: nothing is lifted, and the agent is told to ask. The rest is
-unrelated. Content words are compared in English; in other languages they are the words as they stand.
+A sentence ends an item in one of these cases:
+
+- It reads as a lifting or a change, and it names the item. It names the item if it shares two content words
+  with it, or the only content word that the sentence has; if it shares more words with it than with any other
+  item; and if the shared words are at least `NAMED` of the sentence and of the item.
+- It repeats the item with another figure.
+- It says in full that the event has come for which the item waits.
+- The message is a plain yes to a question of the agent's that meets one of these conditions.
+
+A sentence that shares words with the item, or only reads as a lifting, is doubtful: nothing is lifted, and the
+state asks the agent to ask the user. Any other sentence is unrelated. English words are compared by their
+stems, words of other languages as they are written.
 """
 
 from __future__ import annotations
@@ -20,10 +26,10 @@ from acc.text.clauses import sentences
 from acc.text.wording import is_assent, is_negative, marks, stems
 
 NAMED = 1 / 3
-"""Share of a sentence's content words, and of the item's, by which a lifting names the item."""
+"""Least share of the sentence's and of the item's content words that a lifting has in common with the item."""
 
 MOSTLY = 1 / 2
-"""The same of a change, which says less plainly that a rule ends."""
+"""The same share for a change, which is a weaker sign that a rule ends."""
 
 
 class Bearing(StrEnum):
@@ -111,7 +117,7 @@ _PERMITS = re.compile(
 _FOR_A_TIME = re.compile(
     r"\b(?:from (?!now)|after(?! all)|until|before|when|if|today|tonight)\b|: ", re.IGNORECASE
 )
-"""What makes a permission one for a time, or somebody else's words."""
+"""Signs that a permission is temporary or quotes another person."""
 
 _WAIVES = re.compile(
     r"\b(?:no need|need(?:n['’]t| not)|have to|skip|remove|drop|cancel)\w*\b", re.IGNORECASE
@@ -124,16 +130,17 @@ _COMMON = stems(
     tell please thing want also here let idea may one can now know look ask new way time day work take give put keep
     goal limit thank yes no good first last next still just like"""
 )
-"""Stems that say nothing on which rule is meant."""
+"""Stems that do not identify a rule."""
 
 
 def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
-    """How far ``said`` bears out that ``item`` ends.
+    """Return whether ``said`` ends ``item``, might end it, or is unrelated to it.
 
     Args:
-        said: What is quoted.
+        said: The quoted words, with their message and the agent's reply before.
         item: The rule or goal.
-        others: The other rules and goals that stand: one of which the words say more is meant.
+        others: The other active rules and goals. If a sentence shares as many words with one of them, it does
+            not end ``item``.
     """
     if is_assent(said.message):
         asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]
@@ -169,9 +176,9 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
 
 
 def _share(sentence: str, item: Item) -> float:
-    """The least share that the words in common are of the sentence, and of what the item says.
+    """Return the share of common content words, in the sentence or in the item, whichever is smaller.
 
-    A single word is none, but for an identifier, and for the only word that the sentence has.
+    A shared identifier counts as 1. A single shared word counts as 0, unless the sentence has no other.
     """
     words, here = _content(sentence), len(_content(sentence) & about(item))
     if _named(sentence) & _named(_says(item)):
@@ -183,10 +190,9 @@ def _share(sentence: str, item: Item) -> float:
 
 
 def _fits(sentence: str, item: Item) -> bool:
-    """Whether what a sentence permits or waives is what ``item`` rules on, and for good.
+    """Whether a sentence permanently permits or waives exactly what ``item`` is about.
 
-    All that is permitted has to be of its words: another thing of the same kind is another thing. To
-    waive an act that it forbids ends nothing.
+    Every permitted word has to be a word of the item. Waiving an act that the item forbids ends nothing.
     """
     waives, permits = _WAIVES.search(sentence), _PERMITS.search(sentence)
     if waives and not _RULE.search(sentence):
@@ -198,7 +204,7 @@ def _fits(sentence: str, item: Item) -> bool:
 
 
 def _is_met(sentence: str, item: Item) -> bool:
-    """Whether ``sentence`` says in full that what ``item`` waits for has come."""
+    """Whether ``sentence`` contains every content word of the event for which ``item`` waits."""
     waits = _WAITS.search(str(getattr(item, item.head)))
     if waits is None or _NOT_YET.search(sentence) or _POINTS.search(waits[1]):
         return False
@@ -214,7 +220,7 @@ def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 
 def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: bool) -> bool:
-    """Whether ``sentence`` says the same as ``item`` with another figure; an act may say a part of it."""
+    """Whether ``sentence`` repeats ``item``, or with ``is_act`` a part of it, with another figure."""
     plain, figures = _apart(sentence)
     held, former = _apart(_says(item))
     if not former or not figures - former or _counted(sentence) & _counted(_says(item)):
@@ -228,14 +234,14 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
 
 
 def _counted(text: str) -> frozenset[str]:
-    """The words whose number a figure is: "server 2" is no quantity, and no change of "server 1"."""
+    """Words that a number follows: the 2 of "server 2" names a server and is no quantity."""
     return stems(" ".join(_NUMBERED.findall(text))) - _COMMON
 
 
 _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 
 SHORT = 8
-"""Words up to which a change may say no more than its figure: "make that 300"."""
+"""Most words of a change that says only a figure, such as "make that 300"."""
 
 _POINTS = re.compile(
     r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.IGNORECASE

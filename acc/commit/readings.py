@@ -1,6 +1,7 @@
-"""What a pronoun in a rule refers to: the compressor's reading, held to what was named.
+"""Asides of a rule: what the compressor takes the rule's pronoun to refer to.
 
-It stands beside the rule's text and is shown as what it is. It makes, changes and lifts no rule.
+An aside is stored beside the rule's text and rendered as the compressor's reading. It makes, changes and
+lifts no rule (law 6).
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ _PRONOUN = re.compile(
 def readings(
     draft: Draft, slot: SlotField, proposed: ProposedItem, text: str, sources: Sources
 ) -> dict[str, str]:
-    """The asides of a proposed rule of ``text`` that may stand; the others are empty, with a note.
+    """Return the accepted asides of a proposed rule; a refused aside is empty and gets a note.
 
-    One may stand where the rule has a pronoun, and one text of the turn, the recalled evidence or the state
-    has all content words, names and numbers of it.
+    An aside is accepted if the rule's ``text`` has a pronoun, and if a single text of the turn, the recalled
+    evidence or the state contains all content words, names and numbers of the aside.
     """
     found = {}
     for name in slot.item.asides:
@@ -55,7 +56,7 @@ def _refused(said: str, text: str, sources: Sources) -> str:
 
 
 def drop_readings(draft: Draft) -> bool:
-    """Take the readings off all rules, which need the room; whether there were any."""
+    """Remove the asides of all rules to make room. Return whether there were any."""
     found = [
         (slot, item, name)
         for slot in draft.slots.values()

@@ -238,12 +238,12 @@ def of_line(slot: SlotField, line: str) -> Mapping[str, tuple[str, ...]]:
                 found[name] = (said,)
                 break
     head = slot.item.head
-    if head not in found and found and (first := _records_first(slot, parts[0])):
+    if head not in found and found and (first := _leading_value(slot, parts[0])):
         found[head] = (first,)
     return found if len(found) > 1 and set(slot.item.key) <= set(found) else {}
 
 
-def _records_first(slot: SlotField, part: str) -> str:
+def _leading_value(slot: SlotField, part: str) -> str:
     words = words_in(part)
     shapes = shapes_of(slot, slot.item.head) & SINGLE
     return words[0].text if words and any(is_shape(s, words[0]) for s in shapes) else ""

@@ -79,7 +79,7 @@ class CompressedCognitiveState(BaseModel):
         version: Commits since the first state, operators' acts included.
         turn: Turns folded in.
         branch: Branch of the thread it is on; a fork gets its own.
-        bound_to: `acc.stores.protocol.Thread.mark` of the thread it was committed in; empty, and then no part
+        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread it was committed in; empty, and then no part
             of the canonical state, where no controller made it.
         counter: Last item number given out.
         policy: Fingerprint of the schema, bounds, counter and renderer it was made under.

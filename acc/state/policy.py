@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
@@ -11,7 +10,7 @@ from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import Style, render
 from acc.state.slots import describe
-from acc.text.lines import canonical_json
+from acc.text.lines import sha256_of
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 
 Lifting = Literal["confirm", "accept"]
@@ -100,7 +99,7 @@ class Policy:
         }
         if self.lifting != "confirm":
             body["lifting"] = self.lifting
-        return hashlib.sha256(canonical_json(body).encode()).hexdigest()[:16]
+        return sha256_of(body)[:16]
 
 
 def _has_name(counter: TokenCounter) -> bool:

@@ -186,7 +186,7 @@ def quotations(text: str) -> Iterator[Span]:
     while opening := _OPENS.search(text, position):
         mark, position = opening.group(), opening.end()
         introduced = _INTRODUCES.search(text, max(0, opening.start() - FAR), opening.start())
-        closing = None if mark in unclosed else _quotations_closing(text, position, mark)
+        closing = None if mark in unclosed else _closing_mark(text, position, mark)
         if closing is not None:
             inner, end = closing.span()
             if introduced:
@@ -245,7 +245,7 @@ def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
 _DEPTH = {"open": 1, "late": 1, "close": -1, "other": 0}
 
 
-def _quotations_closing(text: str, position: int, mark: str) -> re.Match[str] | None:
+def _closing_mark(text: str, position: int, mark: str) -> re.Match[str] | None:
     """The mark that closes the ``mark`` opened before ``position``, after nested quotations."""
     if mark not in _NESTED:
         return _CLOSES[mark].search(text, position)
