@@ -1,6 +1,6 @@
 """The table of docs/keyless.md: what the keyless compressor holds after the last turn of conversations.
 
-    python benchmarks/keyless/scored.py SCENARIO...
+    python benchmarks/keyless/scored.py SCENARIO... [--lifting accept]
 
 SCENARIO names a split of the data (``held``) or one of its conversations (``held/film``), a file, or one
 that ships.
@@ -31,9 +31,9 @@ SHOWN = (
 )
 
 
-def counted(scenario: Scenario) -> Counts:
+def counted(scenario: Scenario, lifting: str = "confirm") -> Counts:
     """What is held of one conversation, once it is over."""
-    memory, matcher = make_acc(), Matcher(scenario.truth)
+    memory, matcher = make_acc(lifting=lifting), Matcher(scenario.truth)
     for turn in scenario.turns:
         memory.observe(turn)
     items, last = memory.held().items, len(scenario.turns)
@@ -45,9 +45,9 @@ def counted(scenario: Scenario) -> Counts:
     return {**counts, FALSE: Count(false, 1)}
 
 
-def rows(given: list[str]) -> Iterator[str]:
+def rows(given: list[str], lifting: str = "confirm") -> Iterator[str]:
     """The table, over all conversations."""
-    total = pooled(map(counted, scenarios(*given)))
+    total = pooled(counted(scenario, lifting) for scenario in scenarios(*given))
     yield "| rate | hits | of | |"
     yield "| --- | --- | --- | --- |"
     for name in SHOWN:
@@ -63,7 +63,9 @@ def main() -> None:
     parser.add_argument(
         "scenarios", nargs="+", help="of the data (held, held/film), files, or shipped"
     )
-    print("\n".join(rows(parser.parse_args().scenarios)))
+    parser.add_argument("--lifting", choices=("confirm", "accept"), default="confirm")
+    options = parser.parse_args()
+    print("\n".join(rows(options.scenarios, options.lifting)))
 
 
 if __name__ == "__main__":

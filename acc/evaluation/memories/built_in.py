@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
 from acc.compress.asking import asked_text, endpoint_named
 from acc.compress.endpoint import Endpoint
@@ -27,7 +27,7 @@ from acc.pipeline.session import Settings
 from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Recall
 from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
+from acc.state.policy import Lifting, Policy
 from acc.state.proposal import Mode
 from acc.state.render import Style
 from acc.stores.in_memory import InMemoryStore
@@ -132,6 +132,7 @@ def make_acc(
     style: str = "toon",
     recall: int = 16,
     conditioning: str = "step",
+    lifting: str = "confirm",
 ) -> ControlledMemory:
     """Create an ACC memory.
 
@@ -145,6 +146,7 @@ def make_acc(
         style: ``toon`` or ``predicates``.
         recall: Maximum number of candidates; 0 disables recall.
         conditioning: ``step`` or ``state``; see `ControlledMemory`.
+        lifting: ``confirm`` or ``accept``; see `acc.state.policy.Policy`.
 
     Raises:
         ConfigurationError: An option is invalid.
@@ -153,8 +155,14 @@ def make_acc(
     _check("style", style, ("toon", "predicates"))
     _check("mode", mode, ("revise", "rewrite"))
     _check("conditioning", conditioning, ("step", "state"))
+    _check("lifting", lifting, get_args(Lifting))
     state: Any = imported(schema) if schema else CompressedCognitiveState
-    policy = Policy(schema=state, max_tokens=max_tokens, style=cast(Style, style))
+    policy = Policy(
+        schema=state,
+        max_tokens=max_tokens,
+        style=cast(Style, style),
+        lifting=cast(Lifting, lifting),
+    )
     return ControlledMemory(
         _compressor(compressor, model, cast(Mode, mode), endpoint),
         Settings(policy=policy, recall=Recall(limit=recall)),
