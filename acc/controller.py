@@ -9,20 +9,26 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from acc.clock import Clock, SystemClock
 from acc.compress.choosing import chosen
+from acc.compress.fallback import Fallback
+from acc.compress.protocol import Compressor
 from acc.errors import InputError, PinnedOverflow
 from acc.folders import expanded
+from acc.gate.built_in import default_gate
+from acc.gate.protocol import GateLike
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
-from acc.pipeline.session import settings_with
+from acc.pipeline.session import OnOverflow, Redactor, Settings, StateKey
 from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import Stored
+from acc.recall.candidates import Recall
 from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Policy, policy_with
 from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
@@ -34,18 +40,43 @@ class _Controller(Memory):
     """Everything that both controllers share except the loop: opening, reading evidence, feedback."""
 
     @classmethod
-    def open(cls, path: str | Path, **changed: Any) -> Self:
+    def open(
+        cls,
+        path: str | Path,
+        *,
+        compressor: Compressor | None = None,
+        model: Any = None,
+        schema: type[CompressedCognitiveState] | None = None,
+        max_tokens: int | None = None,
+        policy: Policy | None = None,
+        recall: Recall | None = None,
+        gate: GateLike | None = None,
+        floor: int = 0,
+        fallback: Fallback = None,
+        audit: str | Path | bool | None = True,
+        input_chars: int = 16_000,
+        clock: Clock | None = None,
+        on_overflow: OnOverflow | None = None,
+        state_key: StateKey = None,
+        redact: Redactor = "secrets",
+    ) -> Self:
         """Open the memory in a folder: an embedded Chroma store and its audit logs.
+
+        `Settings` describes the parameters that are not described here.
 
         Args:
             path: The folder; created if absent. Only one process can open it at a time.
-            changed: ``compressor``, or the ``model`` that the compressor asks
-                (`acc.compress.choosing.as_compressor`); ``settings``; and any field of `Settings`.
-                The audit logs go to the subfolder ``audit`` unless you pass ``audit``; ``audit=None``
-                keeps no logs.
+            compressor: Proposes the next state; None, without ``model``, means the keyless rules.
+            model: The language model that compresses (`acc.compress.choosing.as_compressor`): a name
+                such as "openai:NAME" or "anthropic:NAME", a LangChain chat model, or a client and a name.
+            schema: The state class; replaces the one in ``policy``.
+            max_tokens: Token bound on the rendered state; replaces the one in ``policy``.
+            policy: Schema, bounds, token counter and notation of the state.
+            audit: True writes the audit logs to the subfolder ``audit``, False or None writes none, a
+                path names another folder.
 
         Raises:
-            ConfigurationError: A setting or model is unknown, or a key is missing.
+            ConfigurationError: A setting or model is invalid, or a key is missing.
             StoreLockedError: Another process has the folder open.
             StoreMismatchError: The store was written under another schema or embedder.
             StoreError: The store cannot be opened.
@@ -54,10 +85,20 @@ class _Controller(Memory):
 
         # An absolute path stays valid if the process changes its working directory.
         folder = expanded(path).absolute()
-        compressor = chosen(changed.pop("compressor", None), changed.pop("model", None))
-        settings = settings_with(changed, changed.pop("settings", None))
-        if settings.audit is None and "audit" not in changed:
-            settings = replace(settings, audit=folder / "audit")
+        settings = Settings(
+            policy=policy_with(policy, schema, max_tokens),
+            recall=Recall() if recall is None else recall,
+            gate=default_gate() if gate is None else gate,
+            floor=floor,
+            fallback=fallback,
+            audit=_audit_folder(folder, audit),
+            input_chars=input_chars,
+            clock=SystemClock() if clock is None else clock,
+            on_overflow=on_overflow,
+            state_key=state_key,
+            redact=redact,
+        )
+        compressor = chosen(compressor, model)
         store = ChromaArtifactStore.embedded(folder)
         try:
             memory = cls(store, compressor, settings)
@@ -107,7 +148,7 @@ class _Controller(Memory):
 class MemoryController(_Controller):
     """The memory in front of an agent.
 
-    Use `open`, or pass a store, a compressor and the other arguments of `Memory`.
+    Use `open` for a folder. For another store, pass the store, a compressor and `Settings`.
     """
 
     def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
@@ -314,6 +355,12 @@ class AsyncMemoryController(_Controller):
         trace: TracebackType | None,
     ) -> None:
         await asyncio.to_thread(self.close)
+
+
+def _audit_folder(folder: Path, audit: str | Path | bool | None) -> Path | None:
+    if audit is True:
+        return folder / "audit"
+    return Path(audit) if audit else None
 
 
 def resumed(memory: Memory) -> list[str]:

@@ -17,7 +17,7 @@ from acc.compress.fallback import check_compressor, check_fallback
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError, InputError
 from acc.gate.protocol import as_gate
-from acc.pipeline.session import Settings, ThreadSession, settings_with
+from acc.pipeline.session import Settings, ThreadSession
 from acc.pipeline.turn_pipeline import TurnPipeline
 from acc.state.loading import set_aside_today
 from acc.state.model import CompressedCognitiveState
@@ -47,7 +47,6 @@ class Memory:
         store: ArtifactStore,
         compressor: Compressor | None = None,
         settings: Settings | None = None,
-        **changed: Any,
     ) -> None:
         if not isinstance(store, ArtifactStore):
             raise ConfigurationError(
@@ -58,7 +57,7 @@ class Memory:
         check_compressor(compressor)
         self.artifacts = store
         self.compressor = compressor
-        self.settings = settings_with(changed, settings)
+        self.settings = settings or Settings()
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
         self.keys = keys_of(self.settings.state_key)

@@ -35,9 +35,10 @@ from typing import NamedTuple
 from injection_corpora import READERS, Case
 from injection_liars import Asked, Liar
 
-from acc import MemoryController, Turn, seed
+from acc import MemoryController, Settings, Turn
 from acc.compress.protocol import Compressor
 from acc.keyless.compressor import RuleCompressor
+from acc.pipeline import seed
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -162,7 +163,7 @@ def begun() -> CompressedCognitiveState:
         for slot, text in quoted
     )
     script = ScriptedCompressor([Proposal(items=items)])
-    with MemoryController(InMemoryStore(), script, policy=POLICY) as memory:
+    with MemoryController(InMemoryStore(), script, Settings(policy=POLICY)) as memory:
         return memory.step(seed(goals=[MISSION]), Turn.said(SAID), thread="t").state
 
 
@@ -171,7 +172,7 @@ def outcome(
 ) -> list[Found]:
     """What goes wrong when ``case`` comes in by ``channel``."""
     state = before
-    with MemoryController(InMemoryStore(), compressor, policy=POLICY) as memory:
+    with MemoryController(InMemoryStore(), compressor, Settings(policy=POLICY)) as memory:
         for turn in CHANNELS[channel](case):
             state = memory.step(state, turn, thread="t").state
     return list(_found(case, before, state))

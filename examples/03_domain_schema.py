@@ -5,8 +5,8 @@ from typing import Annotated
 
 from acc import Channel, CompressedCognitiveState, Item, Observation, Proposal, Slot, Turn
 from acc.commit.commit import commit
-from acc.compress.protocol import wire_schema
-from acc.state.items import Line, Name
+from acc.compress import wire_schema
+from acc.state import Line, Name
 
 
 class Job(Item):

@@ -10,9 +10,8 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 
-from acc import MemoryController
-from acc.integrations.graph_channels import MemoryState
-from acc.integrations.langgraph import MemoryNode
+from acc import MemoryController, MemoryNode
+from acc.integrations.langgraph import MemoryState
 from acc.testing.chat_model import ScriptedChatModel
 
 ASKED = (

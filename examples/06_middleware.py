@@ -13,8 +13,7 @@ from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import MemoryController
-from acc.integrations.langchain import MemoryMiddleware
+from acc import MemoryController, MemoryMiddleware
 from acc.testing.chat_model import ScriptedChatModel, call
 
 ASKED = (

@@ -10,7 +10,7 @@ import sys
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController
+from acc import InMemoryStore, MemoryController, Settings
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import remediation
 from acc_graphs.plan_execute_reflect import build
@@ -23,7 +23,7 @@ ASKED = (
 
 def main(model: str = "") -> None:
     """One message of the user; the plan is made, acted on, reflected upon and made again."""
-    memory = MemoryController(InMemoryStore(), policy=remediation.POLICY)
+    memory = MemoryController(InMemoryStore(), settings=Settings(policy=remediation.POLICY))
     graph = build(
         model or ScriptedChatModel(script=remediation.decide),
         remediation.TOOLS,

@@ -20,7 +20,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from acc.stores.chroma.store import ChromaArtifactStore
+from acc import ChromaArtifactStore
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import triage
 from acc_graphs.deployment import deployed, open_memory, prepare

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from acc import (
     Channel,
     CompressedCognitiveState,
-    Evidence,
     MemoryController,
     Observation,
     Proposal,
@@ -15,6 +14,7 @@ from acc import (
     Turn,
 )
 from acc.background import BackgroundMemory
+from acc.turn import Evidence
 
 ASKED = (
     "Never restart nginx during business hours. Checkout is slow, why?",

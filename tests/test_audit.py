@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import agent, fact, hostile_texts, rule, tool, user
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.record import diff, digested
 from acc.audit.verify import verify
@@ -46,9 +47,11 @@ SAID = (
 
 
 def run(
-    folder: Path, turns: Sequence[Turn] = SAID, **settings: object
+    folder: Path, turns: Sequence[Turn] = SAID, compressor: Any = None, **settings: Any
 ) -> tuple[AuditLog, list[Step]]:
-    memory = MemoryController(InMemoryStore(), audit=folder, clock=FixedClock(), **settings)
+    memory = MemoryController(
+        InMemoryStore(), compressor, Settings(audit=folder, clock=FixedClock(), **settings)
+    )
     steps: list[Step] = []
     for turn in turns:
         steps.append(memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -129,14 +132,14 @@ class TestRecords:
             assert len(log.path.read_bytes().splitlines()) == len(texts)
 
     def test_a_retry_is_one_more_record_and_recomputes(self, tmp_path: Path) -> None:
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         first = memory.step(None, SAID[0], thread="t").state
         memory.step(first, SAID[1], thread="t")
         again = memory.step(first, SAID[1], thread="t").state
         assert verify(log_in(tmp_path), POLICIES, head=again.hash) == 3
 
     def test_forks_recompute(self, tmp_path: Path) -> None:
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         root = memory.step(None, SAID[0], thread="t").state
         left = memory.step(root, SAID[1], thread="t").state
         right = memory.step(root, SAID[2], thread="t").state
@@ -150,7 +153,7 @@ class TestRecords:
         store = InMemoryStore()
         state = None
         for turn in SAID:
-            memory = MemoryController(store, audit=tmp_path)
+            memory = MemoryController(store, settings=Settings(audit=tmp_path))
             state = memory.step(state, turn, thread="t").state
             assert memory.last_state("t") == state
         assert state is not None
@@ -166,7 +169,7 @@ class TestRecords:
 
         store = Shared()
         state = None
-        memories = [MemoryController(store, audit=tmp_path) for _ in range(2)]
+        memories = [MemoryController(store, settings=Settings(audit=tmp_path)) for _ in range(2)]
         for n in range(4):
             state = memories[n % 2].step(state, Turn.said(f"turn {n}"), thread="t").state
         assert state is not None
@@ -186,7 +189,7 @@ class TestPolicies:
         policies = [Policy(), Policy(max_tokens=1_600), Policy(style="predicates"), Policy()]
         state = None
         for n, policy in enumerate(policies):
-            memory = MemoryController(store, audit=tmp_path, policy=policy)
+            memory = MemoryController(store, settings=Settings(audit=tmp_path, policy=policy))
             state = memory.step(state, Turn.said(f"Never touch host-{n}."), thread="t").state
         known = {p.fingerprint: p for p in policies}
         assert state is not None
@@ -197,7 +200,7 @@ class TestPolicies:
 
     def test_a_seeded_thread_recomputes(self, tmp_path: Path) -> None:
         first = seed(["Never share customer data."], ["Keep checkout up."])
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         state = memory.step(first, SAID[0], thread="t").state
         assert verify(log_in(tmp_path), POLICIES, head=state.hash) == 1
 
@@ -378,7 +381,7 @@ class TestTornLines:
             assert last is not None
             state = State.load(last["state"])
             store = InMemoryStore()
-            memory = MemoryController(store, lambda *_: Proposal(), audit=tmp_path)
+            memory = MemoryController(store, lambda *_: Proposal(), Settings(audit=tmp_path))
             done = memory.step(state, Turn.said("db port 1"), thread="t")
             assert verify(AuditLog(log.path), POLICIES, head=done.state.hash) == 3
 
@@ -386,7 +389,7 @@ class TestTornLines:
         log, _ = small(tmp_path)
         log.path.write_bytes(log.path.read_bytes()[:50])
         assert AuditLog(log.path).last() is None
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         done = memory.step(None, Turn.said("x"), thread="t")
         assert verify(AuditLog(log.path), POLICIES, head=done.state.hash) == 1
 
@@ -412,6 +415,7 @@ from pathlib import Path
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.controller import MemoryController
+from acc.pipeline import Settings
 from acc.errors import AuditError
 from acc.state.policy import Policy
 from acc.stores.in_memory import InMemoryStore
@@ -419,7 +423,7 @@ from acc.turn.turn import Turn
 
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 folder, room = Path(sys.argv[1]), int(sys.argv[2])
-memory = MemoryController(InMemoryStore(), audit=folder)
+memory = MemoryController(InMemoryStore(), settings=Settings(audit=folder))
 state = memory.step(None, Turn.said("Never restart nginx."), thread="t").state
 (path,) = folder.glob("*.jsonl")
 size = path.stat().st_size
@@ -445,10 +449,10 @@ NEEDS_FULL = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /d
 KILLED = """
 import os, sys
 from pathlib import Path
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 
 Path.replace = lambda *_: os._exit(9)
-MemoryController(InMemoryStore(), audit=Path(sys.argv[1])).step(None, Turn.said("x"), thread="t")
+MemoryController(InMemoryStore(), settings=Settings(audit=Path(sys.argv[1]))).step(None, Turn.said("x"), thread="t")
 """
 
 
@@ -480,14 +484,14 @@ class TestFullDisks:
     def test_a_full_device_is_an_audit_error(self, tmp_path: Path) -> None:
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.symlink_to("/dev/full")
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         with pytest.raises(AuditError, match="No space left"):
             memory.step(None, Turn.said("x"), thread="t")
 
     def test_a_folder_that_is_a_file_is_an_audit_error(self, tmp_path: Path) -> None:
         (tmp_path / "file").write_text("")
         for folder in (tmp_path / "file", tmp_path / "file" / "below"):
-            memory = MemoryController(InMemoryStore(), audit=folder)
+            memory = MemoryController(InMemoryStore(), settings=Settings(audit=folder))
             with pytest.raises(AuditError, match="To fix"):
                 memory.step(None, Turn.said("x"), thread="t")
 
@@ -500,7 +504,7 @@ class TestFullDisks:
         log, _ = run(tmp_path)
         with log.path.open("a") as file:
             file.write(f"{line}\n")
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         for use in (
             log.last,
             lambda: list(log.records()),
@@ -513,7 +517,7 @@ class TestFullDisks:
     def test_a_log_that_is_a_folder_is_an_audit_error(self, tmp_path: Path) -> None:
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.mkdir()
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         with pytest.raises(AuditError):
             memory.step(None, Turn.said("x"), thread="t")
         for use in (log.last, lambda: list(log.records()), lambda: verify(log, POLICIES)):
@@ -525,7 +529,7 @@ class TestFullDisks:
         self, tmp_path: Path
     ) -> None:
         store = InMemoryStore()
-        memory = MemoryController(store, audit=tmp_path)
+        memory = MemoryController(store, settings=Settings(audit=tmp_path))
         log = AuditLog.of(tmp_path, Thread(thread="t"))
         log.path.symlink_to("/dev/full")
         with pytest.raises(AuditError):
@@ -543,7 +547,7 @@ class TestNames:
         ["../../etc/passwd", "a/b", ".", "..", "x" * 500, "日本" * 200, "a\x00b", "CON", "\n"],
     )
     def test_any_thread_has_its_log_in_the_folder(self, tmp_path: Path, name: str) -> None:
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         state = memory.step(None, Turn.said("x"), thread=name).state
         (path,) = tmp_path.iterdir()
         assert path.suffix == ".jsonl"
@@ -552,7 +556,7 @@ class TestNames:
 
 
 def test_what_earlier_laws_made_is_held_to_its_chain_and_not_recomputed(tmp_path: Path) -> None:
-    with MemoryController(InMemoryStore(), audit=tmp_path) as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path)) as memory:
         memory.step(None, Turn.said("Never deploy on a Friday."), thread="t")
         policy = memory.settings.policy
     (path,) = tmp_path.glob("*.jsonl")

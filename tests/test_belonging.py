@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
@@ -24,7 +25,7 @@ ANA = Thread(thread="a", user="ana")
 
 
 def memory(**settings: Any) -> MemoryController:
-    return MemoryController(InMemoryStore(), **settings)
+    return MemoryController(InMemoryStore(), settings=Settings(**settings))
 
 
 def of_ana(controller: MemoryController) -> CompressedCognitiveState:

@@ -15,6 +15,7 @@ import pytest
 from strategies import add, agent, document, end, event, fact, rule, tool, user
 
 import acc.thread.registry
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.commit.commit import Commit, commit
@@ -117,7 +118,7 @@ def _ran(memory: Memory, steps: list[Step], folder: Path) -> Ran:
 
 
 def run_sync(compressor: Compressor | None, folder: Path) -> Ran:
-    memory = MemoryController(InMemoryStore(), compressor, **_settings(folder))
+    memory = MemoryController(InMemoryStore(), compressor, Settings(**_settings(folder)))
     steps: list[Step] = []
     for turn in CONVERSATION:
         steps.append(memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -127,7 +128,7 @@ def run_sync(compressor: Compressor | None, folder: Path) -> Ran:
 
 def run_async(compressor: Compressor | None, folder: Path) -> Ran:
     async def converse() -> Ran:
-        memory = AsyncMemoryController(InMemoryStore(), compressor, **_settings(folder))
+        memory = AsyncMemoryController(InMemoryStore(), compressor, Settings(**_settings(folder)))
         steps: list[Step] = []
         for turn in CONVERSATION:
             steps.append(await memory.step(steps[-1].state if steps else None, turn, thread="t"))
@@ -275,7 +276,7 @@ class TestWritersAtOnce:
         """Eight workers, also where fewer threads are kept in memory than are busy."""
         monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", kept)
         store = InMemoryStore()
-        memory = MemoryController(store, crowd, audit=tmp_path if audited else None)
+        memory = MemoryController(store, crowd, Settings(audit=tmp_path if audited else None))
         start = threading.Barrier(8)
         gone: dict[str, list[str]] = {}
 
@@ -376,7 +377,7 @@ class TestFailures:
                 raise second
             return second  # type: ignore[return-value]
 
-        self.memory = kind(InMemoryStore(), compress, audit=folder)
+        self.memory = kind(InMemoryStore(), compress, Settings(audit=folder))
         self.first = stepping(
             self.memory, None, Turn.said("Never restart nginx. The db port is 5432.")
         )
@@ -442,7 +443,7 @@ class TestFailures:
         assert not done.commit.refused
 
     def test_the_fallback_proposes_instead(self, kind: type[Memory]) -> None:
-        memory = kind(InMemoryStore(), FailingCompressor(), fallback=noting)
+        memory = kind(InMemoryStore(), FailingCompressor(), Settings(fallback=noting))
         done = stepping(memory, None, Turn.said("x"))
         assert not done.commit.held
         assert "always fails" in done.failure
@@ -450,7 +451,7 @@ class TestFailures:
 
     def test_a_fallback_that_fails_as_well_holds(self, kind: type[Memory]) -> None:
         second = FailingCompressor(TimeoutError("slow"))
-        memory = kind(InMemoryStore(), FailingCompressor(), fallback=second)
+        memory = kind(InMemoryStore(), FailingCompressor(), Settings(fallback=second))
         done = stepping(memory, None, Turn.said("x"))
         assert done.commit.held
         assert "always fails" in done.failure
@@ -603,7 +604,7 @@ class TestUpdateState:
             asyncio.run(aupdate_state(None, Turn.said("x"), compressor=odd))
 
     def test_it_is_the_loop_without_recall(self) -> None:
-        memory = MemoryController(InMemoryStore(), None, clock=FixedClock())
+        memory = MemoryController(InMemoryStore(), None, Settings(clock=FixedClock()))
         state = alone = None
         for text in ("Never restart nginx.", "Alice owns checkout.", "Bob is on call."):
             state = memory.step(state, Turn.said(text), thread="t").state
@@ -732,7 +733,7 @@ class TestThreadsInMemory:
     ) -> None:
         monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
         store = InMemoryStore()
-        memory = MemoryController(store, crowd, audit=tmp_path)
+        memory = MemoryController(store, crowd, Settings(audit=tmp_path))
         state = memory.step(None, Turn.said("x"), thread="a").state
         gone = memory.step(state, Turn.said("y"), thread="a").commit.set_aside
         assert gone
@@ -780,7 +781,7 @@ class TestClosing:
 
     def test_an_opening_that_fails_lets_go_of_the_path(self, tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError) as kept:
-            MemoryController.open(tmp_path, no_such_setting=1)
+            MemoryController.open(tmp_path, floor=-1)
         assert kept.value.__traceback__ is not None
         MemoryController.open(tmp_path).close()
 
@@ -801,7 +802,7 @@ class TestClosing:
                 released.append("store")
 
         store = Full()
-        memory = MemoryController(store, crowd, audit=tmp_path)
+        memory = MemoryController(store, crowd, Settings(audit=tmp_path))
         state = memory.step(None, Turn.said("x"), thread="t").state
         memory.step(state, Turn.said("y"), thread="t")
         store.full = True
@@ -869,7 +870,7 @@ class TestOperator:
         assert [c.trust for c in first.constraints] == [Trust.OPERATOR]
         assert [g.trust for g in first.goal_orientation] == [Trust.OPERATOR]
         assert first.hash == first.digest()
-        memory = MemoryController(InMemoryStore(), noting, audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), noting, Settings(audit=tmp_path))
         done = memory.step(first, Turn.said("Hello."), thread="t")
         assert done.state.parent == first.hash
         assert [c.text for c in done.state.constraints] == ["Never share customer data."]
@@ -906,7 +907,7 @@ class TestOperator:
     def test_a_retirement_through_the_loop_is_evidence_and_audited(self, tmp_path: Path) -> None:
         first = seed(["Never restart nginx."])
         turn, proposal = retirement(first, [first.constraints[0].id], "over")
-        memory = MemoryController(InMemoryStore(), lambda *_: proposal, audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), lambda *_: proposal, Settings(audit=tmp_path))
         done = memory.step(first, turn, thread="t")
         assert done.state.constraints == ()
         assert memory.open_evidence("o1", state=done.state, thread="t").endswith("over")
@@ -916,7 +917,7 @@ class TestOperator:
 
 class TestStep:
     def test_the_clock_measures_each_stage(self) -> None:
-        memory = MemoryController(InMemoryStore(), quiet, clock=FixedClock())
+        memory = MemoryController(InMemoryStore(), quiet, Settings(clock=FixedClock()))
         done = memory.step(None, Turn.said("x"), thread="t")
         assert done.ms == dict.fromkeys(
             ("store", "recall", "qualify", "compress", "commit", "keep"), 0.0
@@ -941,10 +942,10 @@ class TestStep:
 
 
 class TestSettings:
-    @pytest.mark.parametrize("wrong", [{"max_tokens": 100}, {"compresor": quiet}, {"gate": 5}])
-    def test_a_wrong_setting_says_how_to_mend_it(self, wrong: dict[str, object]) -> None:
+    @pytest.mark.parametrize("wrong", [{"floor": -1}, {"gate": 5}])
+    def test_a_wrong_setting_says_how_to_mend_it(self, wrong: dict[str, Any]) -> None:
         with pytest.raises(ConfigurationError, match="To fix"):
-            MemoryController(InMemoryStore(), **wrong)
+            MemoryController(InMemoryStore(), settings=Settings(**wrong))
 
     def test_a_compressor_is_a_callable(self) -> None:
         with pytest.raises(ConfigurationError, match="To fix"):
@@ -963,7 +964,7 @@ class TestSettings:
         def broken(_candidate: object, _context: object) -> bool:
             raise ZeroDivisionError
 
-        memory = MemoryController(InMemoryStore(), quiet, gate=broken)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(gate=broken))
         state = memory.step(None, Turn.said("The port is 443."), thread="t").state
         done = memory.step(state, Turn.said("Which port?"), thread="t")
         assert [v.admitted for v in done.verdicts] == [False]

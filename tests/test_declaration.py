@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 import pytest
 
 from acc.errors import SchemaError
-from acc.state.items import Constraint, Entity, Item, Name, OptionalLine, Quote, Status
+from acc.state import Name, OptionalLine
+from acc.state.items import Constraint, Entity, Item, Quote, Status
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import Example, Slot
 from acc.turn.observations import Channel, Trust

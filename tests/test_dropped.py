@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from acc import AsyncMemoryController, MemoryController, Turn
+from acc import AsyncMemoryController, MemoryController, Settings, Turn
 from acc.errors import StoreError, StoreLockedError
 from acc.stores.in_memory import InMemoryStore
 
@@ -62,7 +62,7 @@ def test_a_dropped_memory_writes_what_waits_and_ends_cleanly(tmp_path: Path) -> 
 
 def test_the_store_of_the_caller_gets_what_waits(tmp_path: Path) -> None:
     store = InMemoryStore()
-    memory = MemoryController(store, audit=tmp_path)
+    memory = MemoryController(store, settings=Settings(audit=tmp_path))
     left_behind(memory)
     assert not store.ids("default", kind="set_aside")
     known = weakref.ref(memory)
@@ -74,7 +74,7 @@ def test_the_store_of_the_caller_gets_what_waits(tmp_path: Path) -> None:
 
 def test_two_memories_on_one_store_wait_for_the_last(tmp_path: Path) -> None:
     store = InMemoryStore()
-    one, other = (MemoryController(store, audit=tmp_path) for _ in range(2))
+    one, other = (MemoryController(store, settings=Settings(audit=tmp_path)) for _ in range(2))
     left_behind(one)
     del one
     gc.collect()
@@ -142,7 +142,7 @@ def test_an_error_on_the_way_out_is_logged(
             super().add(tenant, artifacts)
 
     store = Full()
-    memory = MemoryController(store, audit=tmp_path)
+    memory = MemoryController(store, settings=Settings(audit=tmp_path))
     left_behind(memory)
     store.full = True
     with caplog.at_level(logging.ERROR, "acc.stores.dropped"):

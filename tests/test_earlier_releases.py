@@ -20,7 +20,7 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, interrupt
 
-from acc import InMemoryStore, MemoryController, Policy, Thread, Turn
+from acc import InMemoryStore, MemoryController, Policy, Settings, Thread, Turn
 from acc.cli import run
 from acc.integrations.langchain import MemoryMiddleware
 from acc.schema.catalog import published, schema_named
@@ -175,7 +175,9 @@ def test_the_state_of_each_schemas_log_loads_and_goes_on(
     policy = Policy(schema=schema_named(EARLIER_NAMES[name]))
     if name == "generic":
         policy = Policy(max_tokens=320, style="predicates")
-    memory = MemoryController(InMemoryStore(), policy=policy, audit=logs.memory / "audit")
+    memory = MemoryController(
+        InMemoryStore(), settings=Settings(policy=policy, audit=logs.memory / "audit")
+    )
     thread, entry = logs.thread(name), logs.threads[name]
     state = memory.last_state(thread)
     assert type(state) is policy.schema
@@ -191,7 +193,7 @@ def test_the_state_of_each_schemas_log_loads_and_goes_on(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_new_record_names_its_schema_and_its_policy_as_before(name: str, tmp_path: Path) -> None:
     policy = Policy(schema=schema_named(NAMES[name]))
-    memory = MemoryController(InMemoryStore(), policy=policy, audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), settings=Settings(policy=policy, audit=tmp_path))
     state = memory.step(None, Turn.said("Answer in German."), thread="t").state
     (log,) = tmp_path.glob("*.jsonl")
     assert policies_in(log) == {(NAMES[name], FINGERPRINTS[name])}

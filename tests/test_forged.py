@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from acc import InMemoryStore, MemoryController, Turn, seed
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.cli import run
 from acc.errors import AuditError, ConfigurationError, StateError
+from acc.pipeline import seed
 from acc.pipeline.session import ThreadSession
 from acc.state.items import Constraint
 from acc.state.model import CompressedCognitiveState as State
@@ -34,7 +35,7 @@ def forged(state: State, **more: Any) -> State:
 
 @pytest.fixture
 def memory(tmp_path: Path) -> MemoryController:
-    return MemoryController(InMemoryStore(), audit=tmp_path / "audit")
+    return MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit"))
 
 
 @pytest.mark.parametrize(
@@ -111,7 +112,7 @@ def test_verify_tells_of_a_forged_state_that_was_stepped_on_from(
 
 class TestSigned:
     def memory(self, **more: Any) -> MemoryController:
-        return MemoryController(InMemoryStore(), state_key=KEY, **more)
+        return MemoryController(InMemoryStore(), settings=Settings(state_key=KEY, **more))
 
     def test_a_state_is_known_by_its_signature(self) -> None:
         memory = self.memory()
@@ -144,9 +145,9 @@ class TestSigned:
 
     def test_keys_are_changed_by_a_list(self) -> None:
         state = self.memory().step(None, Turn.said("a"), thread="t").state
-        new = MemoryController(InMemoryStore(), state_key=[OTHER, KEY])
+        new = MemoryController(InMemoryStore(), settings=Settings(state_key=[OTHER, KEY]))
         after = new.step(state.canonical(), Turn.said("b"), thread="t").state
-        only = MemoryController(InMemoryStore(), state_key=OTHER)
+        only = MemoryController(InMemoryStore(), settings=Settings(state_key=OTHER))
         assert only.load(after.canonical()) == after
         with pytest.raises(StateError, match="signed by no key"):
             only.load(state.canonical())
@@ -163,9 +164,9 @@ class TestSigned:
         self, tmp_path: Path
     ) -> None:
         store = InMemoryStore()
-        before = MemoryController(store, audit=tmp_path)
+        before = MemoryController(store, settings=Settings(audit=tmp_path))
         before.step(None, Turn.said("Never pay Mallory."), thread="t")
-        after = MemoryController(store, audit=tmp_path, state_key=KEY)
+        after = MemoryController(store, settings=Settings(audit=tmp_path, state_key=KEY))
         state = after.last_state("t")
         assert state is not None
         assert after.step(state.canonical(), Turn.said("a?"), thread="t").state.turn == 2
@@ -197,7 +198,7 @@ class TestSigned:
     @pytest.mark.parametrize("bad", [b"", "short", [], [KEY, b"x"], 7])
     def test_what_is_no_key_is_refused_and_not_told(self, bad: Any) -> None:
         with pytest.raises(ConfigurationError, match="state_key is no key") as caught:
-            MemoryController(InMemoryStore(), state_key=bad)
+            MemoryController(InMemoryStore(), settings=Settings(state_key=bad))
         assert "short" not in str(caught.value)
         assert "kkkk" not in repr(self.memory().settings)
 
@@ -217,11 +218,11 @@ class TestOwner:
 
     def test_a_log_of_the_short_name_goes_on_unless_it_is_anothers(self, tmp_path: Path) -> None:
         store = InMemoryStore()
-        first = MemoryController(store, audit=tmp_path)
+        first = MemoryController(store, settings=Settings(audit=tmp_path))
         state = first.step(None, Turn.said("Never tell of Kestrel."), thread=self.ANA).state
         name, short = AuditLog.names(self.ANA)
         (tmp_path / name).rename(tmp_path / short)
-        memory = MemoryController(store, audit=tmp_path)
+        memory = MemoryController(store, settings=Settings(audit=tmp_path))
         assert memory.last_state(self.EVE) is None
         assert memory.last_state(self.ANA) == state
         memory.step(state, Turn.said("a?"), thread=self.ANA)
@@ -229,7 +230,7 @@ class TestOwner:
         assert {p.name for p in tmp_path.glob("*.jsonl")} == {short, AuditLog.names(self.EVE)[0]}
 
     def test_a_record_of_another_is_neither_read_nor_buried(self, tmp_path: Path) -> None:
-        memory = MemoryController(InMemoryStore(), audit=tmp_path)
+        memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
         memory.step(None, Turn.said("Never tell of Kestrel."), thread=self.ANA)
         (tmp_path / AuditLog.names(self.ANA)[0]).rename(tmp_path / AuditLog.names(self.EVE)[0])
         before = (tmp_path / AuditLog.names(self.EVE)[0]).read_bytes()

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, add, agent, document, end, fact, rule, tool, user
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.gate.built_in import (
     Budget,
@@ -625,7 +626,9 @@ class TestInstructionLike:
 
 class TestInTheLoop:
     def run(self, gate: GateLike, **settings: object) -> Step:
-        memory = MemoryController(InMemoryStore(), lambda *_: Proposal(), gate=gate, **settings)
+        memory = MemoryController(
+            InMemoryStore(), lambda *_: Proposal(), Settings(gate=gate, **settings)
+        )
         state = None
         for said in ((tool("hotel Bairro, 140 a night"), user("Which hotel in Lisbon?")),
                      (agent("The hotel Bairro in Lisbon."), document("hotel list"), user("ok")),

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from strategies import agent, rule, tool, user
 
+from acc import Settings
 from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow, StoreError
@@ -48,7 +49,9 @@ class Dies:
 
 
 def memory_on(store: Any, compressor: Any = None, **settings: Any) -> MemoryController:
-    return MemoryController(store, compressor or RuleCompressor(), clock=FixedClock(), **settings)
+    return MemoryController(
+        store, compressor or RuleCompressor(), Settings(clock=FixedClock(), **settings)
+    )
 
 
 def heard(memory: Any, state: State) -> list[str]:
@@ -122,7 +125,7 @@ def test_an_asynchronous_call_that_was_given_up_is_heard() -> None:
             def __call__(self, *_: Any) -> Proposal:
                 raise AssertionError("awaited")
 
-        memory = AsyncMemoryController(InMemoryStore(), Hangs(), clock=FixedClock())
+        memory = AsyncMemoryController(InMemoryStore(), Hangs(), Settings(clock=FixedClock()))
         state = (await memory.step(None, Turn.said(FIRST), thread="t")).state
         step = asyncio.create_task(memory.step(state, Turn.said(RULE), thread="t"))
         await begun.wait()
@@ -315,11 +318,11 @@ def test_on_a_shared_store_who_gave_up_waits_for_nobody() -> None:
 )
 def test_a_clock_that_is_hours_off_locks_no_thread(later: timedelta, is_young: bool) -> None:
     store, clock = Shared(), FixedClock()
-    memory = MemoryController(store, Dies(), clock=clock)
+    memory = MemoryController(store, Dies(), Settings(clock=clock))
     state = memory.step(None, Turn.said(FIRST), thread="t").state
     given_up(memory, state)
     clock.advance(later)
-    rival = MemoryController(elsewhere(store), RuleCompressor(), clock=clock)
+    rival = MemoryController(elsewhere(store), RuleCompressor(), Settings(clock=clock))
     if is_young:  # perhaps its step is under way
         with pytest.raises(ConflictError):
             rival.step(state, Turn.said("Are you there?"), thread="t")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController, Turn
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import InputError
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "logs", "arguments": '{"q": "pool"}'}}
@@ -42,8 +42,8 @@ def test_the_last_turns_are_served_as_messages_to_the_very_answer(
     kind: Any, tmp_path: Path
 ) -> None:
     store = InMemoryStore()
-    talk(MemoryController(store, audit=tmp_path), 5)
-    window = kind(store, audit=tmp_path).history("t", last=2)
+    talk(MemoryController(store, settings=Settings(audit=tmp_path)), 5)
+    window = kind(store, settings=Settings(audit=tmp_path)).history("t", last=2)
     assert window.messages == [
         {"role": m["role"], "content": m["content"]}
         for n in (3, 4) for m in spoken(n) if m["role"] != "tool"
@@ -51,7 +51,7 @@ def test_the_last_turns_are_served_as_messages_to_the_very_answer(
 
 
 def test_pages_join_to_the_whole_conversation(tmp_path: Path) -> None:
-    memory = MemoryController(InMemoryStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
     talk(memory, 7)
     pages: list[Any] = []
     before = None
@@ -64,7 +64,7 @@ def test_pages_join_to_the_whole_conversation(tmp_path: Path) -> None:
 
 
 def test_a_fork_shows_its_own_past_and_not_the_abandoned_future(tmp_path: Path) -> None:
-    memory = MemoryController(InMemoryStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
     early = talk(memory, 2)
     talk_on = memory.step(early, Turn.said("The future that was left."), thread="t").state
     fork = memory.step(early, Turn.said("Another way."), thread="t").state
@@ -104,7 +104,7 @@ def test_what_the_user_attached_stands_with_their_words_and_reads_as_attached(
 def test_an_operators_act_is_no_part_of_the_conversation(tmp_path: Path) -> None:
     from acc.pipeline.update import seed
 
-    memory = MemoryController(InMemoryStore(), audit=tmp_path)
+    memory = MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path))
     memory.step(seed(["Never restart anything."]), Turn.said("Hello"), thread="t")
     assert [m["content"] for m in memory.history("t").messages] == ["Hello"]
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from strategies import agent, document, hostile_texts, tool, user
 
+from acc import Settings
 from acc.background import BackgroundMemory
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import InputError
@@ -42,7 +43,7 @@ class Read:
 
 
 def _memory(kind: type[Any], read: Read) -> Any:
-    return kind(InMemoryStore(), read, clock=FixedClock())
+    return kind(InMemoryStore(), read, Settings(clock=FixedClock()))
 
 
 def _stepped(turn: Turn, read: Read) -> State:

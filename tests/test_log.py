@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from strategies import add, agent, document, end, event, fact, user
 
 import acc.thread.registry
+from acc import Settings
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
 from acc.errors import StoreError
@@ -82,7 +83,7 @@ def quiet(*_: object) -> Proposal:
 
 
 def memory_on(shelf: Shelf, compressor: Compressor = quiet, **settings: object) -> MemoryController:
-    return MemoryController(shelf, compressor, **settings)
+    return MemoryController(shelf, compressor, Settings(**settings))
 
 
 def seen(shelf: Shelf, state: State, thread: Thread = THREAD) -> list[str]:

@@ -10,12 +10,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.commit.commit import commit
 from acc.controller import MemoryController
 from acc.errors import AuditError, StateError
-from acc.state.items import Item, Line, Name, OptionalLine, Quote
+from acc.state import Line, Name, OptionalLine
+from acc.state.items import Item, Quote
 from acc.state.migrations import Migration, Stored, stored_name
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -280,9 +282,13 @@ def test_a_parents_versions_are_counted_apart() -> None:
 def test_a_thread_goes_on_under_the_next_version_and_its_log_recomputes(tmp_path: Path) -> None:
     store, thread = InMemoryStore(), Thread(thread="ward")
     old, new = Policy(schema=first()), Policy(schema=later(2))
-    before = MemoryController(store, ScriptedCompressor([WRITTEN]), policy=old, audit=tmp_path)
+    before = MemoryController(
+        store, ScriptedCompressor([WRITTEN]), Settings(policy=old, audit=tmp_path)
+    )
     before.step(None, SAID, thread=thread)
-    after = MemoryController(store, ScriptedCompressor([Proposal()]), policy=new, audit=tmp_path)
+    after = MemoryController(
+        store, ScriptedCompressor([Proposal()]), Settings(policy=new, audit=tmp_path)
+    )
     state = after.last_state(thread)
     assert state is not None
     done = after.step(state.canonical(), Turn.said("What failed?"), thread=thread)
@@ -302,12 +308,14 @@ def test_what_a_killed_process_had_set_aside_is_migrated_too(tmp_path: Path) -> 
     script = [retiring, {"retire": [{"id": "j1", "cites": [], "quote": ""}]}]
     store, thread = InMemoryStore(), Thread(thread="ward")
     before = MemoryController(
-        store, ScriptedCompressor(script), policy=Policy(schema=first()), audit=tmp_path
+        store, ScriptedCompressor(script), Settings(policy=Policy(schema=first()), audit=tmp_path)
     )
     state = before.step(None, SAID, thread=thread).state
     before.step(state, Turn.said("lab-3 is history."), thread=thread)
     # Not closed: what was set aside stands in the audit log alone, as after a kill.
-    after = MemoryController(InMemoryStore(), policy=Policy(schema=later(2)), audit=tmp_path)
+    after = MemoryController(
+        InMemoryStore(), settings=Settings(policy=Policy(schema=later(2)), audit=tmp_path)
+    )
     log = after.log_of(thread)
     log.flush()
     (gone,) = [a for a in log.branch("main").artifacts if a.kind == "set_aside"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import MISSING, fields
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
 from acc.pipeline.session import Settings
+from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.in_memory import InMemoryStore
 from acc.turn.turn import Turn
@@ -54,11 +57,39 @@ def test_a_policy_of_values_that_are_none_is_told(wrong: dict[str, Any]) -> None
         Policy(**wrong)
 
 
-def test_settings_and_a_setting_by_name_go_together(tmp_path: Path) -> None:
-    with MemoryController.open(tmp_path, settings=Settings(floor=2), input_chars=5_000) as memory:
+def test_open_takes_every_setting_by_its_name_and_with_its_default(tmp_path: Path) -> None:
+    opening = signature(MemoryController.open).parameters
+    for field in fields(Settings):
+        assert field.name in opening
+        if field.default is not MISSING and field.name != "audit":
+            assert opening[field.name].default == field.default
+    with MemoryController.open(tmp_path, floor=2, input_chars=5_000) as memory:
         assert (memory.settings.floor, memory.settings.input_chars) == (2, 5_000)
-    with pytest.raises(ConfigurationError, match="nonsense"):
-        MemoryController.open(tmp_path, settings=Settings(), nonsense=3)
+        assert memory.settings.audit == tmp_path / "audit"
+
+
+def test_a_schema_and_a_bound_replace_those_of_the_policy(tmp_path: Path) -> None:
+    class Narrow(CompressedCognitiveState):
+        max_tokens: ClassVar[int] = 300
+
+    policy = Policy(max_tokens=500, lifting="accept")
+    for given, schema, bound in (
+        ({"schema": Narrow}, Narrow, 300),
+        ({"schema": Narrow, "max_tokens": 200}, Narrow, 200),
+        ({"max_tokens": 200, "policy": policy}, CompressedCognitiveState, 200),
+    ):
+        with MemoryController.open(tmp_path / f"m{bound}{schema.__name__}", **given) as memory:
+            opened = memory.settings.policy
+            assert (opened.schema, opened.max_tokens) == (schema, bound)
+            assert opened.lifting == ("accept" if "policy" in given else "confirm")
+
+
+@pytest.mark.parametrize("audit", [False, None])
+def test_a_memory_without_audit_logs_writes_none(audit: Any, tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, audit=audit) as memory:
+        memory.step(None, Turn.said("Never restart nginx."), thread="t")
+        assert memory.last_state("t") is None
+    assert not (tmp_path / "audit").exists()
 
 
 def test_the_audit_folder_may_be_given_as_text(
@@ -66,7 +97,7 @@ def test_the_audit_folder_may_be_given_as_text(
 ) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
-    with MemoryController(InMemoryStore(), audit="logs") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit="logs")) as memory:
         monkeypatch.chdir(tmp_path / "elsewhere")
         memory.step(None, Turn.said("Never restart nginx."), thread="t")
     assert list((tmp_path / "logs").glob("t-*.jsonl"))

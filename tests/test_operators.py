@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from strategies import agent, call, tool, user
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
@@ -33,7 +34,7 @@ RULES = ("Never pay Harrow before Friday.", "Never restart nginx-prod-7.")
 
 
 def memory_on(store: Any, **settings: Any) -> MemoryController:
-    return MemoryController(store, RuleCompressor(), clock=FixedClock(), **settings)
+    return MemoryController(store, RuleCompressor(), Settings(clock=FixedClock(), **settings))
 
 
 def elsewhere(store: InMemoryStore) -> InMemoryStore:
@@ -362,7 +363,9 @@ def test_in_a_shared_store_another_process_sees_it_by_one_read() -> None:
 
 def test_asynchronously_it_is_the_same() -> None:
     async def run() -> tuple[State, State, bool]:
-        memory = AsyncMemoryController(InMemoryStore(), RuleCompressor(), clock=FixedClock())
+        memory = AsyncMemoryController(
+            InMemoryStore(), RuleCompressor(), Settings(clock=FixedClock())
+        )
         old = (await memory.step(None, Turn.said(RULES[0]), thread="t")).state
         step = await memory.retire([old.constraints[0].id], "x", thread="t", state=old)
         found = await memory.with_operator_acts(old, "t")

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, agent, filled, goal, heads, reasons, rule, tool, user
 
+from acc import Settings
 from acc.audit.verify import verify
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError, InputError, PinnedOverflow
@@ -38,7 +39,9 @@ State = CompressedCognitiveState
 
 def memory_on(compressor: Any = None, **settings: Any) -> MemoryController:
     store = InMemoryStore()
-    return MemoryController(store, compressor or RuleCompressor(), clock=FixedClock(), **settings)
+    return MemoryController(
+        store, compressor or RuleCompressor(), Settings(clock=FixedClock(), **settings)
+    )
 
 
 def service_rule(n: int) -> str:
@@ -292,7 +295,7 @@ def test_asynchronously_the_handler_is_called_off_the_event_loop() -> None:
 
     async def run() -> Step:
         memory = AsyncMemoryController(
-            InMemoryStore(), RuleCompressor(), clock=FixedClock(), on_overflow=handler
+            InMemoryStore(), RuleCompressor(), Settings(clock=FixedClock(), on_overflow=handler)
         )
         state = None
         for n in range(24):

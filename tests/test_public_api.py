@@ -34,14 +34,11 @@ VENDORS = (
 def test_the_public_names_are_this_list() -> None:
     assert sorted(acc.__all__) == sorted(
         [
-            "AccError", "Artifact", "ArtifactStore", "AsyncMemoryController", "Channel",
-            "ChromaArtifactStore", "Commit", "CompressedCognitiveState", "Compressor",
-            "ConfigurationError", "ConflictError", "Context", "Evidence", "Gate", "Item",
-            "LangChainCompressor", "InMemoryStore", "MemoryController", "MemoryMiddleware",
-            "MemoryNode", "Observation", "OpenAICompressor", "PinnedOverflow", "Policy", "Price",
-            "Proposal", "ProposedItem", "Recall", "Retirement", "RuleCompressor", "Settings", "Slot",
-            "Step", "Thread", "Trust", "Turn", "Verdict", "__version__", "aupdate_state", "default_gate",
-            "seed", "update_state", "wire_schema",
+            "AccError", "AsyncMemoryController", "Channel", "ChromaArtifactStore",
+            "CompressedCognitiveState", "InMemoryStore", "Item", "LangChainCompressor",
+            "MemoryController", "MemoryMiddleware", "MemoryNode", "Observation", "OpenAICompressor",
+            "PinnedOverflow", "Policy", "Proposal", "RuleCompressor", "Settings", "Slot", "Step",
+            "Thread", "Trust", "Turn", "__version__", "aupdate_state", "update_state",
         ]
     )  # fmt: skip
 

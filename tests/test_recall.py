@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import add, agent, document, fact, tool, user
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.errors import CompressionError
 from acc.pipeline.turn_pipeline import Step
@@ -102,7 +103,7 @@ class TestBounds:
 class TestWhatTheAgentReads:
     def test_neither_the_turn_nor_the_reply_before(self) -> None:
         watched = Watched()
-        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(recall=watched))
         state = memory.step(None, Turn.said("Which hotel?"), thread="t").state
         said = (
             tool("hotel found"),
@@ -117,7 +118,7 @@ class TestWhatTheAgentReads:
     def test_not_what_is_pending(self) -> None:
         watched = Watched()
         script = ScriptedCompressor([Proposal(), CompressionError("no"), Proposal(), Proposal()])
-        memory = MemoryController(InMemoryStore(), script, recall=watched)
+        memory = MemoryController(InMemoryStore(), script, Settings(recall=watched))
         state = memory.step(None, Turn.said("hotel one"), thread="t").state
         state = memory.step(state, Turn.said("hotel two"), thread="t").state
         assert [o.ref for o in state.pending] == ["u2"]
@@ -128,14 +129,14 @@ class TestWhatTheAgentReads:
 
     def test_pasted_passages_of_the_turn_are_read_too(self) -> None:
         watched = Watched()
-        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(recall=watched))
         pasted = "Look at this hotel:\n```\nhotel Bairro, hotel Avenida\n```"
         memory.step(None, Turn.said(pasted), thread="t")
         assert watched.seen[-1][2] == []
 
     def test_a_long_text_that_is_read_is_left_out_with_all_its_parts(self) -> None:
         watched = Watched(limit=1_000)
-        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(recall=watched))
         long = "\n".join(f"the hotel number {n}" for n in range(3_000))
         state = memory.step(None, turn_of(tool(long), user("Which hotel?")), thread="t").state
         assert watched.seen[-1][2] == []
@@ -164,7 +165,7 @@ class TestAnyHistory:
                 raise CompressionError("no")
             return Proposal()
 
-        memory = MemoryController(store, now_and_then, recall=watched)
+        memory = MemoryController(store, now_and_then, Settings(recall=watched))
         pasts: list[tuple[State, tuple[str, ...]]] = [(State.empty(), ())]
         for _ in range(data.draw(st.integers(2, 7))):
             state, past = data.draw(st.sampled_from(pasts))
@@ -203,7 +204,7 @@ class TestAnyHistory:
     def test_what_came_later_does_not_change_what_an_old_state_recalls(self) -> None:
         """Neither scores nor verdicts of a retry know the turns that followed."""
         watched = Watched()
-        memory = MemoryController(InMemoryStore(), quiet, recall=watched)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(recall=watched))
         said = [
             "hotel in Lisbon",
             "the budget is 900",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc import Channel, InMemoryStore, MemoryController, Observation, Turn, update_state
+from acc import Channel, InMemoryStore, MemoryController, Observation, Settings, Turn, update_state
 from acc.background import BackgroundMemory
 from acc.errors import ConfigurationError
 from acc.evidence.experience import ExperienceMemory
@@ -195,7 +195,7 @@ def test_experiences_too() -> None:
 
 def test_off_keeps_texts_and_a_function_of_ones_own_is_asked() -> None:
     def held(redact: Any) -> str:
-        memory = MemoryController(InMemoryStore(), ScriptedCompressor({}), redact=redact)
+        memory = MemoryController(InMemoryStore(), ScriptedCompressor({}), Settings(redact=redact))
         done = memory.step(None, Turn.said("My name is Ana, password: hunter2x."), thread="t")
         return done.turn.observations[-1].text
 
@@ -206,10 +206,10 @@ def test_off_keeps_texts_and_a_function_of_ones_own_is_asked() -> None:
 @pytest.mark.parametrize("bad", [lambda t: 1 / 0 and t, lambda _: None, lambda t: t.encode()])
 def test_one_that_fails_keeps_nothing_and_tells_nothing(bad: Any) -> None:
     store = InMemoryStore()
-    memory = MemoryController(store, redact=bad)
+    memory = MemoryController(store, settings=Settings(redact=bad))
     with pytest.raises(ConfigurationError, match="redact failed") as caught:
         memory.step(None, Turn.said("password: hunter2x"), thread="t")
     assert "hunter2x" not in str(caught.value)
     assert store.ids("default") == []
     with pytest.raises(ConfigurationError, match="redact is"):
-        MemoryController(store, redact="all")
+        MemoryController(store, settings=Settings(redact="all"))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from acc import Channel, Observation, Proposal, Turn, wire_schema
+from acc import Channel, Observation, Proposal, Turn
 from acc.commit.commit import commit
+from acc.compress import wire_schema
 from acc_schemas.it_operations import ITOperationsState
 
 

@@ -24,6 +24,7 @@ import pytest
 import tenacity
 from strategies import event, tool, user
 
+from acc import Settings
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
 from acc.errors import ConflictError, StoreError
@@ -221,11 +222,15 @@ class TestInterleavings:
         def dies(*_: object) -> Proposal:
             raise KeyboardInterrupt
 
-        root = MemoryController(table, quiet, clock=clock).step(None, Turn.said("root"), thread="t")
+        root = MemoryController(table, quiet, Settings(clock=clock)).step(
+            None, Turn.said("root"), thread="t"
+        )
         with pytest.raises(KeyboardInterrupt):
-            MemoryController(table, dies, clock=clock).step(root.state, saying("a1"), thread="t")
+            MemoryController(table, dies, Settings(clock=clock)).step(
+                root.state, saying("a1"), thread="t"
+            )
         clock.advance(age)
-        memory = MemoryController(Window(table), quiet, clock=clock)
+        memory = MemoryController(Window(table), quiet, Settings(clock=clock))
         if not is_dead:
             with pytest.raises(ConflictError):
                 memory.step(root.state, saying("b1"), thread="t")
@@ -238,16 +243,20 @@ class TestInterleavings:
     def test_a_slow_writer_that_was_given_up_still_commits_on_its_own_branch(self) -> None:
         table = Table()
         clock = FixedClock()
-        root = MemoryController(table, quiet, clock=clock).step(None, Turn.said("root"), thread="t")
+        root = MemoryController(table, quiet, Settings(clock=clock)).step(
+            None, Turn.said("root"), thread="t"
+        )
         other: list[State] = []
 
         def slow(*_: object) -> Proposal:
             clock.advance(LEASE)
-            rival = MemoryController(Window(table), quiet, clock=clock)
+            rival = MemoryController(Window(table), quiet, Settings(clock=clock))
             other.append(rival.step(root.state, saying("b1"), thread="t").state)
             return Proposal()
 
-        mine = MemoryController(table, slow, clock=clock).step(root.state, saying("a1"), thread="t")
+        mine = MemoryController(table, slow, Settings(clock=clock)).step(
+            root.state, saying("a1"), thread="t"
+        )
         assert seen(table, mine.state) == ["root", "a1"]
         assert seen(table, other[0]) == ["root", "a1", "b1"]
 

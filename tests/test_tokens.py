@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
@@ -90,7 +91,7 @@ BAD: dict[str, Callable[[str], Any]] = {
 @pytest.mark.parametrize("channel", [Channel.USER, Channel.TOOL])
 def test_the_turn_commits_within_its_bound(rule: Callable[[str], Any], channel: Channel) -> None:
     policy = Policy(counter=Counter(rule))
-    memory = MemoryController(InMemoryStore(), policy=policy)
+    memory = MemoryController(InMemoryStore(), settings=Settings(policy=policy))
     state = memory.step(None, Turn.said("Never deploy on a Friday."), thread="t").state
     said = Turn(
         observations=(
@@ -169,5 +170,7 @@ def test_a_counter_without_a_name_is_refused(name: Any) -> None:
 
 
 def test_what_folds_in_a_graph_counts_with_the_policys_counter() -> None:
-    memory = MemoryController(InMemoryStore(), policy=Policy(counter=Counter(strict)))
+    memory = MemoryController(
+        InMemoryStore(), settings=Settings(policy=Policy(counter=Counter(strict)))
+    )
     assert Compaction(counter=memory.settings.policy.counter).counter(SPECIAL) == 4

@@ -16,6 +16,7 @@ from acc.cli.threads import Record
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController, resumed
 from acc.errors import ConfigurationError
+from acc.pipeline.session import Settings
 from acc.schema.catalog import published, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy
@@ -113,9 +114,10 @@ def opened(
         else:
             store = ChromaArtifactStore.server(*server)
         controller = MemoryController(
-            store, compressor, policy=policy, audit=memory.absolute() / "audit",
-            state_key=state_key(),
-        )  # fmt: skip
+            store,
+            compressor,
+            Settings(policy=policy, audit=memory.absolute() / "audit", state_key=state_key()),
+        )
     with controller:
         if server is not None and resumes:
             controller.resumed = resumed(controller)

@@ -1,3 +1,11 @@
-"""Compression: a compressor reads turn, state and qualified evidence and proposes the next
-state.
-"""
+"""Compress: compressors propose the next state."""
+
+from acc.compress.choosing import as_compressor
+from acc.compress.protocol import Compressor, Price, wire_schema
+
+__all__ = [
+    "Compressor",
+    "Price",
+    "as_compressor",
+    "wire_schema",
+]

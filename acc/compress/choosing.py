@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from acc.compress.model import ModelOptions
 
 
 def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
@@ -26,33 +29,33 @@ def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
     return as_compressor(model)
 
 
-def as_compressor(model: Any, **settings: Any) -> Compressor:
+def as_compressor(model: Any, **options: Unpack[ModelOptions]) -> Compressor:
     """Return a compressor that asks ``model``.
 
     Args:
         model: A name: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY;
             ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model. Or OpenAI clients and
             a name, as ``(client, "name")`` or ``(client, async_client, "name")``.
-        settings: Settings of `ModelCompressor`.
+        options: Fields of `acc.compress.model.ModelSettings`.
 
     Raises:
         ConfigurationError: ``model`` is none of these, or a key or package is missing.
     """
     from acc.compress.model import ModelCompressor
 
-    if isinstance(model, ModelCompressor) and not settings:
+    if isinstance(model, ModelCompressor) and not options:
         return model
     if isinstance(model, str) and model:
-        return _named(model, settings)
+        return _named(model, options)
     if isinstance(model, tuple) and 2 <= len(model) <= 3 and isinstance(model[-1], str):
         from acc.compress.openai import OpenAICompressor
 
         clients = dict(zip(("client", "async_client"), model[:-1], strict=False))
-        return OpenAICompressor(model[-1], **clients, **settings)
+        return OpenAICompressor(model[-1], **clients, **options)
     if _is_chat_model(model):
         from acc.compress.langchain import LangChainCompressor
 
-        return LangChainCompressor(model, **settings)
+        return LangChainCompressor(model, **options)
     raise ConfigurationError(
         f"{type(model).__name__} is no model",
         where="model",
@@ -60,15 +63,15 @@ def as_compressor(model: Any, **settings: Any) -> Compressor:
     )
 
 
-def _named(name: str, settings: dict[str, Any]) -> Compressor:
+def _named(name: str, options: ModelOptions) -> Compressor:
     provider, colon, rest = name.partition(":")
     if colon and provider != "openai":
         from acc.compress.langchain import LangChainCompressor
 
-        return LangChainCompressor(name, **settings)
+        return LangChainCompressor(name, **options)
     from acc.compress.openai import OpenAICompressor
 
-    compressor = OpenAICompressor(rest if colon else name, **settings)
+    compressor = OpenAICompressor(rest if colon else name, **options)
     compressor.endpoint.ready()
     return compressor
 

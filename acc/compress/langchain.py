@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from acc.compress.endpoint import Ask, Call, CallFailed, Reply
 from acc.compress.failures import translated
-from acc.compress.model import ModelCompressor
+from acc.compress.model import ModelCompressor, ModelOptions
 from acc.compress.openai_calls import (
     NAME,
     Known,
@@ -39,18 +39,18 @@ _CONFIG: dict[str, Any] = {"tags": ["nostream"], "run_name": "acc_compressor"}
 class LangChainCompressor(ModelCompressor):
     """Proposes by asking a LangChain chat model."""
 
-    def __init__(self, model: str | BaseChatModel, **settings: Any) -> None:
+    def __init__(self, model: str | BaseChatModel, **options: Unpack[ModelOptions]) -> None:
         """Create the compressor for a model.
 
         Args:
             model: ``provider:model`` for LangChain's `init_chat_model`, or a chat model. A chat
                 model that retries failed calls itself keeps doing so and is called once.
-            settings: Settings of `ModelCompressor`: mode, guidance, price, deadline and so on.
+            options: Fields of `ModelSettings`: mode, guidance, price, deadline and so on.
 
         Raises:
             ConfigurationError: The provider is unknown, or a package or key is missing.
         """
-        super().__init__(LangChainEndpoint(model), **settings)
+        super().__init__(LangChainEndpoint(model), **options)
 
 
 class LangChainEndpoint:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self, get_args
+from typing import Any, Self, TypedDict, Unpack, get_args
 
 from acc.compress.compression import Compression, is_idle
 from acc.compress.endpoint import (
@@ -29,7 +29,7 @@ from acc.compress.endpoint import (
     within,
 )
 from acc.compress.prompt import CompressorPrompt, Prompt, Reading
-from acc.compress.protocol import Price, settings_of
+from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -44,6 +44,21 @@ OUTPUT_OF = {"revise": 2, "rewrite": 4}
 """Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not
 rendered.
 """
+
+
+class ModelOptions(TypedDict, total=False):
+    """The fields of `ModelSettings` as keyword arguments, for editors and type checkers."""
+
+    mode: Mode
+    guidance: str
+    prompt: Prompt | None
+    price: Price | None
+    skip_idle: bool
+    deadline: float
+    timeout: float
+    max_output_tokens: int | None
+    input_chars: int
+    retries: Retries
 
 
 @dataclass(frozen=True)
@@ -110,7 +125,14 @@ class ModelSettings:
         Raises:
             ConfigurationError: A setting is unknown or its value is invalid.
         """
-        return settings_of(cls, changed, "what else an endpoint takes goes into its own arguments")
+        if unknown := set(changed) - set(ModelOptions.__annotations__):
+            raise ConfigurationError(
+                f"no setting is named {', '.join(sorted(map(repr, unknown)))}",
+                where="ModelSettings",
+                hint=f"known settings: {', '.join(ModelOptions.__annotations__)}; "
+                "pass other arguments of a request as request={...} to OpenAICompressor",
+            )
+        return cls(**changed)
 
 
 LONGEST_WAIT = 86_400.0
@@ -139,16 +161,18 @@ class ModelCompressor:
         price: Token prices.
     """
 
-    def __init__(
-        self, endpoint: Endpoint, settings: ModelSettings | None = None, **changed: Any
-    ) -> None:
-        """Create a compressor with settings as a whole or by name.
+    def __init__(self, endpoint: Endpoint, **options: Unpack[ModelOptions]) -> None:
+        """Create a compressor.
+
+        Args:
+            endpoint: The model.
+            options: Fields of `ModelSettings`.
 
         Raises:
             ConfigurationError: A setting is unknown or its value is invalid.
         """
         self.endpoint = endpoint
-        self.settings = settings or ModelSettings.of(changed)
+        self.settings = ModelSettings.of(options)
         self.price = self.settings.price
         self._prompt = self.settings.prompt or CompressorPrompt(self.settings.guidance)
         self._policy: Policy | None = None

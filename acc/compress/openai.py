@@ -11,14 +11,14 @@ import os
 import re
 import time
 from collections.abc import Generator, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakKeyDictionary
 
 import httpx2
 
 from acc.compress.endpoint import Ask, Call, CallFailed, Reply
 from acc.compress.failures import no_client, no_such_model, translated
-from acc.compress.model import ModelCompressor
+from acc.compress.model import ModelCompressor, ModelOptions
 from acc.compress.openai_calls import Api, Known, body_of, descend, known, reply_of
 from acc.errors import ConfigurationError
 from acc.state.proposal import Outcome
@@ -172,7 +172,7 @@ class OpenAICompressor(ModelCompressor):
         base_url: str = "",
         api: Api = "chat",
         request: Mapping[str, Any] | None = None,
-        **settings: Any,
+        **options: Unpack[ModelOptions],
     ) -> None:
         """Create the compressor for a model.
 
@@ -186,7 +186,7 @@ class OpenAICompressor(ModelCompressor):
                 OPENAI_BASE_URL.
             api: Chat completions or responses.
             request: Further arguments of each request, such as ``{"temperature": 0}``.
-            settings: Settings of `ModelCompressor`: mode, guidance, price, deadline and so on.
+            options: Fields of `ModelSettings`: mode, guidance, price, deadline and so on.
 
         Raises:
             ConfigurationError: There is no model, the API is unknown, or a setting is invalid.
@@ -196,7 +196,7 @@ class OpenAICompressor(ModelCompressor):
             model, client=client, async_client=async_client, base_url=base_url, api=api,
             request=request,
         )  # fmt: skip
-        super().__init__(endpoint, **settings)
+        super().__init__(endpoint, **options)
 
 
 class OpenAIEndpoint:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from acc.errors import ConfigurationError
 from acc.state.items import wire_field
@@ -56,9 +56,6 @@ def _is_price(value: object) -> bool:
 def _count(usage: Mapping[str, int], kind: str) -> int:
     """Return a plausible count of a kind: an endpoint may report any number."""
     return min(max(0, usage.get(kind, 0)), 1 << 53)
-
-
-T = TypeVar("T")
 
 
 @runtime_checkable
@@ -134,22 +131,3 @@ def _array(items: Mapping[str, Any], description: str) -> dict[str, Any]:
 
 def _string(description: str) -> dict[str, Any]:
     return {"type": "string", **({"description": description} if description else {})}
-
-
-def settings_of(kind: type[T], changed: Mapping[str, Any], hint: str) -> T:
-    """Return a dataclass ``kind`` with ``changed`` fields and defaults for the rest.
-
-    Args:
-        kind: The dataclass.
-        changed: Values by field name.
-        hint: The error's advice for an unknown name.
-
-    Raises:
-        ConfigurationError: A field is unknown.
-    """
-    known = [f.name for f in fields(kind)]  # type: ignore[arg-type]
-    if unknown := [name for name in changed if name not in known]:
-        raise ConfigurationError(
-            f"no setting {unknown[0]!r}", where=f"settings are {', '.join(known)}", hint=hint
-        )
-    return kind(**changed)

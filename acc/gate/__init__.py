@@ -1,1 +1,30 @@
-"""Qualification: the gate admits or refuses each candidate and records the reason."""
+"""Qualify: gates admit or refuse recalled candidates, each with a verdict."""
+
+from acc.gate.built_in import (
+    Budget,
+    Contradiction,
+    Distinct,
+    NotStale,
+    Novelty,
+    Relevance,
+    Trusted,
+    default_gate,
+)
+from acc.gate.protocol import All, AnyOf, Context, Gate, Not, Verdict
+
+__all__ = [
+    "All",
+    "AnyOf",
+    "Budget",
+    "Context",
+    "Contradiction",
+    "Distinct",
+    "Gate",
+    "Not",
+    "NotStale",
+    "Novelty",
+    "Relevance",
+    "Trusted",
+    "Verdict",
+    "default_gate",
+]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.runnables.config import ensure_config
@@ -19,7 +19,7 @@ from langchain_core.runnables.config import ensure_config
 from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.background.entries import shown
 from acc.errors import ConfigurationError
-from acc.integrations.langgraph import MemoryNode
+from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
 from acc.integrations.stepping import HeldStates, tell
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
@@ -42,7 +42,7 @@ class BackgroundMemoryNode(MemoryNode):
         background: BackgroundMemory | AsyncBackgroundMemory,
         *,
         wait: float | None = 0.0,
-        **settings: Any,
+        **options: Unpack[MemoryNodeOptions],
     ) -> None:
         """Set up the node.
 
@@ -50,12 +50,12 @@ class BackgroundMemoryNode(MemoryNode):
             background: The background memory; use the asynchronous one only in graphs that always
                 run asynchronously.
             wait: Seconds that a pass waits for running commits; None waits until they finish.
-            settings: Keyword arguments of `MemoryNode`, except its controller.
+            options: Keyword arguments of `MemoryNode`.
 
         Raises:
             ConfigurationError: The settings contradict each other.
         """
-        super().__init__(background.memory, **settings)
+        super().__init__(background.memory, **options)
         self.background = background
         self.wait = wait
         self.held = _Unread(background.memory.settings.policy, self.adopt)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from langchain_core.messages import BaseMessage, SystemMessage
 from langchain_core.runnables import Runnable, RunnableConfig
@@ -19,6 +19,7 @@ from langchain_core.runnables.config import ensure_config
 
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
+from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
     check_messages,
@@ -62,6 +63,26 @@ class _Looked(NamedTuple):
     thread: Thread
     prior: CompressedCognitiveState | None
     plan: Plan
+
+
+class MemoryNodeOptions(TypedDict, total=False):
+    """The keyword arguments of `MemoryNode`, for the nodes built on it."""
+
+    input_messages_key: str
+    output_messages_key: str | None
+    state_key: str
+    turn_key: str
+    name: str
+    prune: bool
+    role: str
+    channels: Mapping[str, Channel] | None
+    speakers: Collection[str] | None
+    human: Channel | str
+    fold_over: int | None
+    reply_chars: int
+    identity: Identify | None
+    adopt: Trust | None
+    resume: bool
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from acc.audit.log import AuditLog
 from acc.clock import Clock, SystemClock, stamps
 from acc.compress.fallback import Fallback
-from acc.compress.protocol import Compressor, settings_of
+from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError, PinnedOverflow, StateError
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
@@ -24,6 +24,10 @@ from acc.state.signing import Keys, keys_of
 from acc.stores.protocol import Thread
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
+
+OnOverflow = Callable[[PinnedOverflow], Sequence[str]]
+StateKey = bytes | str | Sequence[bytes | str] | None
+Redactor = Callable[[str], str] | Literal["secrets"] | None
 
 
 @dataclass
@@ -61,9 +65,9 @@ class Settings:
     audit: Path | None = None
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
-    on_overflow: Callable[[PinnedOverflow], Sequence[str]] | None = None
-    state_key: bytes | str | Sequence[bytes | str] | None = field(default=None, repr=False)
-    redact: Callable[[str], str] | Literal["secrets"] | None = "secrets"
+    on_overflow: OnOverflow | None = None
+    state_key: StateKey = field(default=None, repr=False)
+    redact: Redactor = "secrets"
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -102,17 +106,6 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
 }
 """The check and the hint for each setting. `check_fallback` checks the fallback."""
-
-
-def settings_with(changed: Mapping[str, Any], base: Settings | None = None) -> Settings:
-    """Return ``base``, or the default settings, with the ``changed`` fields replaced.
-
-    Raises:
-        ConfigurationError: A setting does not exist or has an invalid value.
-    """
-    hint = "the bound and the schema are the policy's: policy=Policy(max_tokens=...)"
-    named = settings_of(Settings, changed, hint)
-    return named if base is None else replace(base, **changed)
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from acc.state.items import Item, Line, Name, OptionalLine
+from acc.state.items import Item
+from acc.text.lines import Line, Name, OptionalLine
 from acc.state.slots import Example, Slot
 from acc.state.model import CompressedCognitiveState
 from acc.turn.observations import Trust

@@ -23,12 +23,8 @@ from pydantic import (
 )
 
 from acc.errors import SchemaError
-from acc.text.lines import Line as Line
-from acc.text.lines import Name as Name
-from acc.text.lines import OptionalLine as OptionalLine
-from acc.text.lines import OptionalName as OptionalName
+from acc.text.lines import Line, Name, Referent
 from acc.text.lines import Quote as Quote
-from acc.text.lines import Referent
 from acc.text.lines import one_line as one_line
 from acc.turn.observations import Channel, Observation, Trust
 

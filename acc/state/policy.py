@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Literal, get_args
 
@@ -100,6 +100,24 @@ class Policy:
         if self.lifting != "confirm":
             body["lifting"] = self.lifting
         return sha256_of(body)[:16]
+
+
+def policy_with(
+    policy: Policy | None,
+    schema: type[CompressedCognitiveState] | None = None,
+    max_tokens: int | None = None,
+) -> Policy:
+    """Return ``policy``, or the default policy, with another schema or bound where one is given.
+
+    A schema without ``max_tokens`` brings its own bound.
+
+    Raises:
+        ConfigurationError: A bound is too small, or a value is invalid.
+    """
+    policy = policy or Policy()
+    if schema is not None:
+        policy = replace(policy, schema=schema, max_tokens=0)
+    return policy if max_tokens is None else replace(policy, max_tokens=max_tokens)
 
 
 def _has_name(counter: TokenCounter) -> bool:

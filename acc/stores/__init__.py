@@ -1,1 +1,11 @@
-"""Persist artifacts: the store protocol, its backends, and the shelves of a namespace."""
+"""Stores: where artifacts are kept. `acc.ChromaArtifactStore` is the one for production."""
+
+from acc.stores.in_memory import InMemoryStore
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+
+__all__ = [
+    "Artifact",
+    "ArtifactStore",
+    "InMemoryStore",
+    "Thread",
+]

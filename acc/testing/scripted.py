@@ -1,7 +1,7 @@
 """Scripted compressors and a fixed clock for tests.
 
 compressor = ScriptedCompressor([Proposal(...), TimeoutError("slow"), lambda t, s, e: ...])
-memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock())
+memory = MemoryController(InMemoryStore(), compressor, Settings(clock=FixedClock()))
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.evaluation.scenarios import Scenario
 from acc.keyless.compressor import RuleCompressor
@@ -39,7 +40,7 @@ def readings(scenario: Scenario, max_tokens: int = 800) -> list[Reading]:
     """What the compressor reads, turn by turn, beside a state of ``max_tokens``."""
     found: list[Reading] = []
     policy = Policy(max_tokens=max_tokens)
-    memory = MemoryController(InMemoryStore(), Listening(found, policy), policy=policy)
+    memory = MemoryController(InMemoryStore(), Listening(found, policy), Settings(policy=policy))
     state = None
     for turn in scenario.turns:
         state = memory.step(state, turn, thread=scenario.id).state

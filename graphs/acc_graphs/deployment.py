@@ -24,9 +24,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from acc import MemoryController
+from acc import ChromaArtifactStore, MemoryController, Policy, Settings
 from acc.errors import ConfigurationError, InputError
-from acc.stores.chroma.store import ChromaArtifactStore
 from acc.testing.chat_model import ScriptedChatModel
 
 _ADDRESS = ("http://", "https://")
@@ -57,26 +56,26 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
     return made
 
 
-def open_memory(where: str, **changed: Any) -> MemoryController:
+def open_memory(where: str, policy: Policy | None = None) -> MemoryController:
     """The memory in a folder, for one process, or on a Chroma server, for several.
 
     Args:
         where: The folder, or the server's address: ``http://host:8000``.
-        changed: As `Settings` takes them, and ``compressor``.
+        policy: Schema and bounds.
 
     Raises:
         InputError: An address without a host.
         StoreError: It cannot be opened or reached.
     """
     if not where.startswith(_ADDRESS):
-        return MemoryController.open(where, **changed)
+        return MemoryController.open(where, policy=policy)
     address = urlsplit(where)
     if not address.hostname:
         raise InputError(f"no host in {where!r}", where="memory", hint="http://127.0.0.1:8000")
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 8000)
     store = ChromaArtifactStore.server(address.hostname, port, ssl=secure)
-    return MemoryController(store, **changed)
+    return MemoryController(store, settings=Settings(policy=policy or Policy()))
 
 
 @contextmanager
@@ -125,9 +124,11 @@ def prepare(where: str) -> None:
 
 
 @contextmanager
-def deployed(memory: str, checkpoints: str, **changed: Any) -> Iterator[Mapping[str, Any]]:
+def deployed(
+    memory: str, checkpoints: str, policy: Policy | None = None
+) -> Iterator[Mapping[str, Any]]:
     """Both settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
-    with closing(open_memory(memory, **changed)) as opened, open_checkpoints(checkpoints) as saver:
+    with closing(open_memory(memory, policy)) as opened, open_checkpoints(checkpoints) as saver:
         yield {"memory": opened, "checkpointer": saver}
 
 
@@ -137,26 +138,26 @@ def served_model(decide: Decide) -> BaseChatModel:
     return chat_model(named) if named else ScriptedChatModel(script=decide)
 
 
-async def served_memory(name: str, **changed: Any) -> MemoryController:
+async def served_memory(name: str, policy: Policy | None = None) -> MemoryController:
     """A memory of this server's process, opened at the first request and off its event loop.
 
     Args:
         name: Of the graph: below a folder each has one of its own.
-        changed: As `open_memory` takes them.
+        policy: Schema and bounds.
     """
     where = os.environ.get("ACC_MEMORY", "memory")
-    return await asyncio.to_thread(_process_memory, where, name, changed)
+    return await asyncio.to_thread(_process_memory, where, name, policy)
 
 
 _OPENED: dict[str, MemoryController] = {}
 _OPENING = threading.Lock()
 
 
-def _process_memory(where: str, name: str, changed: Mapping[str, Any]) -> MemoryController:
+def _process_memory(where: str, name: str, policy: Policy | None) -> MemoryController:
     with _OPENING:  # two first requests at once: an embedded folder opens once
         if name not in _OPENED:
             remote = where.startswith(_ADDRESS)
-            opened = open_memory(where if remote else str(Path(where) / name), **changed)
+            opened = open_memory(where if remote else str(Path(where) / name), policy)
             atexit.register(opened.close)
             _OPENED[name] = opened
         return _OPENED[name]

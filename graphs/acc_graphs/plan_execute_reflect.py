@@ -28,8 +28,8 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 from langgraph.types import Command, RetryPolicy
 
-from acc.integrations.graph_channels import MemoryState
-from acc.integrations.langgraph import MemoryNode
+from acc import MemoryNode
+from acc.integrations.langgraph import MemoryState
 from acc.integrations.recording import RecordNode
 from acc.integrations.stepping import Controller, worth_retrying
 from acc_graphs.deployment import chat_model, served_memory, served_model

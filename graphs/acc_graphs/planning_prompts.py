@@ -11,8 +11,8 @@ from langchain_core.runnables import Runnable, RunnableLambda
 from langgraph.constants import TAG_NOSTREAM
 from pydantic import BaseModel
 
+from acc import MemoryNode
 from acc.errors import InputError
-from acc.integrations.langgraph import MemoryNode
 
 PLAN = "Plan: which steps come next, by what the state says?"
 STEP = "Do this step with your tools, then say what came of it: "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from acc.state.items import Item, Name, OptionalLine
-from acc.state.slots import Example
+from acc import Item
+from acc.state import Example, Name, OptionalLine
 
 
 class Approval(Item):

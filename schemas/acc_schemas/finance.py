@@ -6,10 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from acc.state.items import Item, Line, Name, OptionalLine, OptionalName
-from acc.state.model import CompressedCognitiveState
-from acc.state.slots import Example, Slot
-from acc.turn.observations import Observation, Trust
+from acc import CompressedCognitiveState, Item, Observation, Slot, Trust
+from acc.state import Example, Line, Name, OptionalLine, OptionalName
 from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 

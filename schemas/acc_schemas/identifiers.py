@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from acc.state.items import Line, Name, OptionalLine
+from acc.state import Line, Name, OptionalLine
 
 _DIRECT = {
     "a medical record number": re.compile(r"\bMRN\b\W{0,3}[A-Z]?\d{4,}", re.IGNORECASE),

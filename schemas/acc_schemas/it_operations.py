@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal
 
-from acc.state.items import Item, Name, OptionalLine, OptionalName
-from acc.state.model import CompressedCognitiveState
-from acc.state.slots import Example, Slot
-from acc.turn.observations import Trust
+from acc import CompressedCognitiveState, Item, Slot, Trust
+from acc.state import Example, Name, OptionalLine, OptionalName
 from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 from acc_schemas.diagnosis import (
     CAUSE_CUES,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from acc.state.items import Item, Line, Name, OptionalLine, Uncertainty
-from acc.state.model import CompressedCognitiveState
-from acc.state.slots import Example, Slot
-from acc.turn.observations import Observation, Trust
+from acc import CompressedCognitiveState, Item, Observation, Slot, Trust
+from acc.state import Example, Line, Name, OptionalLine, Uncertainty
 from acc_schemas.approvals import APPROVAL_CUES, APPROVAL_EXAMPLES, Approval
 
 

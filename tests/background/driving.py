@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from acc import Settings
 from acc.background import AsyncBackgroundMemory, BackgroundMemory, Entry
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.keyless.compressor import RuleCompressor
@@ -97,11 +98,13 @@ class Driven:
         self.memory: Any
         self._behind: Any
         if self._runner is None:
-            self.memory = MemoryController(store or InMemoryStore(), compressor, **more)
+            self.memory = MemoryController(store or InMemoryStore(), compressor, Settings(**more))
             self._behind = BackgroundMemory(self.memory, **bounds)
         else:
             bounds.pop("threads", None)
-            self.memory = AsyncMemoryController(store or InMemoryStore(), compressor, **more)
+            self.memory = AsyncMemoryController(
+                store or InMemoryStore(), compressor, Settings(**more)
+            )
             self._behind = AsyncBackgroundMemory(self.memory, **bounds)
 
     def begin(self, state: Any, said: str, thread: str = "t", **more: Any) -> Entry:
@@ -165,7 +168,7 @@ def whole(said: str) -> Turn:
 
 def in_front(said: Sequence[str] = SAID, audit: Path | None = None) -> CompressedCognitiveState:
     """The state when every turn is committed before the next."""
-    memory = MemoryController(InMemoryStore(), audit=audit, clock=FixedClock())
+    memory = MemoryController(InMemoryStore(), settings=Settings(audit=audit, clock=FixedClock()))
     state = None
     for words in said:
         state = memory.step(state, whole(words), thread="t").state

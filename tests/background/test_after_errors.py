@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from driving import KINDS, SAID, Driven, Held, in_front, whole
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, PinnedOverflow
 from acc.memory import whose
@@ -222,7 +223,7 @@ def test_a_step_beside_a_commit_under_way_is_a_conflict_that_harms_nothing(kind:
 
 _EXITS = """
 import sys
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.background import BackgroundMemory
 from acc.keyless.compressor import RuleCompressor
 from acc.errors import ConfigurationError
@@ -232,7 +233,7 @@ def slow(*read):
     time.sleep(0.2)
     {what}
 
-behind = BackgroundMemory(MemoryController(InMemoryStore(), slow, audit=__import__("pathlib").Path("audit")))
+behind = BackgroundMemory(MemoryController(InMemoryStore(), slow, Settings(audit=__import__("pathlib").Path("audit"))))
 state = None
 for n in range(3):
     state = behind.finish(behind.begin(state, Turn.said(f"Never restart db-{{n}}."), thread="t"))
@@ -248,6 +249,8 @@ def test_a_process_that_ends_without_closing_commits_and_tells(tmp_path: Any, fa
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "ends"
     assert ("no key" in done.stderr) is fails
-    last = MemoryController(InMemoryStore(), audit=tmp_path / "audit").last_state("t")
+    last = MemoryController(
+        InMemoryStore(), settings=Settings(audit=tmp_path / "audit")
+    ).last_state("t")
     kept = [c.text for c in last.constraints] if last else []
     assert kept == ([] if fails else [f"Never restart db-{n}" for n in range(3)])

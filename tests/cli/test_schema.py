@@ -105,7 +105,7 @@ def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Pat
 UNTOLD = """
 from typing import Annotated
 from acc import CompressedCognitiveState, Item, Slot, Trust
-from acc.state.items import Name
+from acc.state import Name
 
 class A(Item):
     key = ("a",)
@@ -215,7 +215,7 @@ def test_a_replay_under_a_published_schema_is_gone_on_with(told: Any, tmp_path: 
 OWN = """
 from typing import Annotated
 from acc import CompressedCognitiveState, Item, Slot
-from acc.state.items import Name
+from acc.state import Name
 
 class Parcel(Item):
     key = ("parcel",)

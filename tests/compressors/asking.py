@@ -11,6 +11,7 @@ from typing import Any
 
 import openai
 
+from acc import Settings
 from acc.compress.endpoint import Ask, Call, CallFailed, Reply, Retries
 from acc.compress.openai import OpenAICompressor
 from acc.controller import AsyncMemoryController, MemoryController
@@ -116,11 +117,13 @@ def stepped(
     settings.setdefault("clock", FixedClock())
     settings.setdefault("policy", POLICY)
     if not how.startswith("async"):
-        with MemoryController(InMemoryStore(), compressor, **settings) as memory:
+        with MemoryController(InMemoryStore(), compressor, Settings(**settings)) as memory:
             return memory.step(state, turn, thread="t")
 
     async def run() -> Step:
-        async with AsyncMemoryController(InMemoryStore(), compressor, **settings) as memory:
+        async with AsyncMemoryController(
+            InMemoryStore(), compressor, Settings(**settings)
+        ) as memory:
             return await memory.step(state, turn, thread="t")
 
     return asyncio.run(run())

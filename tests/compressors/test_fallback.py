@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from asking import GOOD, RULE, TURN, WAYS, always, asking, fact, stepped, wire
 
+from acc import Settings
 from acc.compress.protocol import Price
 from acc.controller import MemoryController
 from acc.errors import CompressionError, ConfigurationError
@@ -41,7 +42,7 @@ def test_a_second_model_may_be_the_fallback_and_both_are_paid(how: str) -> None:
 
 def test_a_fallback_of_another_name_is_a_configuration_error() -> None:
     with pytest.raises(ConfigurationError, match="fallback"):
-        MemoryController(InMemoryStore(), fallback="item")
+        MemoryController(InMemoryStore(), settings=Settings(fallback="item"))
     with pytest.raises(ConfigurationError, match="fallback"):
         update_state(None, TURN, fallback="item")  # type: ignore[arg-type]
 

@@ -11,6 +11,7 @@ import pytest
 from asking import GOOD, POLICY, asking, wire
 from strategies import Conversation, end, rule, user
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.compress.lifting_quotes import doubt_about, doubted, passage_of
@@ -142,7 +143,7 @@ def test_the_model_is_told_once_and_the_rule_stands_if_it_insists(tmp_path: Path
     answers = [{**GOOD, "relational_map": []}, ends("Checkout is slow"), ends("p95 is 4.2s")]
     with ModelServer(answers) as server:
         memory = MemoryController(
-            InMemoryStore(), asking(server.base_url), clock=FixedClock(), audit=tmp_path
+            InMemoryStore(), asking(server.base_url), Settings(clock=FixedClock(), audit=tmp_path)
         )
         first = memory.step(None, Turn.said("Never restart nginx."), thread="t")
         done = memory.step(first.state, Turn.said(ASKED), thread="t")

@@ -13,6 +13,7 @@ from asking import GOOD, SAID, TURN, WAYS, always, asking, retries, stepped
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acc import Settings
 from acc.compress.endpoint import CallFailed, Reply
 from acc.compress.openai import OpenAICompressor
 from acc.compress.openai_calls import reply_of
@@ -155,7 +156,7 @@ def test_what_can_never_work_is_raised_at_once_with_the_fix(name: str, how: str)
 def test_the_same_step_can_be_made_once_the_key_is_mended() -> None:
     store = InMemoryStore()
     with ModelServer(lambda _: GOOD, faults=[Fault("401")]) as server:
-        memory = MemoryController(store, asking(server.base_url), clock=FixedClock())
+        memory = MemoryController(store, asking(server.base_url), Settings(clock=FixedClock()))
         with pytest.raises(AuthenticationError):
             memory.step(None, TURN, thread="t")
         stored = memory.open_evidence("u1", memory.load(None), thread="t")

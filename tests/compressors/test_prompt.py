@@ -28,7 +28,8 @@ from acc.compress.endpoint import Message
 from acc.compress.prompt import CompressorPrompt, Reading, fence_key, fenced, instruction, material
 from acc.errors import ConfigurationError
 from acc.pipeline.update import update_state
-from acc.state.items import Item, Name
+from acc.state import Name
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import Slot

@@ -10,6 +10,7 @@ import pytest
 from asking import InProcess, asking
 from recorded import Recorded, recordings
 
+from acc import Settings
 from acc.audit.verify import verify
 from acc.compress.model import ModelCompressor
 from acc.controller import MemoryController
@@ -58,8 +59,7 @@ def test_recorded_proposals_are_committed(over: str, tmp_path: Path) -> None:
         memory = MemoryController(
             InMemoryStore(),
             Replaying(compressor, answers),
-            clock=FixedClock(),
-            audit=tmp_path,
+            Settings(clock=FixedClock(), audit=tmp_path),
         )
         state, steps = None, []
         for recorded in TURNS:

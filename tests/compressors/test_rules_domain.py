@@ -14,7 +14,8 @@ from acc.commit.commit import Commit, commit
 from acc.keyless.compressor import RuleCompressor
 from acc.pipeline.update import update_state
 from acc.schema.catalog import schema_named
-from acc.state.items import Item, Line, Name, OptionalLine, Quote
+from acc.state import Line, Name, OptionalLine
+from acc.state.items import Item, Quote
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Reason

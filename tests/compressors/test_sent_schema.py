@@ -11,7 +11,8 @@ import pytest
 from asking import GOOD, InProcess
 
 from acc.compress.model import ModelCompressor
-from acc.state.items import Item, Name
+from acc.state import Name
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Mode

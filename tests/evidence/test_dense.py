@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from test_erasure import erased, raw, talk
 
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import StoreError
 from acc.evidence.deletion import Capacity
 from acc.evidence.erasure_plan import Target
@@ -48,7 +48,7 @@ class Synonyms:
 
 
 def filled(store: ArtifactStore, said: Sequence[str] = SAID) -> ArtifactStore:
-    with MemoryController(store, audit=None) as memory:
+    with MemoryController(store, settings=Settings(audit=None)) as memory:
         shelf = documents(memory, SPACE)
         for number, text in enumerate(said):
             shelf.add(f"{number}.md", [Section(text)])
@@ -125,7 +125,7 @@ def test_the_turn_goes_on_and_the_deployer_is_warned() -> None:
         raise StoreError("the endpoint is away", where="here", hint="wait")
 
     recall = WideRecall(dense=Dense(down))
-    with MemoryController(InMemoryStore(), audit=None, recall=recall) as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=None, recall=recall)) as memory:
         documents(memory, SPACE).add("a.md", [Section("The ledger is on bkp-3.")])
         with pytest.warns(RuntimeWarning, match="the endpoint is away"):
             step = memory.step(None, Turn.said("Where is the ledger?"), thread="inc")
@@ -138,7 +138,7 @@ def test_a_pruned_texts_vector_goes_with_it() -> None:
     ids = [i for i in store.ids("default") if ".documents:" in i]  # type: ignore[attr-defined]
     embedder = f"synonyms:{len(MEANINGS) + 1}"
     assert len(store.dense("default", embedder, ids)) == 3  # type: ignore[attr-defined]
-    with MemoryController(store, audit=None) as memory:
+    with MemoryController(store, settings=Settings(audit=None)) as memory:
         keeper = retention(memory)
         plan = keeper.plan(SPACE, Capacity(0))
         assert keeper.prune(plan) == 3

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acc import MemoryController
+from acc import MemoryController, Settings
 from acc.errors import ConfigurationError, ConflictError, InputError, StoreError
 from acc.evidence.addition import Addition
 from acc.evidence.documents import (
@@ -216,7 +216,7 @@ def test_a_document_that_was_begun_is_ended_by_the_next_ingest_of_it() -> None:
 def test_a_doctor_names_what_was_begun_and_takes_it_back() -> None:
     store = Failing()
     shelf = begun(store)
-    with MemoryController(store, audit=None) as memory:
+    with MemoryController(store, settings=Settings(audit=None)) as memory:
         assert resume(memory) == []  # another process may be taking it in
         (found,) = check_shelves(memory, "default", repair=False).partial
         assert check_shelves(memory, "default").partial == (found,)
@@ -247,7 +247,7 @@ def test_who_came_before_the_directory_is_entered() -> None:
     other = Documents(store, namespace(user="ana"), lambda: "now")
     other.add("b.md", [Section("Others.")])
     store.delete("default", store.ids("default", kind="thread"))
-    with MemoryController(store, audit=None) as memory:
+    with MemoryController(store, settings=Settings(audit=None)) as memory:
         found = check_shelves(memory, "default", repair=False)
         assert found.unlisted == (namespace(),)
         assert found.nameless == (namespace(user="ana").key,)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from test_erasure import SECRET, standing, talk
 
-from acc import MemoryController
+from acc import MemoryController, Settings
 from acc.cli import run
 from acc.errors import ConfigurationError, StoreError
 from acc.evidence.checkpoints import CheckpointsDue, checkpointer_at
@@ -64,7 +64,7 @@ def test_a_real_savers_checkpoints_are_erased(tmp_path: Path) -> None:
 
 
 def kept(folder: Path) -> MemoryController:
-    return MemoryController(InMemoryStore(), audit=folder / "audit")
+    return MemoryController(InMemoryStore(), settings=Settings(audit=folder / "audit"))
 
 
 def erased_with(memory: MemoryController, url: str, **what: str) -> Any:
@@ -74,7 +74,7 @@ def erased_with(memory: MemoryController, url: str, **what: str) -> Any:
 
 def test_a_users_threads_go_from_the_checkpointer_whatever_the_agent(tmp_path: Path) -> None:
     path = sqlite(tmp_path / "checkpoints.db", "t1", "t2")
-    with MemoryController(InMemoryStore(), audit=None) as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=None)) as memory:
         for thread, agent in (("t1", "default"), ("t2", "coder")):
             talk(memory, Thread(thread=thread, user="eve", agent=agent), SECRET)
         plan = plan_erasure(memory.artifacts, None, Target(user="eve"))

@@ -14,7 +14,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from test_erasure import SECRET, talk
 
-from acc import MemoryController, Turn
+from acc import MemoryController, Settings, Turn
 from acc.errors import ConflictError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.audits import cited_in
@@ -160,7 +160,7 @@ def test_what_is_announced_is_what_is_done(
     with (
         TemporaryDirectory() as name,
         MemoryController(
-            InMemoryStore(), audit=Path(name) / "audit", recall=WideRecall()
+            InMemoryStore(), settings=Settings(audit=Path(name) / "audit", recall=WideRecall())
         ) as memory,
     ):
         folder = Path(name)
@@ -220,7 +220,7 @@ def check_logs(plan: ErasurePlan, said: Logs, told: Logs) -> None:
 def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_none(
     tmp_path: Path,
 ) -> None:
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory)
         plan = erasure(memory).plan(Target(thread="inc", artifact="u3"))
         (log,) = plan.effects.rewritten
@@ -235,7 +235,7 @@ def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_non
 
 
 def test_a_plan_is_refused_once_the_memory_has_changed(tmp_path: Path) -> None:
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory)
         eraser, target = erasure(memory), Target(thread="inc", artifact="u3")
         plan = eraser.plan(target)
@@ -254,7 +254,7 @@ def test_a_plan_is_refused_once_the_memory_has_changed(tmp_path: Path) -> None:
 
 def test_a_plan_finds_what_waits_to_be_written(tmp_path: Path) -> None:
     """An item that left the state a moment ago and is not in the store yet."""
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory, "inc", "The gateway has 4 replicas.", "The gateway has 6 replicas now, not 4.")
         plan = erasure(memory).plan(Target(thread="inc", artifact="u1"))
         gone = [a for a in records(memory).values() if a.kind == "set_aside"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_erasure import SECRET, erased, standing
 
-from acc import MemoryController, Turn
+from acc import MemoryController, Settings, Turn
 from acc.audit.verify import verify
 from acc.errors import AuditError, InputError
 from acc.evidence.addition import Addition
@@ -63,7 +63,7 @@ def test_a_users_documents_and_experiences_go_though_their_agent_never_spoke(
     tmp_path: Path,
 ) -> None:
     coder = namespace(user="eve", agent="coder")
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         documents(memory, coder).add("a.md", [Section(SECRET)])
         tasks = ExperienceMemory(
             memory.artifacts, namespace(user="eve", agent="planner"), memory.now,
@@ -79,7 +79,7 @@ def test_a_users_documents_and_experiences_go_though_their_agent_never_spoke(
 
 
 def test_one_document_goes_by_its_ref_with_all_its_parts_and_no_other(tmp_path: Path) -> None:
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         shelf = documents(memory, namespace())
         gone = shelf.add("a.md", [Section(SECRET), Section(f"{SECRET} And more.")])
         stays = shelf.add("b.md", [Section("The lamp in room 9 is broken.")])
@@ -145,7 +145,7 @@ def test_what_the_agent_and_its_tools_said_of_it_goes_and_what_users_said_stays(
 
 
 def test_echoes_of_others_stay_when_told_and_what_rests_on_it_alone_goes(tmp_path: Path) -> None:
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         ref = normalize(memory)
         ask(memory, ANA)
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")

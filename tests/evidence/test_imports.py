@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_erasure import SECRET, talk
 
-from acc import MemoryController
+from acc import MemoryController, Settings
 from acc.errors import InputError, StoreError
 from acc.evidence.portability import export, import_from
 from acc.evidence.upkeep import take_in
@@ -25,7 +25,9 @@ SPACE = namespace()
 @pytest.mark.parametrize("harm", ["byte", "line", "end", "path"])
 def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm: str) -> None:
     out = tmp_path / "out.jsonl"
-    with MemoryController(InMemoryStore(), audit=tmp_path / "one" / "audit") as memory:
+    with MemoryController(
+        InMemoryStore(), settings=Settings(audit=tmp_path / "one" / "audit")
+    ) as memory:
         talk(memory, "inc", SECRET)
         export(memory.artifacts, memory.settings.audit, SPACE, out)
     lines = out.read_bytes().splitlines(keepends=True)
@@ -36,7 +38,9 @@ def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm
         "path": out.read_bytes().replace(b'"log":"', b'"log":"../'),
     }
     out.write_bytes(changed[harm])
-    with MemoryController(InMemoryStore(), audit=tmp_path / "two" / "audit") as memory:
+    with MemoryController(
+        InMemoryStore(), settings=Settings(audit=tmp_path / "two" / "audit")
+    ) as memory:
         with pytest.raises(InputError, match="not a whole export"):
             import_from(memory.artifacts, tmp_path / "two", out)
         assert memory.artifacts.ids("default") == []
@@ -76,7 +80,7 @@ def strange(lines: list[dict[str, Any]], harm: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("exported")
-    with MemoryController(InMemoryStore(), audit=folder / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=folder / "audit")) as memory:
         talk(memory, "inc", SECRET, "A line\u2028separator.")
         export(memory.artifacts, memory.settings.audit, SPACE, folder / "out")
     return [json.loads(line) for line in (folder / "out").open("rb")][:-1]
@@ -116,7 +120,7 @@ def test_a_thread_that_was_open_reads_what_an_import_brought(
     tmp_path: Path, exported: list[dict[str, Any]]
 ) -> None:
     out = sealed(tmp_path / "out.jsonl", exported)
-    with MemoryController(InMemoryStore(), audit=tmp_path / "audit") as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         assert memory.last_state("inc") is None
         assert memory.log_of(Thread(thread="inc")).branch("main").artifacts == []
         take_in(memory, out)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.evidence.upkeep import documents
 from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Recall, WideRecall
@@ -30,7 +30,7 @@ ANSWER = "Payments to Kerr Ltd above 9,500 EUR go to cost centre CC-4790."
 
 @pytest.fixture(params=[Recall(), WideRecall()], ids=["default", "wide"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryController:
-    found = MemoryController(InMemoryStore(), audit=None, recall=request.param)
+    found = MemoryController(InMemoryStore(), settings=Settings(audit=None, recall=request.param))
     (tmp_path / "policy.md").write_text(POLICY, encoding="utf-8")
     documents(found, namespace()).ingest(tmp_path / "policy.md", name="policy.md")
     return found

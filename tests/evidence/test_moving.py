@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from test_erasure import erased, standing, talk
 
-from acc import MemoryController
+from acc import MemoryController, Settings
 from acc.cli import run
 from acc.errors import InputError, StoreError
 from acc.evidence import marks
@@ -75,7 +75,9 @@ def test_a_server_is_erased_from_and_its_folder_proved_when_it_is_stopped(tmp_pa
     files.mkdir()
     server = Server(files)
     try:
-        with MemoryController(server.store(), audit=tmp_path / "memory" / "audit") as memory:
+        with MemoryController(
+            server.store(), settings=Settings(audit=tmp_path / "memory" / "audit")
+        ) as memory:
             talk(memory)
             receipt = erased(memory, Target(thread="inc", artifact="u3"))
             assert receipt.foreign
@@ -88,7 +90,9 @@ def test_a_server_is_erased_from_and_its_folder_proved_when_it_is_stopped(tmp_pa
     finally:
         server.stop()
     assert standing(files)
-    with MemoryController(ChromaArtifactStore.embedded(files), audit=None) as memory:
+    with MemoryController(
+        ChromaArtifactStore.embedded(files), settings=Settings(audit=None)
+    ) as memory:
         vacuum(memory)
     assert standing(files) == []
 

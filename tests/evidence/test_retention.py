@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController, Turn
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
 from acc.evidence.compaction import compact
@@ -43,7 +43,7 @@ class Everything(Deletion):
 
 def memory_in(tmp_path: Path, **given: Any) -> MemoryController:
     given.setdefault("recall", WideRecall())
-    return MemoryController(InMemoryStore(), audit=tmp_path / "audit", **given)
+    return MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit", **given))
 
 
 def admits(*_: object) -> bool:
@@ -108,7 +108,7 @@ def test_after_a_prune_the_thread_reads_retries_and_forks_as_before(tmp_path: Pa
 
 
 def test_without_a_known_state_nothing_of_a_thread_goes() -> None:
-    with MemoryController(InMemoryStore(), audit=None) as memory:
+    with MemoryController(InMemoryStore(), settings=Settings(audit=None)) as memory:
         step = memory.step(None, Turn.said(SAID[0]), thread="inc")
         for words in SAID[1:]:
             step = memory.step(step.state, Turn.said(words), thread="inc")
@@ -148,7 +148,9 @@ def test_feedback_flows_to_what_the_turn_admitted(tmp_path: Path) -> None:
 def test_feedback_is_the_same_from_an_asynchronous_controller(tmp_path: Path) -> None:
     async def main() -> tuple[str, ...]:
         store = InMemoryStore()
-        async with AsyncMemoryController(store, audit=tmp_path / "audit", gate=admits) as memory:
+        async with AsyncMemoryController(
+            store, settings=Settings(audit=tmp_path / "audit", gate=admits)
+        ) as memory:
             state = None
             for words in SAID:
                 state = (await memory.step(state, Turn.said(words), thread="inc")).state
@@ -308,7 +310,7 @@ def test_a_plain_store_is_told_what_it_lacks() -> None:
         def close(self) -> None: ...
 
     with pytest.raises(StoreError, match="ManagedStore"):
-        retention(MemoryController(Plain(), audit=None))
+        retention(MemoryController(Plain(), settings=Settings(audit=None)))
 
 
 def test_an_earlier_version_of_a_document_goes_when_asked(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import InputError
 from acc.evidence.addition import Addition, Retrieval
 from acc.evidence.compaction import compact
@@ -141,7 +141,7 @@ def test_a_utility_is_a_finite_number(utility: Any) -> None:
 
 def test_feedback_is_on_what_there_is() -> None:
     store = InMemoryStore()
-    with MemoryController(store, audit=None) as memory:
+    with MemoryController(store, settings=Settings(audit=None)) as memory:
         memory.step(None, Turn.said("The lamp in room 9 is broken."), thread="inc")
         shelf = documents(memory, SPACE)
         done = shelf.add("a.md", [Section("One."), Section("Two.")])

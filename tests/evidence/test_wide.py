@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc import InMemoryStore, MemoryController, Turn
+from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.experience import ExperienceMemory
@@ -45,7 +45,7 @@ class Plain:
 
 
 def on(store: ArtifactStore, recall: Recall | None = None) -> MemoryController:
-    return MemoryController(store, audit=None, recall=recall or Recall())
+    return MemoryController(store, settings=Settings(audit=None, recall=recall or Recall()))
 
 
 def refs(memory: MemoryController, question: str, thread: Thread) -> list[str]:

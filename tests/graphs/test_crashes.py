@@ -9,7 +9,7 @@ import pytest
 import runs
 from killed_runs import ran
 
-from acc import InMemoryStore, MemoryController
+from acc import InMemoryStore, MemoryController, Settings
 from acc_graphs.deployment import prepare
 
 NODES = {
@@ -63,6 +63,8 @@ def test_a_process_killed_in_a_node_loses_nothing_and_doubles_nothing(
 
 def test_the_nodes_that_are_killed_are_all_there_are() -> None:
     for name, nodes in NODES.items():
-        parts = {"memory": MemoryController(InMemoryStore(), **runs.settings_of(name))}
+        parts = {
+            "memory": MemoryController(InMemoryStore(), settings=Settings(**runs.settings_of(name)))
+        }
         drawn = runs.graph_of(name, parts).get_graph().nodes
         assert {*drawn} - {"__start__", "__end__"} == {*nodes}

@@ -16,7 +16,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 from servers import postgresql
 
-from acc import ConflictError, InMemoryStore, MemoryController, Proposal
+from acc import InMemoryStore, MemoryController, Proposal, Settings
+from acc.errors import ConflictError
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.deployment import open_checkpoints, prepare
 from acc_graphs.react import build
@@ -72,7 +73,7 @@ class Agent:
     """The ReAct graph, opened anew for each thing that is done with it, on one memory."""
 
     def __init__(self, saver: Open, thread: str, **settings: Any) -> None:
-        self.memory = MemoryController(InMemoryStore(), **settings)
+        self.memory = MemoryController(InMemoryStore(), settings=Settings(**settings))
         self.config = runs.config_of(thread)
         self._saver = saver
         self._thread = thread

@@ -11,8 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController, seed
+from acc import AsyncMemoryController, InMemoryStore, MemoryController
 from acc.errors import ConfigurationError
+from acc.pipeline import seed
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.react import build
 

@@ -11,7 +11,7 @@ import without_memory
 from langchain_core.messages import BaseMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController, Thread
+from acc import InMemoryStore, MemoryController, Settings, Thread
 from acc.testing.chat_model import ScriptedChatModel
 from acc_graphs import remediation
 from acc_graphs.plan_execute_reflect import build
@@ -38,7 +38,9 @@ def planned(
 
 
 def memory_of(**settings: Any) -> MemoryController:
-    return MemoryController(InMemoryStore(), policy=remediation.POLICY, **settings)
+    return MemoryController(
+        InMemoryStore(), settings=Settings(policy=remediation.POLICY, **settings)
+    )
 
 
 def asked(model: ScriptedChatModel, words: str) -> list[list[BaseMessage]]:

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import InMemoryStore, MemoryController, Thread
+from acc import InMemoryStore, MemoryController, Settings, Thread
 from acc.memory import Memory
 from acc.testing.chat_model import ScriptedChatModel, call
 
@@ -33,9 +33,9 @@ def read_logs(service: str) -> str:
     return f"{service}: pool exhausted at 12:04, 60 of 60 in use"
 
 
-def new_memory(**changed: Any) -> MemoryController:
+def new_memory(compressor: Any = None, **changed: Any) -> MemoryController:
     """A memory in memory."""
-    return MemoryController(InMemoryStore(), **changed)
+    return MemoryController(InMemoryStore(), compressor, Settings(**changed))
 
 
 def new_agent(model: Any, middleware: Sequence[Any], **given: Any) -> Agent:

@@ -12,12 +12,13 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
-from acc import Artifact, InMemoryStore, MemoryController, Proposal, Thread
+from acc import InMemoryStore, MemoryController, Proposal, Settings, Thread
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordNode
 from acc.integrations.stepping import Controller
 from acc.memory import whose
+from acc.stores import Artifact
 from acc.testing.chat_model import ScriptedChatModel, call
 
 CONFIG: Any = {"configurable": {"thread_id": "t"}, "recursion_limit": 10_000}
@@ -65,7 +66,7 @@ def looping(calls: int, parallel: int = 1) -> Callable[[list[BaseMessage]], AIMe
 
 def memory_of(**settings: Any) -> MemoryController:
     """A memory in a store of its own."""
-    return MemoryController(InMemoryStore(), **settings)
+    return MemoryController(InMemoryStore(), settings=Settings(**settings))
 
 
 def agent(

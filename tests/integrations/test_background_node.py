@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Settings
 from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.errors import ConfigurationError, StateError
 from acc.integrations.background_node import BackgroundMemoryNode
@@ -75,7 +75,9 @@ class Chat:
 
 @contextmanager
 def talking(compressor: Any, folder: Path | None = None, **settings: Any) -> Iterator[Chat]:
-    memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock(), audit=folder)
+    memory = MemoryController(
+        InMemoryStore(), compressor, Settings(clock=FixedClock(), audit=folder)
+    )
     with memory, BackgroundMemory(memory) as background:
         yield Chat(BackgroundMemoryNode(background, **settings))
 
@@ -105,7 +107,7 @@ def test_what_it_ends_with_is_what_commits_before_the_model_would_have_made(tmp_
             chat.say(words)
         assert chat.node.background.drain()
         last = chat.node.background.last_state(chat.node.thread(CONFIG))
-    memory = MemoryController(InMemoryStore(), RuleCompressor(), clock=FixedClock())
+    memory = MemoryController(InMemoryStore(), RuleCompressor(), Settings(clock=FixedClock()))
     before = Chat(MemoryNode(memory))
     for words in said:
         before.say(words)
@@ -116,7 +118,7 @@ def test_what_it_ends_with_is_what_commits_before_the_model_would_have_made(tmp_
 def test_asynchronous_graphs_do_the_same() -> None:
     async def run() -> tuple[Any, ...]:
         held = Held()
-        memory = AsyncMemoryController(InMemoryStore(), held, clock=FixedClock())
+        memory = AsyncMemoryController(InMemoryStore(), held, Settings(clock=FixedClock()))
         async with memory, AsyncBackgroundMemory(memory) as background:
             chat = Chat(BackgroundMemoryNode(background))
             await chat.graph.ainvoke({"messages": [("user", RULE)]}, CONFIG)
@@ -175,12 +177,12 @@ def test_another_process_goes_on_from_the_checkpoint(tmp_path: Path) -> None:
     """What the first one did not commit, since it was killed, the next one does."""
     saver, store = InMemorySaver(), InMemoryStore()
     never = FailingCompressor(ConfigurationError("killed", hint="start again"))
-    memory = MemoryController(store, never, clock=FixedClock(), audit=tmp_path)
+    memory = MemoryController(store, never, Settings(clock=FixedClock(), audit=tmp_path))
     lost = Chat(BackgroundMemoryNode(BackgroundMemory(memory)), saver)
     lost.say(RULE)
     with pytest.raises(ConfigurationError, match="killed"):
         lost.node.background.drain()
-    other = MemoryController(store, RuleCompressor(), clock=FixedClock(), audit=tmp_path)
+    other = MemoryController(store, RuleCompressor(), Settings(clock=FixedClock(), audit=tmp_path))
     with BackgroundMemory(other) as background:
         chat = Chat(BackgroundMemoryNode(background, wait=None), saver)
         chat.say(WHY)

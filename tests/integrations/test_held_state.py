@@ -15,13 +15,14 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolRuntime
 from langgraph.types import Command
 
-from acc import CompressedCognitiveState, MemoryController, Policy, Trust, Turn, seed
+from acc import CompressedCognitiveState, MemoryController, Policy, Trust, Turn
 from acc.errors import ConfigurationError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.stepping import COMMITTED, MOST_HELD, HeldStates
 from acc.operators import retirement
+from acc.pipeline import seed
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, RULE, agent, memory_of
 

@@ -23,7 +23,7 @@ from agents import (
 from langchain.agents.middleware import SummarizationMiddleware
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController, Proposal
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Proposal, Settings
 from acc.errors import ConfigurationError
 from acc.integrations.identity import Identity
 from acc.integrations.summarizer import MemorySummarizer
@@ -163,7 +163,7 @@ def test_sync_and_async_write_the_same(tmp_path: Path) -> None:
         summarise(MemorySummarizer(new_memory(audit=tmp_path / str(n))), [*FIRST, *SECOND])
         for n, summarise in enumerate((sum_sync, sum_async))
     ]
-    awaited = AsyncMemoryController(InMemoryStore(), audit=tmp_path / "awaited")
+    awaited = AsyncMemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "awaited"))
     written.append(sum_async(MemorySummarizer(awaited), [*FIRST, *SECOND]))
     assert written[0] == written[1] == written[2]
     with pytest.raises(ConfigurationError, match="ainvoke"):

@@ -12,10 +12,11 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import Channel, InMemoryStore, MemoryController, Proposal, ProposedItem, Turn
+from acc import Channel, InMemoryStore, MemoryController, Proposal, Turn
 from acc.audit.verify import verify
 from acc.integrations.evidence_tool import evidence_tool
 from acc.memory import whose
+from acc.state import ProposedItem
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, agent, evidence, looping, memory_of, read_logs
 

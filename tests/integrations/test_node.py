@@ -13,16 +13,12 @@ from langchain_core.messages import (
 )
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import (
-    Artifact,
-    AsyncMemoryController,
-    InMemoryStore,
-    MemoryController,
-)
+from acc import AsyncMemoryController, InMemoryStore, MemoryController
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.summarizer import MemorySummarizer
+from acc.stores import Artifact
 from acc.testing.chat_model import ScriptedChatModel
 from graphs import CONFIG, RULE, agent, evidence, looping, memory_of, said
 

@@ -14,14 +14,11 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from typing_extensions import TypedDict
 
-from acc import (
-    CompressedCognitiveState,
-    Trust,
-    seed,
-)
+from acc import CompressedCognitiveState, Trust
 from acc.errors import ConfigurationError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
+from acc.pipeline import seed
 from acc.testing.chat_model import ScriptedChatModel
 from graphs import CONFIG, RULE, Viewed, agent, evidence, looping, memory_of
 

@@ -15,19 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, RetryPolicy, interrupt
 
-from acc import (
-    Artifact,
-    AsyncMemoryController,
-    ConflictError,
-    InMemoryStore,
-    MemoryController,
-    Thread,
-    Turn,
-)
-from acc.errors import StateError, StoreError
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Thread, Turn
+from acc.errors import ConflictError, StateError, StoreError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.stepping import worth_retrying
+from acc.stores import Artifact
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, Slow, agent, evidence, looping, memory_of, read_logs
 

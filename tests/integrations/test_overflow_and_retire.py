@@ -12,7 +12,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController, Policy
+from acc import AsyncMemoryController, InMemoryStore, MemoryController, Policy, Settings
 from acc.errors import PinnedOverflow
 from acc.integrations.langchain import MemoryMiddleware
 from acc.memory import Memory
@@ -57,7 +57,7 @@ def test_what_an_operator_retired_is_not_undone_by_the_graphs_next_turn(
     build: Callable[..., Made], audited: bool, asynchronous: bool, tmp_path: Path
 ) -> None:
     kind = AsyncMemoryController if asynchronous else MemoryController
-    memory: Any = kind(InMemoryStore(), **({"audit": tmp_path} if audited else {}))
+    memory: Any = kind(InMemoryStore(), settings=Settings(audit=tmp_path if audited else None))
     graph, model = build(memory, InMemorySaver())
 
     def say(text: str) -> Any:

@@ -19,11 +19,12 @@ from langgraph.store.base import BaseStore
 from langgraph.store.memory import InMemoryStore as GraphStore
 from langgraph.types import Command, StreamWriter
 
-from acc import Artifact, AsyncMemoryController, InMemoryStore, MemoryController
+from acc import AsyncMemoryController, InMemoryStore, MemoryController
 from acc.errors import ConfigurationError, StoreError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
 from acc.integrations.recording import RecordedNode, RecordNode
+from acc.stores import Artifact
 from acc.testing.chat_model import ScriptedChatModel
 from graphs import CONFIG, evidence, looping, read_logs
 

@@ -35,7 +35,8 @@ from strategies import (
 )
 
 from acc.pipeline.update import update_state
-from acc.state.items import Item, Name
+from acc.state import Name
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedItem
 from acc.state.slots import Slot

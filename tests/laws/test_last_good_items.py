@@ -20,6 +20,7 @@ from strategies import (
     user,
 )
 
+from acc import Settings
 from acc.commit.commit import Commit
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import CompressionError
@@ -169,7 +170,9 @@ FAILURES: dict[str, Line] = {
 @pytest.mark.parametrize("line", FAILURES.values(), ids=FAILURES.keys())
 def test_a_compressor_that_fails_never_stops_the_turn(line: Line) -> None:
     good = Proposal(items=(fact("db", "is", "up", "u1"),))
-    memory = MemoryController(InMemoryStore(), ScriptedCompressor([good, line]), clock=FixedClock())
+    memory = MemoryController(
+        InMemoryStore(), ScriptedCompressor([good, line]), Settings(clock=FixedClock())
+    )
     state = memory.step(None, Turn.said("The db is up."), thread="t").state
     step = memory.step(state, Turn.said("Never deploy."), thread="t")
     _stands(step, state)
@@ -180,7 +183,9 @@ def test_an_asynchronous_compressor_that_fails_never_stops_the_turn() -> None:
     import asyncio
 
     async def run() -> Step:
-        memory = AsyncMemoryController(InMemoryStore(), FailingCompressor(), clock=FixedClock())
+        memory = AsyncMemoryController(
+            InMemoryStore(), FailingCompressor(), Settings(clock=FixedClock())
+        )
         return await memory.step(None, Turn.said("hello"), thread="t")
 
     _stands(asyncio.run(run()), CompressedCognitiveState.empty())
@@ -203,7 +208,7 @@ def _stands(step: Step, before: CompressedCognitiveState) -> None:
 def test_the_declared_fallback_takes_over() -> None:
     fallback = ScriptedCompressor([Proposal(items=(event("fell back", "u1"),))])
     memory = MemoryController(
-        InMemoryStore(), FailingCompressor(), fallback=fallback, clock=FixedClock()
+        InMemoryStore(), FailingCompressor(), Settings(fallback=fallback, clock=FixedClock())
     )
     step = memory.step(None, Turn.said("hello"), thread="t")
     assert heads(step.state, "episodic_trace") == ["fell back"]

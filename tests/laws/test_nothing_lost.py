@@ -23,6 +23,7 @@ from strategies import (
     user,
 )
 
+from acc import Settings
 from acc.commit.commit import commit
 from acc.controller import MemoryController
 from acc.state.proposal import Proposal
@@ -109,7 +110,7 @@ def test_set_aside_items_and_every_observation_are_in_the_store() -> None:
         Proposal(items=(fact("queue", "depth", "low", "u1"),)),
         Proposal(retire=(end("r1"),)),
     ]
-    memory = MemoryController(store, ScriptedCompressor(script), clock=FixedClock())
+    memory = MemoryController(store, ScriptedCompressor(script), Settings(clock=FixedClock()))
     state = memory.step(None, Turn.said("The depth is low."), thread="t").state
     state = memory.step(state, Turn.said("Forget about it."), thread="t").state
     assert "The depth is low." in memory.open_evidence("u1", state, thread="t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from strategies import Conversation, agent, event, fact, heads, recalled, rule, tool, user
 
+from acc import Settings
 from acc.controller import MemoryController
 from acc.state.proposal import Proposal
 from acc.stores.in_memory import InMemoryStore
@@ -66,7 +67,7 @@ def test_every_verdict_is_kept_with_its_reason_and_only_what_was_admitted_is_rea
         "Which host does the payments database run on?",
     ]
     compressor = ScriptedCompressor([Proposal()], at_end="repeat")
-    memory = MemoryController(InMemoryStore(), compressor, clock=FixedClock())
+    memory = MemoryController(InMemoryStore(), compressor, Settings(clock=FixedClock()))
     state = None
     for text in said:
         turn = Turn(observations=(user(text), agent("Let me see."), tool(f"about: {text.lower()}")))

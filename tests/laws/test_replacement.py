@@ -11,7 +11,8 @@ from strategies import Conversation, conversations, fact, goal, heads, reasons, 
 
 from acc.errors import ConfigurationError, SchemaError, StateError
 from acc.pipeline.update import seed
-from acc.state.items import Constraint, Item, Name, Quote, Uncertainty
+from acc.state import Name
+from acc.state.items import Constraint, Item, Quote, Uncertainty
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import Slot

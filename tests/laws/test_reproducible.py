@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from strategies import Conversation, conversations, fact, rule, tool, user
 
+from acc import Settings
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.commit.commit import commit
@@ -113,7 +114,7 @@ def _run(folder: Path) -> tuple[Path, CompressedCognitiveState]:
         Proposal(items=(fact("db", "is", "down", "u3"), rule("Never deploy", "u2"))),
     ]
     memory = MemoryController(
-        InMemoryStore(), ScriptedCompressor(script), audit=folder, clock=FixedClock()
+        InMemoryStore(), ScriptedCompressor(script), Settings(audit=folder, clock=FixedClock())
     )
     state = None
     for text in (

@@ -12,7 +12,8 @@ from acc.commit.commit import commit
 from acc.errors import InputError, StateError
 from acc.schema.catalog import as_text, state_document
 from acc.schema.pages import differences, document_named, open_questions
-from acc.state.items import Item, Line, Name, OptionalName
+from acc.state import Line, Name, OptionalName
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.state.slots import Slot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from acc import CompressedCognitiveState, Item, Slot, Trust
-from acc.state.items import Name, OptionalLine, OptionalName
+from acc.state import Name, OptionalLine, OptionalName
 from acc.state.slots import Example
 
 

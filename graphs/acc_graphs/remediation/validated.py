@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import model_validator
 
 from acc import CompressedCognitiveState, Item, Policy, Slot, Trust
-from acc.state.items import ArtifactReference, Entity, Event, Relation
+from acc.state import ArtifactReference, Entity, Event, Relation
 
 
 def _confirmed(item: Item) -> Item:

@@ -8,14 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from acc import Channel, CompressedCognitiveState, Observation, Policy, Proposal, Turn, update_state
 from acc.commit.commit import Commit, commit
-from acc.pipeline.update import update_state
 from acc.schema.pages import own_slots
-from acc.state.model import CompressedCognitiveState
-from acc.state.policy import Policy
-from acc.state.proposal import Proposal
-from acc.turn.observations import Channel, Observation
-from acc.turn.turn import Turn
 
 
 class Scene(NamedTuple):
