@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any
 
 from acc.evaluation.judge.judging import METRICS
-from acc.testing.model_requests import Request
+from acc.testing.model_api import Request
 from acc.text.ranking import terms
 
 NOTICE = (
