@@ -24,8 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acc.controller import MemoryController
 from acc.errors import AccError, InputError
-from acc.evaluation.ground_truth import Probe
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher, Probe
 from acc.evaluation.scenarios import Scenario
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import Context, GateLike, Verdict, qualify

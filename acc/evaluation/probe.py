@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from acc.errors import AccError, ConfigurationError, EvaluationError
-from acc.evaluation.ground_truth import Probe
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher, Probe
 from acc.evaluation.memories.protocol import EvaluatedMemory
-from acc.evaluation.results import (
+from acc.evaluation.probe_results import (
     NAMES,
     PROBES,
     RATES,

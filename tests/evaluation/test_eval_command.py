@@ -12,7 +12,7 @@ from toy import scenario_file
 from acc.cli import run
 from acc.errors import ConfigurationError
 from acc.evaluation.probe import read_threshold
-from acc.evaluation.results import NAMES, RATES
+from acc.evaluation.probe_results import NAMES, RATES
 
 BOTH = ("--memory", "acc", "--memory", "transcript")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import AccError
-from acc.evaluation.ground_truth import GroundTruth, Standing
-from acc.evaluation.matching import Holding, look_alike
+from acc.evaluation.ground_truth import GroundTruth, Holding, Standing, look_alike
 from acc.folders import opened_private, private_folder
 from acc.text.lines import inert
 
