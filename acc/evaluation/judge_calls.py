@@ -41,11 +41,7 @@ class CallLog:
     """
 
     def __init__(self, path: Path, configuration: Mapping[str, Any]) -> None:
-        """Open the log, or create it.
-
-        Args:
-            path: The file; its folder is created if absent.
-            configuration: Models, memories, scenarios, prompts and seeds; plain JSON values.
+        """Open the log, or create it with its folder. ``configuration`` holds plain JSON values.
 
         Raises:
             EvaluationError: Another process has the log open, the file is unreadable or unwritable,
@@ -61,8 +57,11 @@ class CallLog:
             private_folder(path.parent)
             self._lock.acquire(timeout=0)
         except Timeout as error:
-            what, hint = "another process is writing this log", "wait for it, or name another log"
-            raise EvaluationError(what, where=str(path), hint=hint) from error
+            raise EvaluationError(
+                "another process is writing this log",
+                where=str(path),
+                hint="wait until it ends, or choose another file with --log",
+            ) from error
         except OSError as error:
             raise self._failed(error) from error
         try:
@@ -72,41 +71,28 @@ class CallLog:
             self._lock.release()
             raise self._failed(error) if isinstance(error, OSError) else error from None
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return self._path
-
     def find(self, key: str) -> Record | None:
         """The record of a call; None if there is none."""
         with self._mutex:
             place = self._places.get(key)
-            if place is None:
-                return None
-            self._file.seek(place[0])
-            return _parsed(self._file.read(place[1]), self._path)
+            return None if place is None else self._record(*place)
 
     def add_call(self, key: str, record: Record, schema: Mapping[str, Any]) -> None:
-        """Write a call, and its schema if it is new. The record is durable when the method returns.
-
-        Raises:
-            EvaluationError: The record cannot be written.
-        """
+        """Write a call, and its schema if it is new."""
         name = hashlib.sha256(canonical_json(schema).encode()).hexdigest()[:16]
         with self._mutex:
             if name not in self._schemas:
                 self._write({"kind": "schema", "id": name, "schema": dict(schema)})
                 self._schemas.add(name)
-            place = self._write({"kind": "call", "key": key, "schema": name, **record})
-            self._places[key] = place
+            record = {"kind": "call", "key": key, "schema": name, **record}
+            self._places[key] = self._write(record)
 
     def calls(self) -> Iterator[Record]:
         """Every call, in the order of writing."""
         for place in list(self._places.values()):
             with self._mutex:
-                self._file.seek(place[0])
-                line = self._file.read(place[1])
-            yield _parsed(line, self._path)
+                record = self._record(*place)
+            yield record
 
     def close(self) -> None:
         """Release the file. Safe to repeat."""
@@ -128,9 +114,9 @@ class CallLog:
             self._write({"kind": "configuration", **plain})
         elif differing := [k for k in {**plain, **written} if plain.get(k) != written.get(k)]:
             raise ConfigurationError(
-                f"the log was begun with other settings: {', '.join(sorted(differing))}",
+                f"the log has other settings: {', '.join(sorted(differing))}",
                 where=str(self._path),
-                hint="run with the same, or name another log",
+                hint="use the same settings, or choose another file with --log",
             )
 
     def _read(self) -> Record | None:
@@ -154,6 +140,10 @@ class CallLog:
             end += len(line)
         return configuration
 
+    def _record(self, start: int, length: int) -> Record:
+        self._file.seek(start)
+        return _parsed(self._file.read(length), self._path)
+
     def _write(self, record: Record) -> tuple[int, int]:
         line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
         try:
@@ -168,7 +158,7 @@ class CallLog:
         return EvaluationError(
             f"the log cannot be written: {error.strerror or error}",
             where=str(self._path),
-            hint="free space or name another file, and run the same again",
+            hint="free disk space or choose another file, and run the command again",
         )
 
 
@@ -183,8 +173,8 @@ def _parsed(line: bytes, path: Path) -> Record:
 
 
 def _no_log(path: Path) -> EvaluationError:
-    hint = "name another file; this one is left as it is"
-    return EvaluationError("not a log of this evaluation", where=str(path), hint=hint)
+    hint = "choose another file with --log; this file is not changed"
+    return EvaluationError("the file is not a log of an evaluation", where=str(path), hint=hint)
 
 
 class BudgetReached(EvaluationError):
@@ -206,17 +196,13 @@ class Budget:
     prices: Mapping[str, Price] = field(default_factory=dict)
 
     def check(self, roles: set[str]) -> None:
-        """Check that every role has a price if money is limited.
-
-        Raises:
-            ConfigurationError: A role has no price.
-        """
+        """Raise a ConfigurationError if money is limited and a role has no price."""
         unpriced = sorted(roles - set(self.prices))
         if self.money is not None and unpriced:
             raise ConfigurationError(
-                f"a budget in money, and no price of the model for {', '.join(unpriced)}",
+                f"money is limited, and the model for {', '.join(unpriced)} has no price",
                 where="--budget-money",
-                hint=f"give --price {unpriced[0]}=INPUT,OUTPUT per million tokens",
+                hint=f"add --price {unpriced[0]}=INPUT,OUTPUT per million tokens",
             )
 
     def money_of(self, role: str, usage: Mapping[str, int]) -> float:
@@ -240,23 +226,18 @@ class Spending:
         self.usage: Counter[str] = Counter()
         self.money = 0.0
         self.calls: Counter[str] = Counter()
-        self._met: Counter[str] = Counter()
-        self._met_money = 0.0
+        self._played_tokens = 0
+        self._played_money = 0.0
 
     @property
     def tokens(self) -> int:
         """Input and output tokens spent."""
-        return self.usage["input"] + self.usage["output"]
+        return _tokens(self.usage)
 
     @contextmanager
     def reserved(self, role: str, usage: Mapping[str, int]) -> Iterator[None]:
-        """Reserve ``usage`` during a call.
-
-        Raises:
-            BudgetReached: The remaining budget is too small.
-        """
-        tokens = usage["input"] + usage["output"]
-        money = self.budget.money_of(role, usage)
+        """Reserve ``usage`` during a call. Raises BudgetReached if the rest is too small."""
+        tokens, money = _tokens(usage), self.budget.money_of(role, usage)
         with self._mutex:
             self._check(tokens, money)
             self._reserved_tokens += tokens
@@ -275,11 +256,11 @@ class Spending:
             self.money += self.budget.money_of(role, usage)
             self.calls[role] += 1
 
-    def met(self, role: str, usage: Mapping[str, int]) -> None:
+    def played(self, role: str, usage: Mapping[str, int]) -> None:
         """Count a call of the turns so far, whether this run or an earlier one paid for it."""
         with self._mutex:
-            self._met.update(usage)
-            self._met_money += self.budget.money_of(role, usage)
+            self._played_tokens += _tokens(usage)
+            self._played_money += self.budget.money_of(role, usage)
 
     def expected(self, share: float) -> tuple[int, float]:
         """Extrapolate tokens and cost of the evaluation from the completed ``share`` of turns.
@@ -287,25 +268,26 @@ class Spending:
         The result is at least the spending so far.
         """
         with self._mutex:
-            tokens = round((self._met["input"] + self._met["output"]) / share)
-            return max(self.tokens, tokens), max(self.money, self._met_money / share)
+            tokens, money = round(self._played_tokens / share), self._played_money / share
+            return max(self.tokens, tokens), max(self.money, money)
 
     def _check(self, tokens: int, money: float) -> None:
-        bounds = self.budget
-        left = (
-            None if bounds.tokens is None else bounds.tokens - self.tokens - self._reserved_tokens
-        )
-        if left is not None and tokens > left:
+        limit, left = self.budget.tokens, 0.0
+        if limit is not None and tokens > (left := limit - self.tokens - self._reserved_tokens):
             what = f"the next call could take {tokens:,} tokens, and {max(0, left):,} are left"
-            raise _reached(what, f"{bounds.tokens:,} tokens")
-        rest = None if bounds.money is None else bounds.money - self.money - self._reserved_money
-        if rest is not None and money > rest:
-            what = f"the next call could cost {money:.4g}, and {max(0.0, rest):.4g} is left"
-            raise _reached(what, f"{bounds.money:g}")
+            raise _reached(what, f"{limit:,} tokens")
+        most = self.budget.money
+        if most is not None and money > (left := most - self.money - self._reserved_money):
+            what = f"the next call could cost {money:.4g}, and {max(0.0, left):.4g} is left"
+            raise _reached(what, f"{most:g}")
+
+
+def _tokens(usage: Mapping[str, int]) -> int:
+    return usage.get("input", 0) + usage.get("output", 0)
 
 
 def _reached(what: str, budget: str) -> BudgetReached:
-    hint = "the same command with a larger budget goes on from here"
+    hint = "continue with the same command and a larger budget"
     return BudgetReached(what, where=f"budget of {budget}", hint=hint)
 
 
@@ -347,16 +329,11 @@ class LoggedEndpoint:
         self.stopped: BudgetReached | None = None
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """Return the logged reply, or make the calls for a new one.
-
-        Raises:
-            CallFailed: There is no answer, now or in the log.
-            BudgetReached: The call could exceed the budget.
-        """
+        """Return the logged reply, or make the calls for a new one."""
         key = self._key(ask)
         logged = self._log.find(key)
         if logged is not None:
-            self._spending.met(self._place.role, logged["usage"])
+            self._spending.played(self._place.role, logged["usage"])
             return _replayed(logged)
         try:
             with self._spending.reserved(self._place.role, estimate(ask)):
@@ -387,11 +364,12 @@ class LoggedEndpoint:
 
     def _key(self, ask: Ask) -> str:
         content = [[list(m) for m in ask.messages], dict(ask.schema), ask.limit, self.model]
-        content_hash = hashlib.sha256(canonical_json(content).encode("utf-8", "surrogatepass"))
-        number = self._asked[content_hash.hexdigest()]
-        self._asked[content_hash.hexdigest()] += 1
-        where = canonical_json([*self._place, content_hash.hexdigest(), number])
-        return hashlib.sha256(where.encode()).hexdigest()
+        encoded = canonical_json(content).encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(encoded).hexdigest()
+        number = self._asked[digest]
+        self._asked[digest] += 1
+        place = canonical_json([*self._place, digest, number])
+        return hashlib.sha256(place.encode()).hexdigest()
 
     def _keep(self, key: str, ask: Ask, reply: Reply) -> None:
         usage = reply.usage
@@ -400,7 +378,7 @@ class LoggedEndpoint:
         said = {"text": reply.text, "outcome": str(reply.outcome), "detail": reply.detail}
         self._record(key, ask, {**said, "metered": reply.usage is not None}, usage)
         self._spending.spent(self._place.role, usage)
-        self._spending.met(self._place.role, usage)
+        self._spending.played(self._place.role, usage)
 
     def _record(self, key: str, ask: Ask, reply: Record, usage: Mapping[str, int]) -> None:
         record = {

@@ -93,9 +93,6 @@ class RunOutcome:
     """The outcome of one run: a scenario, a seed, all agents.
 
     Attributes:
-        scenario: The scenario's id.
-        domain: Its domain.
-        seed: The seed.
         agents: Outcomes by turn, by the memory's label, in the order of the answers.
         unjudged: Number of judgements that failed.
         failures: Failed compressions, by memory.
@@ -118,18 +115,15 @@ class RunOutcome:
 
     def as_json(self) -> dict[str, Any]:
         """The run as plain JSON values."""
-        return {
-            "scenario": self.scenario,
-            "domain": self.domain,
-            "seed": self.seed,
-            "stopped": self.stopped,
-            "unjudged": self.unjudged,
-            "failed_compressions": dict(self.failures),
-            "agents": {
-                label: {"means": self.means(label), "turns": [turn.as_json() for turn in turns]}
-                for label, turns in self.agents.items()
-            },
+        agents = {
+            label: {"means": self.means(label), "turns": [turn.as_json() for turn in turns]}
+            for label, turns in self.agents.items()
         }
+        return {
+            "scenario": self.scenario, "domain": self.domain, "seed": self.seed,
+            "stopped": self.stopped, "unjudged": self.unjudged,
+            "failed_compressions": dict(self.failures), "agents": agents,
+        }  # fmt: skip
 
 
 EXACT = 16
@@ -165,20 +159,11 @@ def bootstrap(
     samples: int = 10_000,
     level: float = 0.95,
 ) -> Interval | None:
-    """The percentile bootstrap of a mean, resampled in two stages.
+    """The mean of the scenarios' means, with its percentile bootstrap interval; None without values.
 
     Runs of one scenario are no independent sample of all conversations. Each resample therefore
     draws scenarios first, then seeds within each scenario. With one scenario, the interval covers
-    the variation of seeds only.
-
-    Args:
-        values: The values of the runs, by scenario.
-        seed: Seed of the resampling.
-        samples: Number of resamples.
-        level: Confidence level.
-
-    Returns:
-        The mean of the scenarios' means with its interval; None without values.
+    the variation of seeds only. ``values`` holds the values of the runs, by scenario.
     """
     groups = [np.asarray(runs, dtype=float) for runs in values.values() if len(runs)]
     if not groups:
@@ -199,23 +184,11 @@ def bootstrap(
 def permutation_test(
     first: Sequence[float], second: Sequence[float], *, seed: int, samples: int = 20_000
 ) -> Difference | None:
-    """The paired permutation test of the mean difference.
+    """The paired permutation test of the mean difference; None without pairs.
 
     The p-value is the share of sign assignments with a mean difference at least as large in
     absolute value. It is exact up to `EXACT` pairs. Above, it uses ``samples`` random assignments
     plus the observed one. With n pairs, p is at least 2 / 2**n.
-
-    Args:
-        first: One value per run.
-        second: The other memory's values of the same runs, in the same order.
-        seed: Seed of the random assignments.
-        samples: Number of random assignments.
-
-    Returns:
-        The difference; None without pairs.
-
-    Raises:
-        ValueError: The sequences differ in length.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")

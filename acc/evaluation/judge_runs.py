@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -35,6 +35,8 @@ from acc.evaluation.judge_calls import (
 )
 from acc.evaluation.judge_measures import (
     MEASURES,
+    Difference,
+    Interval,
     RunOutcome,
     TurnOutcome,
     deviation_over_turns,
@@ -62,19 +64,15 @@ class Live:
     """The setup of a live evaluation.
 
     Attributes:
-        scenarios: The scenarios.
         memories: The memories, one agent each; the agents answer in this order.
         models: The endpoint of each of `ROLES`; without a compressor the memories are keyless.
         log: The file of the call log.
         seeds: Each scenario runs once per seed.
         turns: Maximum number of turns per scenario; None for all.
         scripted: Use the scenario's own words as queries instead of the judge's.
-        judging: The judge's settings.
         answer_tokens: Token limit of an agent's answer.
-        budget: The spending limits.
         concurrency: Maximum number of concurrent model calls. With 1, the agents answer in order,
             as in the paper. The prompts do not depend on it.
-        patience: Time limits for the models.
         counter: Counts memory tokens.
     """
 
@@ -118,13 +116,7 @@ class Live:
 
 @dataclass(frozen=True)
 class LiveResult:
-    """The result of a live evaluation.
-
-    Attributes:
-        live: The setup.
-        runs: The runs, in the order of scenarios and seeds.
-        spending: What the evaluation cost, including earlier runs of the log.
-    """
+    """The result of a live evaluation: its runs, and what it cost with earlier runs of the log."""
 
     live: Live
     runs: Sequence[RunOutcome]
@@ -143,13 +135,8 @@ class Stopped(Exception):
 def play(live: Live, on_turn: Callable[[Spending], None], stop: Event) -> LiveResult:
     """Run the evaluation. Repeating the call continues an interrupted evaluation.
 
-    Args:
-        live: The setup.
-        on_turn: Called after each turn of any run, in that run's thread.
-        stop: Set to stop between turns; an interrupt sets it.
-
-    Returns:
-        The result; partial if the budget was reached or ``stop`` was set.
+    The result is partial if the budget was reached or ``stop`` was set; an interrupt sets it.
+    ``on_turn`` is called after each turn of any run, in that run's thread.
 
     Raises:
         EvaluationError: A model does not answer, or the log is unusable.
@@ -194,12 +181,7 @@ def _concurrently(
 
 
 class _Agent:
-    """Answers turn by turn.
-
-    Attributes:
-        label: The memory's label.
-        memory: The memory.
-    """
+    """Answers turn by turn, with one memory."""
 
     def __init__(
         self, spec: MemorySpec, live: Live, model: Endpoint, compressor: LoggedEndpoint, role: str
@@ -215,11 +197,7 @@ class _Agent:
         self._reply = ""
 
     def answer(self, query: str, tools: str) -> tuple[str, int]:
-        """The agent's answer, and M_t: the tokens that it read of its memory.
-
-        Raises:
-            EvaluationError: The model does not answer, or the budget is reached.
-        """
+        """The agent's answer, and M_t: the tokens that it read of its memory."""
         reading = self.memory.read(query)
         self._settle()
         shown = material(
@@ -235,11 +213,7 @@ class _Agent:
         return text_in(reply) or NO_ANSWER, self._counter(reading.text)
 
     def observe(self, query: str, outputs: Sequence[ToolOutput], answer: str) -> None:
-        """Pass the completed turn to the memory.
-
-        Raises:
-            BudgetReached: The budget did not allow a call of the compressor.
-        """
+        """Pass the completed turn to the memory."""
         messages = [{"role": "user", "content": query}]
         messages += [{"role": "tool", "name": o.tool, "content": o.content} for o in outputs]
         messages.append({"role": "assistant", "content": answer})
@@ -289,11 +263,7 @@ class _Run:
         ]
 
     def play(self, turns: int, after_turn: Callable[[], None]) -> RunOutcome:
-        """Run to turn ``turns``, or until the budget is reached or the caller stops the run.
-
-        Raises:
-            EvaluationError: A model does not answer.
-        """
+        """Run to turn ``turns``, or until the budget is reached or the caller stops the run."""
         found: dict[str, list[TurnOutcome]] = {agent.label: [] for agent in self._agents}
         notes = CanonicalMemory()
         stopped = ""
@@ -371,17 +341,17 @@ def _check(live: Live) -> None:
     missing = [role for role in ("agent", "judge") if role not in live.models]
     if missing or not live.seeds or live.concurrency < 1 or not live.memories:
         raise ConfigurationError(
-            f"no model for {missing[0]}" if missing else "no seed, no memory, or no concurrency",
+            f"{missing[0]} has no model" if missing else "no seed, no memory, or no concurrency",
             where="live evaluation",
-            hint="name a model for agent and judge, and at least one seed and memory",
+            hint="set a model for agent and judge, and at least one seed and memory",
         )
     if len(live.memories) > 26:
-        raise EvaluationError("more than 26 agents", hint="labels are letters: compare fewer")
+        raise EvaluationError("more than 26 agents", hint="compare 26 memories or fewer")
 
 
 def _fingerprint(scenario: Scenario) -> str:
-    said = [turn.model_dump(mode="json") for turn in scenario.script]
-    whole = canonical_json([scenario.truth.role, said])
+    script = [turn.model_dump(mode="json") for turn in scenario.script]
+    whole = canonical_json([scenario.truth.role, script])
     return sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -391,13 +361,7 @@ def complete(result: LiveResult) -> list[RunOutcome]:
 
 
 def as_json(result: LiveResult, reference: str, *, note: str = "") -> dict[str, Any]:
-    """The whole result as plain JSON values.
-
-    Args:
-        result: The result.
-        reference: The memory to compare the others with.
-        note: A caveat about the numbers; comes first.
-    """
+    """The whole result as plain JSON values. ``reference`` is compared with the other memories."""
     runs = complete(result)
     labels = [spec.label for spec in result.live.memories]
     spending = result.spending
@@ -410,44 +374,42 @@ def as_json(result: LiveResult, reference: str, *, note: str = "") -> dict[str, 
         "calls": dict(spending.calls),
         "usage": dict(spending.usage),
         "money": spending.money if result.live.budget.prices else None,
-        "memories": [_measured(runs, label) for label in labels],
-        "paired": [_compared(runs, reference, label) for label in labels if label != reference],
+        "memories": [
+            {
+                "memory": label,
+                "measures": _as_dicts(intervals(runs, label)),
+                "deviation_over_turns": {
+                    name: deviation_over_turns(runs, label, name) for name in MEASURES
+                },
+            }
+            for label in labels
+        ],
+        "paired": [
+            {
+                "first": reference,
+                "second": label,
+                "measures": _as_dicts(differences(runs, reference, label)),
+            }
+            for label in labels
+            if label != reference
+        ],
         "runs": [run.as_json() for run in result.runs],
     }
 
 
-def _measured(runs: Sequence[RunOutcome], label: str) -> dict[str, Any]:
-    found = intervals(runs, label)
-    return {
-        "memory": label,
-        "measures": {name: value._asdict() if value else None for name, value in found.items()},
-        "deviation_over_turns": {
-            name: deviation_over_turns(runs, label, name) for name in MEASURES
-        },
-    }
-
-
-def _compared(runs: Sequence[RunOutcome], first: str, second: str) -> dict[str, Any]:
-    found = differences(runs, first, second)
-    return {
-        "first": first,
-        "second": second,
-        "measures": {name: value._asdict() if value else None for name, value in found.items()},
-    }
+def _as_dicts(
+    measures: Mapping[str, Interval | None] | Mapping[str, Difference | None],
+) -> dict[str, Any]:
+    return {name: value._asdict() if value else None for name, value in measures.items()}
 
 
 def write_turns(result: LiveResult, file: Path) -> None:
-    """Write a CSV file with one line per run, agent and turn: every measure of `MEASURES`.
-
-    Raises:
-        AccError: The file cannot be written.
-    """
-    write_csv(file, ["scenario", "domain", "seed", "memory", "turn", *MEASURES], _rows(result.runs))
-
-
-def _rows(runs: Sequence[RunOutcome]) -> Iterator[list[object]]:
-    for run in runs:
-        for label, turns in run.agents.items():
-            for turn in turns:
-                values = [measure(turn) for measure in MEASURES.values()]
-                yield [run.scenario, run.domain, run.seed, label, turn.turn, *values]
+    """Write a CSV file with one line per run, agent and turn: every measure of `MEASURES`."""
+    rows = (
+        [run.scenario, run.domain, run.seed, label, turn.turn]
+        + [measure(turn) for measure in MEASURES.values()]
+        for run in result.runs
+        for label, turns in run.agents.items()
+        for turn in turns
+    )
+    write_csv(file, ["scenario", "domain", "seed", "memory", "turn", *MEASURES], rows)

@@ -77,7 +77,7 @@ def test_what_is_resumed_expects_no_more_than_what_ran_through(
     [
         ([], "no model for the agents"),
         (["--by-rule", "--reference", "nobody"], "no memory 'nobody'"),
-        (["--by-rule", "--budget-money", "1"], "a budget in money, and no price"),
+        (["--by-rule", "--budget-money", "1"], "money is limited, and the model"),
         (["--by-rule", "--price", "agent=1"], "'agent=1' is no price"),
         (["--by-rule", "--memory", "nothing"], "unknown memory 'nothing'"),
     ],

@@ -138,7 +138,7 @@ def test_spending_holds_back_what_calls_under_way_may_take() -> None:
 
 def test_a_budget_in_money_needs_a_price_for_every_role() -> None:
     budget = Budget(money=1.0, prices={"agent": Price(1_000_000, 0)})
-    with pytest.raises(ConfigurationError, match="no price of the model for judge"):
+    with pytest.raises(ConfigurationError, match="the model for judge has no price"):
         budget.check({"agent", "judge"})
     spending = Spending(budget)
     spending.spent("agent", {"input": 1, "output": 5})

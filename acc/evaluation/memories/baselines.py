@@ -75,15 +75,7 @@ class RecentWindow(_TextMemory):
     """
 
     def __init__(self, tokens: int = 800, *, counter: TokenCounter = utf8_quarter) -> None:
-        """Create a memory.
-
-        Args:
-            tokens: The token limit.
-            counter: Counts tokens.
-
-        Raises:
-            ConfigurationError: The limit is below 1.
-        """
+        """Create a memory of at most ``tokens`` tokens, counted by ``counter``."""
         self.max_tokens = _checked_limit(tokens, "recent")
         self._counter = guarded(counter)
         self._messages: deque[str] = deque()
@@ -157,15 +149,9 @@ class RollingSummary(_TextMemory):
         summarise: Summarise | None = None,
         counter: TokenCounter = utf8_quarter,
     ) -> None:
-        """Create a memory.
+        """Create a memory of at most ``tokens`` tokens; without ``summarise`` it is `extractive`.
 
-        Args:
-            tokens: The token limit; by default the tutorial's.
-            summarise: The summariser; None for `extractive`.
-            counter: Counts tokens. The tutorial counts words.
-
-        Raises:
-            ConfigurationError: The limit is below 1.
+        The tutorial counts words; ``counter`` counts tokens.
         """
         self.max_tokens = _checked_limit(tokens, "summary")
         self._counter = guarded(counter)
@@ -221,11 +207,7 @@ def _average(chance: Mapping[str, float], found: Sequence[str]) -> float:
 
 
 def by_model(ask: Callable[[str, str], str]) -> Summarise:
-    """Create a summariser that asks a model.
-
-    Args:
-        ask: Returns the model's answer to an instruction and a text.
-    """
+    """Create a summariser that asks a model. ``ask`` answers an instruction about a text."""
 
     def summarise(text: str, limit: int) -> str:
         return ask(f"{PROMPT}\nWrite at most {limit} tokens.", text)
@@ -300,15 +282,7 @@ class Retrieval:
     has_slots = False
 
     def __init__(self, k: int = 5, *, index: LexicalIndex | ChromaIndex | None = None) -> None:
-        """Create a memory.
-
-        Args:
-            k: Maximum number of artifacts.
-            index: The index; None for BM25 in memory.
-
-        Raises:
-            ConfigurationError: ``k`` is below 1.
-        """
+        """Create a memory of at most ``k`` artifacts; without ``index`` it uses BM25 in memory."""
         if k < 1:
             raise ConfigurationError(f"k is {k}", where="retrieval", hint="set k to 1 or more")
         self._k = k

@@ -15,6 +15,7 @@ group ``acc.memories``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import entry_points
@@ -147,22 +148,9 @@ def make_acc(
     conditioning: Literal["step", "state"] = "step",
     lifting: Lifting = "confirm",
 ) -> ControlledMemory:
-    """Create an ACC memory.
+    """Create an ACC memory; docs/evaluation.md explains the options.
 
-    Args:
-        endpoint: The model that compresses, unless ``compressor`` or ``model`` is given.
-        compressor: ``rules``, or ``module:factory`` of a factory without arguments.
-        model: A model that compresses, by name (`acc.compress.choosing`).
-        mode: ``revise`` or ``rewrite``; for models.
-        schema: ``module:Class`` of the state.
-        max_tokens: Limit of the rendered state; the schema's own by default.
-        style: ``toon`` or ``predicates``.
-        recall: Maximum number of candidates; 0 disables recall.
-        conditioning: ``step`` or ``state``; see `ControlledMemory`.
-        lifting: ``confirm`` or ``accept``; see `acc.state.policy.Policy`.
-
-    Raises:
-        ConfigurationError: An option is invalid.
+    ``endpoint`` is the model that compresses, unless ``compressor`` or ``model`` is given.
     """
     state: Any = imported(schema) if schema else CompressedCognitiveState
     policy = Policy(schema=state, max_tokens=max_tokens, style=style, lifting=lifting)
@@ -203,14 +191,7 @@ def make_summary(
 ) -> RollingSummary:
     """Create a rolling summary.
 
-    Args:
-        endpoint: The model that summarises, unless ``summariser`` or ``model`` is given.
-        tokens: Token limit of the summary.
-        summariser: ``extractive`` to use no model.
-        model: A model that summarises, by name.
-
-    Raises:
-        ConfigurationError: An option is invalid.
+    ``endpoint`` is the model that summarises, unless ``summariser`` or ``model`` is given.
     """
     if model:
         endpoint = endpoint_named(model)
@@ -223,14 +204,9 @@ def make_summary(
 
 @_checked
 def make_retrieval(k: int = 5, *, index: Literal["bm25", "chroma"] = "bm25") -> Retrieval:
-    """Create a retrieval memory.
+    """Create a memory that retrieves ``k`` artifacts.
 
-    Args:
-        k: Maximum number of artifacts. The paper says five (5.5.1) and three (Figure 5, section 6).
-        index: ``bm25`` in memory, or ``chroma``.
-
-    Raises:
-        ConfigurationError: ``k`` is below 1.
+    The paper says five (5.5.1) and three (Figure 5, section 6).
     """
     return Retrieval(k, index=ChromaIndex() if index == "chroma" else None)
 
@@ -267,12 +243,7 @@ Factory = Callable[..., EvaluatedMemory]
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """The specification of a memory.
-
-    Attributes:
-        label: Its name in reports.
-        parts: Its parts, each with options; an agent reads them one after the other.
-    """
+    """A memory's label in reports, and its parts with options, which are read one after the other."""
 
     label: str
     parts: tuple[tuple[str, Mapping[str, Option]], ...]
@@ -280,12 +251,8 @@ class MemorySpec:
     def make(self, endpoint: Endpoint | None = None) -> EvaluatedMemory:
         """Create a new memory.
 
-        Args:
-            endpoint: The model for built-in memories that compress or summarise and name no model
-                of their own.
-
-        Raises:
-            ConfigurationError: The options are invalid.
+        ``endpoint`` is the model for built-in memories that compress or summarise and name no model
+        of their own.
         """
         made = [_made(name, options, endpoint) for name, options in self.parts]
         return made[0] if len(made) == 1 else Joined(made)
@@ -317,11 +284,7 @@ def read_specs(given: list[str]) -> list[MemorySpec]:
 
 
 def read_spec(given: str) -> MemorySpec:
-    """Read one specification.
-
-    Raises:
-        ConfigurationError: It is malformed, or names an unknown memory.
-    """
+    """Read one specification."""
     parts = []
     label = ""
     for part in given.split("+"):
@@ -348,19 +311,13 @@ def _value(text: str) -> Option:
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
 def factory_named(name: str) -> Factory:
-    """The factory of the memory ``name``.
-
-    Raises:
-        ConfigurationError: There is no such memory, or it cannot be imported.
-    """
+    """The factory of the memory ``name``."""
     if name in BUILT_IN:
         return BUILT_IN[name]
     published = entry_points(group=GROUP)
