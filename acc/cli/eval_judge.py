@@ -20,23 +20,27 @@ from acc.compress.endpoint import Endpoint
 from acc.compress.protocol import Price
 from acc.errors import AccError, ConfigurationError, EvaluationError, InputError
 from acc.evaluation.composing import compose as composed
-from acc.evaluation.judge.by_rule import NOTICE, answer_by_rule
-from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
-from acc.evaluation.judge.spending import Budget, Spending
-from acc.evaluation.judge.summary import (
+from acc.evaluation.judge_by_rule import NOTICE, answer_by_rule
+from acc.evaluation.judge_calls import Budget, Spending
+from acc.evaluation.judge_measures import (
     NAMES,
     Difference,
     Interval,
-    as_json,
-    complete,
     differences,
     intervals,
+)
+from acc.evaluation.judge_runs import (
+    ROLES,
+    Live,
+    LiveResult,
+    as_json,
+    complete,
+    play,
     write_turns,
 )
-from acc.evaluation.matching import doubts
 from acc.evaluation.memories.specs import read_specs
-from acc.evaluation.report import Read, judge_section, probe_section, read_results
-from acc.evaluation.scenarios import Scenario, read_scenario, read_scenarios
+from acc.evaluation.report_sections import Read, judge_section, probe_section, read_results
+from acc.evaluation.scenarios import Scenario, doubts, read_scenario, read_scenarios
 from acc.folders import opened_for_text
 from acc.report.page import page, write_page
 

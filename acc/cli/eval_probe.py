@@ -14,7 +14,7 @@ from acc.evaluation.gate_scoring import GateScore, as_lines, cases_of, read_labe
 from acc.evaluation.locomo import CUTS, labelled_by_evidence, load_locomo, measure, summary
 from acc.evaluation.memories.specs import MemorySpec, read_specs
 from acc.evaluation.probe import probe_memory, read_threshold, write_turns
-from acc.evaluation.results import NAMES, RATES, SCORE, TOKENS, MemoryResult
+from acc.evaluation.probe_results import NAMES, RATES, SCORE, TOKENS, MemoryResult
 from acc.evaluation.scenarios import Scenario, read_scenarios
 from acc.folders import opened_for_text
 from acc.text.tokens import utf8_quarter

@@ -18,8 +18,7 @@ from random import Random
 from typing import Any
 
 from acc.errors import ConfigurationError
-from acc.evaluation.ground_truth import Entry
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Entry, Matcher
 from acc.evaluation.scenarios import Scenario, ScriptedTurn
 
 TRIES = 20

@@ -6,9 +6,9 @@ A file has one JSON object per line::
      "candidates": [{"text": "...", "channel": "tool", "turn": 3, "ref": "t3", "name": "kubectl",
                      "score": 0.8, "by_turn": 1.0, "wanted": true, "says": ["port"]}]}
 
-Required are the question, and each candidate's text and wanted (true, false, or null for no label).
-``says`` names the needs that a candidate meets; it matters if several candidates meet the same
-need. Candidates without scores are ranked by the question, like in recall.
+Required are the question, and each candidate's text and label: ``wanted`` is true, false, or null
+for no label. ``says`` names the needs that a candidate meets; it matters if several candidates meet
+the same need. Candidates without scores are ranked by the question, like in recall.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from acc.controller import MemoryController
 from acc.errors import AccError, InputError
-from acc.evaluation.ground_truth import Probe
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher, Probe
 from acc.evaluation.scenarios import Scenario
 from acc.gate.built_in import default_gate
-from acc.gate.protocol import Context, GateLike, Verdict, qualify
+from acc.gate.protocol import Context, GateLike, qualify
 from acc.memory import whose
 from acc.pipeline.session import Settings
 from acc.recall.candidates import Candidate
@@ -45,11 +44,9 @@ MOST = 16
 
 @dataclass(frozen=True)
 class LabelledCase:
-    """A question, its candidates, and their labels.
+    """A question, its candidates, best first, and their labels.
 
     Attributes:
-        question: The user's words.
-        candidates: Best first.
         wanted: Whether each candidate is wanted; None for no label.
         says: The needs that each candidate meets, by name; empty if each wanted candidate meets a
             need of its own.
@@ -79,49 +76,51 @@ class GateScore:
 
     Attributes:
         cases: Number of questions.
+        labelled: Number of candidates with a label.
         wanted: Number of wanted candidates.
         admitted: Number of admitted candidates with a label.
         right: Number of candidates that are wanted and admitted.
-        refusals: Wanted candidates that were refused, counted by the gate that refused them.
-        labelled: Number of candidates with a label.
         needs: Needs that at least one candidate meets, counted per case.
         found: Needs that at least one admitted candidate meets.
+        refusals: Wanted candidates that were refused, counted by the gate that refused them.
     """
 
     cases: int
+    labelled: int
     wanted: int
     admitted: int
     right: int
-    refusals: Mapping[str, int]
-    labelled: int
     needs: int
     found: int
+    refusals: Mapping[str, int]
 
     @property
     def precision(self) -> float | None:
         """``right`` / ``admitted``."""
-        return self.right / self.admitted if self.admitted else None
+        return _share(self.right, self.admitted)
 
     @property
     def recall(self) -> float | None:
         """``right`` / ``wanted``."""
-        return self.right / self.wanted if self.wanted else None
+        return _share(self.right, self.wanted)
 
     @property
     def needs_found(self) -> float | None:
         """``found`` / ``needs``."""
-        return self.found / self.needs if self.needs else None
+        return _share(self.found, self.needs)
 
     @property
     def base(self) -> float | None:
         """Precision of admitting everything: ``wanted`` / ``labelled``."""
-        return self.wanted / self.labelled if self.labelled else None
+        return _share(self.wanted, self.labelled)
 
     @property
     def f1(self) -> float | None:
         """The harmonic mean of precision and recall."""
-        if self.precision is None or self.recall is None or not self.right:
-            return 0.0 if self.wanted and self.admitted else None
+        if self.precision is None or self.recall is None:
+            return None
+        if not self.right:
+            return 0.0
         return 2 * self.precision * self.recall / (self.precision + self.recall)
 
     def as_json(self) -> dict[str, Any]:
@@ -135,51 +134,39 @@ class GateScore:
         }  # fmt: skip
 
 
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
 def score_gate(
     cases: Iterable[LabelledCase], gate: GateLike | None = None, *, floor: int | None = None
 ) -> GateScore:
-    """Run the gate on every case and score it.
-
-    Args:
-        cases: The cases.
-        gate: The gate; the controller's if None.
-        floor: The argument of `qualify`; the controller's setting if None.
-    """
+    """Run the gate on every case and score it. By default, gate and floor are the controller's."""
     judge = gate or default_gate()
     least = Settings().floor if floor is None else floor
-    count: Counter[str] = Counter()
+    count = Counter(dict.fromkeys(_COUNTS, 0))
     refusals: Counter[str] = Counter()
     for case in cases:
         state = case.state or CompressedCognitiveState.empty()
         turn = Turn.said(case.question).numbered(case.turn + 1)
         context = Context(turn, state, retired=dict(case.retired))
         _, verdicts = qualify(case.candidates, judge, context, floor=least)
-        count["cases"] += 1
-        _count(case, verdicts, count, refusals)
-    told = {name: number for name, number in sorted(refusals.items()) if number}
-    return GateScore(**{name: count[name] for name in _COUNTED}, refusals=told)
+        needs: set[str] = set()
+        found: set[str] = set()
+        for verdict, wanted, met in zip(verdicts, case.wanted, case.needs(), strict=True):
+            if wanted is None:
+                continue
+            needs |= met
+            found |= met if verdict.admitted else set()
+            right = wanted and verdict.admitted
+            count.update(labelled=1, wanted=wanted, admitted=verdict.admitted, right=right)
+            refusals[verdict.gate] += wanted and not verdict.admitted
+        count.update(cases=1, needs=len(needs), found=len(found))
+    refused = {name: number for name, number in sorted(refusals.items()) if number}
+    return GateScore(**count, refusals=refused)
 
 
-_COUNTED = ("cases", "wanted", "admitted", "right", "labelled", "needs", "found")
-
-
-def _count(
-    case: LabelledCase, verdicts: Sequence[Verdict], count: Counter[str], refusals: Counter[str]
-) -> None:
-    needs: set[str] = set()
-    found: set[str] = set()
-    for verdict, wanted, said in zip(verdicts, case.wanted, case.needs(), strict=True):
-        if wanted is None:
-            continue
-        needs |= said
-        found |= said if verdict.admitted else set()
-        count["labelled"] += 1
-        count["wanted"] += wanted
-        count["admitted"] += verdict.admitted
-        count["right"] += wanted and verdict.admitted
-        refusals[verdict.gate] += wanted and not verdict.admitted
-    count["needs"] += len(needs)
-    count["found"] += len(found)
+_COUNTS = ("cases", "labelled", "wanted", "admitted", "right", "needs", "found")
 
 
 def of_user(text: str, position: int) -> Artifact:
@@ -246,7 +233,7 @@ def read_labelled(file: Path) -> Iterator[LabelledCase]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         what = f"the labels cannot be read: {getattr(error, 'strerror', None) or error}"
-        raise InputError(what, where=str(file), hint="name another file") from error
+        raise InputError(what, where=str(file), hint="choose another file") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
             yield _case(line, f"{file}, line {number}")
@@ -258,13 +245,11 @@ def _case(line: str, where: str) -> LabelledCase:
         state = CompressedCognitiveState.load(given.state) if given.state else None
     except ValidationError as error:
         first = error.errors()[0]
-        place = " ".join(map(str, first["loc"]))
-        what = f"{place}: {first['msg']}"
-        raise InputError(what, where=where, hint="see docs/evaluation.md for the form") from error
+        what = f"{' '.join(map(str, first['loc']))}: {first['msg']}"
+        raise InputError(what, where=where, hint="see docs/evaluation.md for the format") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(
-            f"not JSON: {error}", where=where, hint="write an object a line"
-        ) from error
+        hint = "write one JSON object per line"
+        raise InputError(f"not JSON: {error}", where=where, hint=hint) from error
     except AccError as error:
         raise InputError(error.what, where=where, hint=error.hint) from error
     ranked = list(_ranked(given))
@@ -280,7 +265,14 @@ def _case(line: str, where: str) -> LabelledCase:
 
 def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
     """Candidates with their labels, best first. Those without a word of the question come last."""
-    artifacts = [_artifact(each, at) for at, each in enumerate(given.candidates)]
+    artifacts = [
+        Artifact.model_validate({
+            **each.model_dump(include={"text", "channel", "turn", "name", "kind", "reason", "trust"}),
+            "id": str(at), "thread": _THREAD, "branch": "main", "seq": at,
+            "ref": each.ref or f"x{at}",
+        })
+        for at, each in enumerate(given.candidates)
+    ]  # fmt: skip
     index = LexicalIndex()
     for artifact in artifacts:
         index.add(artifact.text)
@@ -292,15 +284,6 @@ def _ranked(given: _Case) -> Iterator[tuple[Candidate, _Labelled]]:
             candidate = Candidate(artifacts[at], each.score, each.by_turn)
         ranked.append((candidate, each))
     yield from sorted(ranked, key=lambda pair: -pair[0].score)
-
-
-def _artifact(given: _Labelled, at: int) -> Artifact:
-    return Artifact.model_validate({
-        "id": str(at), "thread": _THREAD, "branch": "main", "seq": at, "turn": given.turn,
-        "kind": given.kind, "reason": given.reason, "trust": given.trust,
-        "ref": given.ref or f"x{at}", "channel": given.channel, "name": given.name,
-        "text": given.text,
-    })  # fmt: skip
 
 
 def cases_of(scenario: Scenario) -> Iterator[LabelledCase]:
@@ -346,15 +329,14 @@ def _wanted(needed: frozenset[str] | set[str], held: set[str]) -> bool | None:
 def as_lines(cases: Sequence[LabelledCase]) -> Iterator[str]:
     """The lines of a file of labelled candidates, for manual review and correction."""
     for case in cases:
+        fields = {"channel", "turn", "ref", "name", "kind", "reason", "trust"}
         candidates = [
             {
-                "text": c.artifact.text, "wanted": wanted, "channel": c.artifact.channel.value,
-                "turn": c.artifact.turn, "ref": c.artifact.ref, "name": c.artifact.name,
-                "kind": c.artifact.kind, "reason": c.artifact.reason,
-                "trust": c.artifact.trust, "score": c.score, "by_turn": c.by_turn,
-                "says": sorted(said),
+                "text": c.artifact.text, "wanted": wanted,
+                **c.artifact.model_dump(mode="json", include=fields),
+                "score": c.score, "by_turn": c.by_turn, "says": sorted(met),
             }
-            for c, wanted, said in zip(case.candidates, case.wanted, case.needs(), strict=True)
+            for c, wanted, met in zip(case.candidates, case.wanted, case.needs(), strict=True)
         ]  # fmt: skip
         state = case.state.canonical() if case.state else None
         yield json.dumps({

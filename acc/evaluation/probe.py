@@ -7,20 +7,19 @@ memory use therefore does not grow with the contents of the evaluated memory.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from acc.errors import AccError, ConfigurationError, EvaluationError
-from acc.evaluation.ground_truth import Probe
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher, Probe
 from acc.evaluation.memories.protocol import EvaluatedMemory
-from acc.evaluation.results import (
+from acc.evaluation.probe_results import (
     NAMES,
     PROBES,
     RATES,
-    Asked,
     MemoryResult,
+    ProbeResult,
     ScenarioResult,
     TurnResult,
     notable,
@@ -42,9 +41,7 @@ class Threshold:
     Attributes:
         when: ``end``, or ``turns`` for the counts of all turns.
         how: ``micro`` or ``macro``.
-        metric: The metric's name.
         memory: Label of the memory; empty for the first.
-        value: The limit.
         is_upper: Whether a greater value fails; otherwise a smaller one fails.
     """
 
@@ -56,16 +53,12 @@ class Threshold:
     is_upper: bool
 
     def failure(self, results: Sequence[MemoryResult]) -> str:
-        """How the memory misses the limit, as a clause; empty if it does not.
-
-        Raises:
-            ConfigurationError: No such memory was evaluated.
-        """
+        """How the memory misses the limit, as a clause; empty if it does not."""
         result = next((r for r in results if self.memory in ("", r.memory)), None)
         if result is None:
             labels = ", ".join(r.memory for r in results)
             raise ConfigurationError(
-                f"no memory {self.memory!r}", where=str(self), hint=f"name one of {labels}"
+                f"no memory {self.memory!r}", where=str(self), hint=f"use one of {labels}"
             )
         value = result.averages()[self.when][self.how][self.metric]
         if value is None:
@@ -94,7 +87,7 @@ def read_threshold(given: str, *, is_upper: bool) -> Threshold:
         match = None
     if match is None or match["metric"] not in NAMES or value != value:
         raise ConfigurationError(
-            f"{given!r} is no bound on a metric",
+            f"{given!r} is not a limit of a metric",
             where="--fail-over" if is_upper else "--fail-under",
             hint=f"write METRIC=VALUE, with one of {', '.join(NAMES)}",
         )
@@ -112,18 +105,7 @@ def probe_memory(
     counter: TokenCounter = utf8_quarter,
     on_turn: Callable[[], None] = lambda: None,
 ) -> MemoryResult:
-    """Run every scenario through a fresh memory.
-
-    Args:
-        label: The memory's name in reports.
-        make: Creates a memory; called once per scenario.
-        scenarios: At least one scenario.
-        counter: Counts tokens, the same for every memory.
-        on_turn: Called after each turn.
-
-    Raises:
-        EvaluationError: A memory fails; the error says where.
-    """
+    """Run each of ``scenarios`` through a new memory; ``on_turn`` is called after each turn."""
     results = [
         probe_scenario(make, scenario, counter=counter, on_turn=on_turn, label=label)
         for scenario in scenarios
@@ -139,9 +121,13 @@ def probe_scenario(
     on_turn: Callable[[], None] = lambda: None,
     label: str = "memory",
 ) -> ScenarioResult:
-    """Run one scenario through a fresh memory. For the arguments see `probe_memory`."""
+    """Run one scenario through a new memory. The counter is the same for every memory.
+
+    Raises:
+        EvaluationError: The memory fails; the error says where.
+    """
     turns: list[TurnResult] = []
-    probes: list[Asked] = []
+    probes: list[ProbeResult] = []
     matcher, truth = Matcher(scenario.truth), scenario.truth
     counter = guarded(counter)
     transcript = scenario.transcript_tokens(counter)
@@ -155,11 +141,17 @@ def probe_scenario(
             counts = turn_counts(truth, number, held, has_slots=memory.has_slots)
             tokens = counter(reading.text)
             turns.append(TurnResult(number, tokens, transcript[number - 1], counts))
-            due = (probe for probe in truth.probes if probe.turn == number)
-            probes.extend(_asked(memory, matcher, counter, due))
+            due = [probe for probe in truth.probes if probe.turn == number]
+            probes += [_probed(memory, matcher, counter, probe) for probe in due]
             on_turn()
     except Exception as error:
-        raise _failed(label, scenario, number, error) from error
+        what, hint = f"{type(error).__name__}: {error}", "correct the memory, or leave it out"
+        if isinstance(error, AccError):
+            what, hint = error.what, error.hint
+        where = f"{scenario.id}, turn {number}"
+        raise EvaluationError(
+            f"the memory {label!r} fails: {what}", where=where, hint=hint
+        ) from error
     finally:
         memory.close()
     return ScenarioResult(
@@ -173,41 +165,24 @@ def probe_scenario(
     )
 
 
-def _asked(
-    memory: EvaluatedMemory, matcher: Matcher, counter: TokenCounter, due: Iterable[Probe]
-) -> Iterator[Asked]:
-    for probe in due:
-        reading = memory.read(probe.question)
-        answered = matcher.answers(probe.needs, reading.items)
-        yield Asked(probe.turn, probe.question, probe.needs, answered, counter(reading.text))
-
-
-def _failed(label: str, scenario: Scenario, turn: int, error: Exception) -> AccError:
-    if isinstance(error, AccError):
-        what, hint = error.what, error.hint
-    else:
-        what, hint = f"{type(error).__name__}: {error}", "mend the memory, or leave it out"
-    where = f"{scenario.id}, turn {turn}"
-    return EvaluationError(f"the memory {label!r} fails: {what}", where=where, hint=hint)
+def _probed(
+    memory: EvaluatedMemory, matcher: Matcher, counter: TokenCounter, probe: Probe
+) -> ProbeResult:
+    reading = memory.read(probe.question)
+    answered = matcher.answers(probe.needs, reading.items)
+    return ProbeResult(probe.turn, probe.question, probe.needs, answered, counter(reading.text))
 
 
 def write_turns(results: Sequence[MemoryResult], file: Path) -> None:
-    """Write a CSV file with one line per scenario, memory and turn: tokens and rates.
-
-    Raises:
-        AccError: The file cannot be written.
-    """
+    """Write a CSV file with one line per scenario, memory and turn: tokens and rates."""
     # Probes occur in few turns and have no rate per turn.
     rates = [name for name in RATES if name != PROBES]
     headings = ["scenario", "domain", "memory", "turn", "tokens", "transcript_tokens", *rates]
-    write_csv(file, headings, _rows(results, rates))
-
-
-def _rows(results: Sequence[MemoryResult], rates: Sequence[str]) -> Iterator[list[object]]:
-    for result in results:
-        for each in result.scenarios:
-            for turn in each.turns:
-                counts = (turn.counts.get(name) for name in rates)
-                found = [count.rate if count is not None else None for count in counts]
-                tokens = [turn.turn, turn.tokens, turn.transcript_tokens]
-                yield [each.scenario, each.domain, result.memory, *tokens, *found]
+    rows = (
+        [each.scenario, each.domain, result.memory, turn.turn, turn.tokens, turn.transcript_tokens]
+        + [count.rate if (count := turn.counts.get(name)) else None for name in rates]
+        for result in results
+        for each in result.scenarios
+        for turn in each.turns
+    )
+    write_csv(file, headings, rows)

@@ -8,7 +8,8 @@ scenario.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acc.errors import InputError
-from acc.evaluation.ground_truth import GroundTruth
+from acc.evaluation.ground_truth import FactTruth, GroundTruth, Matcher, Standing, look_alike
 from acc.text.tokens import TokenCounter
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import Channel
@@ -260,3 +261,74 @@ def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> In
     more = f", and {error.error_count() - 1} more" if error.error_count() > 1 else ""
     where = f"{file}, {place}{name}" if place else str(file)
     return InputError(f"{what}{more}", where=where, hint="see docs/evaluation.md for the format")
+
+
+TOPICS = (
+    "Constraints and environment setup",
+    "Evidence updates and recalibration",
+    "Strict instruction following",
+    "Conflicting requirements and drift traps",
+    "Bias pressure from stakeholders",
+    "Poisoned runbook snippets",
+    "Prompt injection attempts",
+    "Uncertainty handling",
+    "Operational risk tradeoffs",
+    "Executive and incident communication",
+)
+"""The stress topics of the paper's Table 1."""
+
+
+TURNS = 50
+"""Turns of a scenario in the paper's evaluation."""
+
+
+def doubts(scenario: Scenario) -> Iterator[str]:
+    """Possible mistakes in a scenario, each as a clause. None of them is an error of form."""
+    yield from _shape(scenario)
+    matcher = Matcher(scenario.truth)
+    yield from _entries(scenario, matcher)
+    yield from _planted(scenario, matcher)
+    yield from _probes(scenario, matcher)
+
+
+def _shape(scenario: Scenario) -> Iterator[str]:
+    if len(scenario.turns) != TURNS:
+        yield f"{len(scenario.turns)} turns, not {TURNS}"
+    named = {turn.stress for turn in scenario.script} - {""}
+    if missing := [topic for topic in TOPICS if topic not in named]:
+        yield f"no turn has the stress topic {', '.join(missing)}"
+    if unknown := sorted(named - set(TOPICS)):
+        yield f"a stress topic that the paper's Table 1 lacks: {', '.join(unknown)}"
+
+
+def _entries(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
+    for entry in scenario.truth.named():
+        if entry.id not in matcher.found(entry.text).entries:
+            yield f"{entry.id} does not match its own text: {entry.text[:60]!r}"
+        if isinstance(entry, Standing | FactTruth):
+            turn = entry.introduced
+            if not _stands_in(scenario, matcher, turn, entry.id):
+                yield f"{entry.id} is nowhere in turn {turn}, which introduces it"
+
+
+def _planted(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
+    for poison in scenario.truth.poison:
+        if not _stands_in(scenario, matcher, poison.turn, poison.id):
+            yield f"{poison.id} is nowhere in its turn {poison.turn}"
+    for index, alike in enumerate(scenario.truth.not_constraints):
+        if not _stands_in(scenario, matcher, alike.turn, look_alike(index)):
+            yield f"not_constraints {index + 1} is nowhere in its turn {alike.turn}"
+
+
+def _probes(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
+    for number, probe in enumerate(scenario.truth.probes, 1):
+        if set(probe.needs) <= matcher.found(probe.question).entries:
+            yield f"probe {number} answers itself: {probe.question[:60]!r}"
+        patterns = (re.compile(pattern, re.IGNORECASE) for pattern in probe.any_of)
+        if probe.answer and probe.any_of and not any(p.search(probe.answer) for p in patterns):
+            yield f"probe {number} does not match its own answer: {probe.answer[:60]!r}"
+
+
+def _stands_in(scenario: Scenario, matcher: Matcher, turn: int, key: str) -> bool:
+    observed = scenario.turns[turn - 1].observations
+    return any(key in matcher.found(observation.text).entries for observation in observed)

@@ -1,10 +1,8 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
-from acc.testing.model_capabilities import Capabilities
-from acc.testing.model_faults import FAULTS, Fault
-from acc.testing.model_replies import Reply, Usage
-from acc.testing.model_requests import Message, Request
-from acc.testing.model_server import ModelServer
+from acc.testing.model_api import Message, Request, Usage
+from acc.testing.model_faults import FAULTS, Capabilities, Fault
+from acc.testing.model_server import ModelServer, Reply
 from acc.testing.scripted import FailingCompressor, FixedClock, ScriptedCompressor
 from acc.testing.store_conformance import check_store
 

@@ -9,29 +9,41 @@ with ModelServer([Fault("429", retry_after=2), {"goal": "ship"}]) as server:
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import socket
+import socketserver
+import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from threading import Lock
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from http.server import BaseHTTPRequestHandler
+from threading import Event, Lock, Thread
 from types import TracebackType
 from typing import Any, TypeAlias
 
 from acc.clock import Clock, SystemClock
-from acc.testing.model_capabilities import Capabilities, refused
-from acc.testing.model_connections import (
-    HOST,
-    Connections,
+from acc.testing.model_api import (
+    Api,
+    Completion,
+    Request,
     Response,
+    Usage,
+    body_of,
+    cut_to_bound,
     error_response,
-    fault_response,
     json_response,
-    sent_badly,
-)
-from acc.testing.model_faults import Fault
-from acc.testing.model_replies import Completion, Reply, Usage, body_of, cut_to_bound, spoken
-from acc.testing.model_requests import Api, Asked, Request, read_asked, read_body
+    read_request,
+)  # fmt: skip
+from acc.testing.model_faults import (
+    Capabilities,
+    Fault,
+    answer_with_fault,
+    fault_response,
+    rejection,
+    with_fault,
+)  # fmt: skip
 
 BLOCK_TOKENS = 128
 """Size of a block of the prompt cache, in tokens."""
@@ -66,6 +78,28 @@ class PromptCache:
             new = next((place for place, one in enumerate(digests) if one not in known), None)
             known.update(digests)
         return (len(digests) if new is None else new) * BLOCK_TOKENS
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's answer.
+
+    Attributes:
+        content: A text, or a JSON value to send as text.
+        usage: Tokens to bill; None counts them like `ModelServer`.
+        fault: A fault of the answer; None for none.
+    """
+
+    content: Any = field(default_factory=dict)
+    usage: Usage | None = None
+    fault: Fault | None = None
+
+    @property
+    def text(self) -> str:
+        """The content as text."""
+        if isinstance(self.content, str):
+            return self.content
+        return json.dumps(self.content, ensure_ascii=False)
 
 
 Answer: TypeAlias = Reply | Fault | str | Mapping[str, Any]
@@ -144,7 +178,7 @@ class ModelServer:
     The server listens on a free port of 127.0.0.1 from its creation until it is closed. A thread
     serves each connection. An answer is a message, or a call of the tool that the client forces.
     The server truncates it at the client's limit of output tokens. Without usage in the `Reply`,
-    the server counts UTF-8 bytes / 4 of `Asked.prompt` and of the answer, and takes cached tokens
+    the server counts UTF-8 bytes / 4 of `Request.prompt` and of the answer, and takes cached tokens
     from `PromptCache`.
 
     Attributes:
@@ -185,8 +219,8 @@ class ModelServer:
         self._lock = Lock()
         self._requests: list[Request] = []
         self.defects: list[BaseException] = []
-        self._connections = Connections(self._respond)
-        self.base_url = f"http://{HOST}:{self._connections.port}/v1"
+        self._listener = _Listener(self._respond)
+        self.base_url = f"http://{HOST}:{self._listener.port}/v1"
 
     @property
     def requests(self) -> tuple[Request, ...]:
@@ -209,7 +243,7 @@ class ModelServer:
 
     def close(self) -> None:
         """Stop the server and abort open requests. Further calls have no effect."""
-        self._connections.close()
+        self._listener.close()
 
     def __enter__(self) -> ModelServer:
         return self
@@ -237,56 +271,167 @@ class ModelServer:
         return replace(response, headers=named)
 
     def _received(self, method: str, path: str, headers: dict[str, str], raw: bytes) -> Request:
-        api = _APIS.get((method, path.partition("?")[0]), "other")
-        body, asked, malformed = {}, Asked(), ""
-        if api in ("chat", "responses"):
-            try:
-                body = dict(read_body(raw))
-                asked = read_asked(api, body)
-            except (ValueError, KeyError, RecursionError) as error:
-                malformed = str(error)
-        request = Request(
-            **vars(asked),
-            number=len(self._requests) + 1,
-            at=self._clock.seconds(),
-            api=api,
-            path=path,
-            headers=headers,
-            raw=raw,
-            body=body,
-            malformed=malformed,
-        )
+        request = read_request(
+            _APIS.get((method, path.partition("?")[0]), "other"), raw, path=path, headers=headers,
+            number=len(self._requests) + 1, at=self._clock.seconds(),
+        )  # fmt: skip
         self._requests.append(request)
         return request
 
     def _answered(self, request: Request) -> Response:
         calls_model = request.api in ("chat", "responses")
         fault = self._script.fault(request) if calls_model else None
-        if fault is not None and fault.is_instead:
+        if fault is not None and fault.replaces_answer:
             return fault_response(fault)
-        turned_away = refused(request, self._can)
-        if turned_away is not None:
-            return sent_badly(turned_away, fault)
+        rejected = rejection(request, self._can)
+        if rejected is not None:
+            return with_fault(rejected, fault)
         if not calls_model:
-            return json_response(200, _listed(self._can.models or ("test-model",)))
+            models = self._can.models or ("test-model",)
+            listed = [{"id": m, "object": "model", "created": 0, "owned_by": "acc"} for m in models]
+            return json_response(200, {"object": "list", "data": listed})
         reply = self._script.reply(request)
-        reply = reply if fault is None else replace(reply, fault=fault)
-        return self._completed(request, reply)
+        return self._completed(request, reply, fault or reply.fault)
 
-    def _completed(self, request: Request, reply: Reply) -> Response:
-        fault: Fault | None = reply.fault
-        if fault is not None and fault.is_instead:
+    def _completed(self, request: Request, reply: Reply, fault: Fault | None) -> Response:
+        if fault is not None and fault.replaces_answer:
             return fault_response(fault)
         calls = request.format == "tool" and self._can.knows("tool")
-        said = Completion(reply.text, tool=request.schema_name if calls else "")
-        said = spoken(cut_to_bound(said, request.max_output_tokens), fault)
+        answer = Completion(reply.text, tool=request.schema_name if calls else "")
+        answer = answer_with_fault(cut_to_bound(answer, request.max_output_tokens), fault)
         cached = self._cache.read(request.model, request.prompt)
-        usage = reply.usage or Usage(request.input_tokens, said.output_tokens, cached)
+        usage = reply.usage or Usage(request.input_tokens, answer.output_tokens, cached)
         created = int(self._clock.now().timestamp())
-        body = body_of(replace(said, usage=usage), request, created)
-        return sent_badly(json_response(200, body), fault)
+        body = body_of(replace(answer, usage=usage), request, created)
+        return with_fault(json_response(200, body), fault)
 
 
-def _listed(models: tuple[str, ...]) -> dict[str, object]:
-    listed = [{"id": m, "object": "model", "created": 0, "owned_by": "acc"} for m in models]
-    return {"object": "list", "data": listed}
+HOST = "127.0.0.1"
+
+_Respond: TypeAlias = Callable[[str, str, dict[str, str], bytes], Response]
+"""A function of method, path, headers with lower-case names, and body. Many threads call it."""
+
+
+class _Listener(socketserver.TCPServer):
+    """Listens on a free port until closed. A thread serves each connection."""
+
+    request_queue_size = 128
+
+    def __init__(self, respond: _Respond) -> None:
+        self.respond = respond
+        self.closing = Event()
+        self._lock = Lock()
+        self._served: dict[socket.socket, Thread] = {}
+        super().__init__((HOST, 0), _Handler)
+        self.port = int(self.server_address[1])
+        self._accepting = Thread(target=self._accept, name="model server", daemon=True)
+        self._accepting.start()
+
+    def close(self) -> None:
+        """Abort every connection. Returns when no thread and no socket is left."""
+        self.closing.set()
+        if self._accepting.is_alive():
+            with socket.create_connection((HOST, self.port)):  # wakes the accepting thread
+                self._accepting.join()
+        self.server_close()
+        with self._lock:
+            served, self._served = self._served, {}
+        for connection, thread in served.items():
+            with suppress(OSError):  # already closed
+                connection.shutdown(socket.SHUT_RDWR)
+            thread.join()
+
+    def _accept(self) -> None:
+        while not self.closing.is_set():
+            self.handle_request()
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        serving = Thread(target=self._serve, args=(request, client_address), daemon=True)
+        with self._lock:
+            self._served = {one: by for one, by in self._served.items() if by.is_alive()}
+            self._served[request] = serving
+            serving.start()
+
+    def _serve(self, request: socket.socket, client_address: Any) -> None:
+        try:
+            with suppress(OSError):  # the client hung up, or the server closes
+                self.finish_request(request, client_address)
+        finally:
+            self.shutdown_request(request)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # each chunk of a drip must arrive on its own
+    server: _Listener
+
+    def do_POST(self) -> None:
+        self._exchange()
+
+    def do_GET(self) -> None:
+        self._exchange()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing: the server records the requests."""
+
+    def _exchange(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length", 0)))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        response = self.server.respond(self.command, self.path, headers, raw)
+        goes_on = send(self.connection, response, self.server.closing)
+        self.close_connection |= not goes_on
+        if response.end == "reset":
+            # a later shutdown by the listener would end the connection cleanly
+            self.connection.close()
+
+
+_RESET = struct.pack("ii", 1, 0)
+"""SO_LINGER with timeout 0: closing sends RST instead of FIN."""
+
+
+def send(connection: socket.socket, response: Response, closing: Event) -> bool:
+    """Send ``response``; False if the connection is no longer usable.
+
+    A wait ends when ``closing`` is set and the connection is shut down, or when the client hangs
+    up.
+
+    Raises:
+        OSError: The client has disconnected.
+    """
+    if response.delay and _is_left(connection, response.delay, closing):
+        return False
+    if response.bytes_sent == -1:
+        return False
+    body = response.body[: response.bytes_sent]
+    if response.chunk:
+        return _drip(connection, response, closing)
+    connection.sendall(response.head + body)
+    if response.end == "reset":
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+    return response.end == "keep"
+
+
+def _drip(connection: socket.socket, response: Response, closing: Event) -> bool:
+    connection.sendall(response.head)
+    for start in range(0, len(response.body), response.chunk):
+        connection.sendall(response.body[start : start + response.chunk])
+        if _is_left(connection, response.every, closing):
+            return False
+    return True
+
+
+def _is_left(connection: socket.socket, seconds: float, closing: Event) -> bool:
+    """Wait for ``seconds``. Returns True at once if the client hangs up or the server closes."""
+    if closing.is_set():
+        return True
+    connection.settimeout(None if math.isinf(seconds) else seconds)
+    try:
+        heard = connection.recv(1, socket.MSG_PEEK)
+    except TimeoutError:
+        return closing.is_set()
+    finally:
+        connection.settimeout(None)
+    if not heard:
+        return True
+    # the client has sent its next request
+    return closing.wait(None if math.isinf(seconds) else seconds)

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dataset import scenarios
 
-from acc.evaluation.matching import Matcher
-from acc.evaluation.results import Count
+from acc.evaluation.ground_truth import Matcher
+from acc.evaluation.probe_results import Count
 from acc.evaluation.scenarios import Scenario
 from acc.keyless.sentences import sentences
 from acc.keyless.words import one_of

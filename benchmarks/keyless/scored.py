@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from dataset import scenarios
 
-from acc.evaluation.matching import Matcher
-from acc.evaluation.memories.built_in import make_acc
-from acc.evaluation.results import Count, Counts, pooled, turn_counts
+from acc.evaluation.ground_truth import Matcher
+from acc.evaluation.memories.specs import make_acc
+from acc.evaluation.probe_results import Count, Counts, pooled, turn_counts
 from acc.evaluation.scenarios import Scenario
 
 FALSE = "constraints_matching_none"

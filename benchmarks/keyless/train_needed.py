@@ -21,7 +21,7 @@ from replaying import readings
 from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.scenarios import Scenario
 from acc.keyless import needed
 from acc.keyless.facts import facts_in

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from replaying import readings
 from stored import asked_to_write, folds
 
-from acc.evaluation.matching import Matcher
+from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.scenarios import Scenario
 from acc.keyless import relations as revisions
 from acc.keyless.reading import Reading

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from acc import Channel, MemoryController, Observation, Turn
 from acc.cli import run
-from acc.evaluation.results import write_csv
+from acc.evaluation.probe_results import write_csv
 from acc.evidence.upkeep import documents
 from acc.report.page import page, write_page
 from acc.stores.shelf import namespace

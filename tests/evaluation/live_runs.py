@@ -13,8 +13,8 @@ import openai
 from acc.compress.asking import Patience
 from acc.compress.endpoint import Retries
 from acc.compress.openai import OpenAIEndpoint
-from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.live import ROLES, Live, LiveResult, play
+from acc.evaluation.judge_by_rule import answer_by_rule
+from acc.evaluation.judge_runs import ROLES, Live, LiveResult, play
 from acc.evaluation.memories.specs import read_specs
 from acc.evaluation.scenarios import Scenario
 from acc.testing import ModelServer, Request

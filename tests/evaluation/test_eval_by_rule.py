@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.judging import (
+from acc.evaluation.judge import (
     AUDIT_SCHEMA,
     CANONICAL_SCHEMA,
     QUERY_SCHEMA,
     SCORE_SCHEMA,
     material,
 )
+from acc.evaluation.judge_by_rule import answer_by_rule
 from acc.testing import Message, Request
 
 NOTES = "constraints:\n- Never restart nginx before noon.\nfacts:\n- The p95 is 9 ms.\ngoals:\n-"

@@ -12,7 +12,7 @@ from toy import scenario_file
 from acc.cli import run
 from acc.errors import ConfigurationError
 from acc.evaluation.probe import read_threshold
-from acc.evaluation.results import NAMES, RATES
+from acc.evaluation.probe_results import NAMES, RATES
 
 BOTH = ("--memory", "acc", "--memory", "transcript")
 
@@ -58,10 +58,10 @@ def test_json_on_stdout_is_all_there_is(scenario: str, capsys: pytest.CaptureFix
 @pytest.mark.parametrize(
     ("bound", "said"),
     [
-        (["--fail-under", "facts_current=0.9@"], "no bound on a metric"),
-        (["--fail-under", "speed=1"], "no bound on a metric"),
-        (["--fail-under", "score=high"], "no bound on a metric"),
-        (["--fail-under", "score=nan"], "no bound on a metric"),
+        (["--fail-under", "facts_current=0.9@"], "not a limit of a metric"),
+        (["--fail-under", "speed=1"], "not a limit of a metric"),
+        (["--fail-under", "score=high"], "not a limit of a metric"),
+        (["--fail-under", "score=nan"], "not a limit of a metric"),
         (["--fail-under", "score@nobody=1"], "no memory 'nobody'"),
         (
             ["--fail-over", "facts_stale@transcript=0.5"],

@@ -12,10 +12,10 @@ from toy import TRUTH, TURNS, toy
 from acc.cli import run
 from acc.errors import ConfigurationError
 from acc.evaluation.composing import compose
-from acc.evaluation.matching import Matcher
-from acc.evaluation.memories.transcript import TranscriptReplay
+from acc.evaluation.ground_truth import Matcher
+from acc.evaluation.memories.baselines import TranscriptReplay
 from acc.evaluation.probe import probe_scenario
-from acc.evaluation.results import expected_at
+from acc.evaluation.probe_results import expected_at
 from acc.evaluation.scenarios import Scenario, read_scenario
 
 OTHER_TURNS = [

@@ -14,14 +14,14 @@ from live_runs import ONCE, asks_for, live, played, role_of, runs_of, said
 from toy import toy
 
 from acc.compress.asking import endpoint_named
-from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.judging import (
+from acc.evaluation.judge import (
     METRICS,
     CanonicalMemory,
     Judge,
     JudgeSettings,
     presentation_order,
 )
+from acc.evaluation.judge_by_rule import answer_by_rule
 from acc.evaluation.scenarios import Scenario, ScriptedTurn
 from acc.testing import ModelServer, Request
 

@@ -14,8 +14,8 @@ from acc.cli import run
 from acc.cli.eval_judge import read_price
 from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
-from acc.evaluation.judge.by_rule import NOTICE
-from acc.evaluation.judge.summary import NAMES
+from acc.evaluation.judge_by_rule import NOTICE
+from acc.evaluation.judge_measures import NAMES
 
 pytestmark = pytest.mark.slow
 
@@ -77,9 +77,9 @@ def test_what_is_resumed_expects_no_more_than_what_ran_through(
     [
         ([], "no model for the agents"),
         (["--by-rule", "--reference", "nobody"], "no memory 'nobody'"),
-        (["--by-rule", "--budget-money", "1"], "a budget in money, and no price"),
+        (["--by-rule", "--budget-money", "1"], "money is limited, and the model"),
         (["--by-rule", "--price", "agent=1"], "'agent=1' is no price"),
-        (["--by-rule", "--memory", "nothing"], "no memory 'nothing'"),
+        (["--by-rule", "--memory", "nothing"], "unknown memory 'nothing'"),
     ],
 )
 def test_what_is_missing_is_said_in_one_line(

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from toy import scenario_file
 
-from acc.evaluation.judge.by_rule import answer_by_rule
+from acc.evaluation.judge_by_rule import answer_by_rule
 from acc.testing import ModelServer, Request
 
 CONCURRENCY = 3

@@ -13,10 +13,9 @@ from toy import toy
 
 from acc.compress.protocol import Price
 from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.judge.by_rule import answer_by_rule
-from acc.evaluation.judge.calls import CallLog
-from acc.evaluation.judge.live import play
-from acc.evaluation.judge.spending import Budget, Spending
+from acc.evaluation.judge_by_rule import answer_by_rule
+from acc.evaluation.judge_calls import Budget, CallLog, Spending
+from acc.evaluation.judge_runs import play
 from acc.evaluation.scenarios import Scenario
 from acc.testing import Fault, Request
 

@@ -7,10 +7,15 @@ import pytest
 
 from acc.compress.protocol import Price
 from acc.errors import ConfigurationError
-from acc.evaluation.judge.judging import METRICS, Audit
-from acc.evaluation.judge.measures import WITH_TOOLS, RunOutcome, TurnOutcome
-from acc.evaluation.judge.spending import Budget, BudgetReached, Spending
-from acc.evaluation.judge.summary import bootstrap, permutation_test
+from acc.evaluation.judge import METRICS, Audit
+from acc.evaluation.judge_calls import Budget, BudgetReached, Spending
+from acc.evaluation.judge_measures import (
+    WITH_TOOLS,
+    RunOutcome,
+    TurnOutcome,
+    bootstrap,
+    permutation_test,
+)
 
 
 def audit(
@@ -39,7 +44,7 @@ def test_drift_is_normalised_by_the_active_constraints() -> None:
 
 def test_drift_leaves_out_the_first_turn() -> None:
     turns = [outcome(1, audit(v=9), 1), outcome(2, audit(v=1), 2), outcome(3, audit(), 2)]
-    run = RunOutcome("s", "d", 1, {"acc": turns}, 3)
+    run = RunOutcome("s", "d", 1, {"acc": turns})
     assert turns[0].drift() is None
     assert run.means("acc")["drift"] == 0.25
     assert run.means("acc")["memory_tokens"] == 200.0
@@ -48,7 +53,7 @@ def test_drift_leaves_out_the_first_turn() -> None:
 
 def test_what_was_not_judged_takes_no_part_in_a_mean() -> None:
     unjudged = TurnOutcome(2, 0, 0, None, None)
-    run = RunOutcome("s", "d", 1, {"acc": [outcome(1, audit(none=1), mark=4.0), unjudged]}, 2)
+    run = RunOutcome("s", "d", 1, {"acc": [outcome(1, audit(none=1), mark=4.0), unjudged]})
     means = run.means("acc")
     assert (means["relevance"], means["hallucination"], means["drift"]) == (4.0, 1.0, None)
 
@@ -133,7 +138,7 @@ def test_spending_holds_back_what_calls_under_way_may_take() -> None:
 
 def test_a_budget_in_money_needs_a_price_for_every_role() -> None:
     budget = Budget(money=1.0, prices={"agent": Price(1_000_000, 0)})
-    with pytest.raises(ConfigurationError, match="no price of the model for judge"):
+    with pytest.raises(ConfigurationError, match="the model for judge has no price"):
         budget.check({"agent", "judge"})
     spending = Spending(budget)
     spending.spent("agent", {"input": 1, "output": 5})

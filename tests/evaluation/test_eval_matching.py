@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from toy import fact, goal, rule, truth
 
-from acc.evaluation.matching import Matcher, look_alike
+from acc.evaluation.ground_truth import Matcher, look_alike
 from acc.evaluation.memories.protocol import HeldItem
 
 MATCHER = Matcher(truth())

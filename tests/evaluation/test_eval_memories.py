@@ -10,17 +10,16 @@ import pytest
 from toy import HalfMemory, toy
 
 from acc.errors import ConfigurationError, EvaluationError
-from acc.evaluation.memories.built_in import ControlledMemory
-from acc.evaluation.memories.protocol import EvaluatedMemory
-from acc.evaluation.memories.retrieval import Retrieval
-from acc.evaluation.memories.specs import read_spec, read_specs
-from acc.evaluation.memories.transcript import (
+from acc.evaluation.memories.baselines import (
     RecentWindow,
+    Retrieval,
     RollingSummary,
     TranscriptReplay,
     extractive,
     tail,
 )
+from acc.evaluation.memories.protocol import EvaluatedMemory
+from acc.evaluation.memories.specs import ControlledMemory, read_spec, read_specs
 from acc.evaluation.probe import probe_memory, probe_scenario
 from acc.evaluation.scenarios import Scenario
 from acc.pipeline.session import Settings
@@ -233,12 +232,12 @@ def test_a_third_party_plugs_in_by_entry_point(monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ("nothing", "no memory 'nothing'"),
+        ("nothing", "unknown memory 'nothing'"),
         ("no.such.module:Memory", "cannot be imported"),
-        ("toy:TURNS", "no memory 'toy:TURNS'"),
-        ("acc,max_tokens", "'max_tokens' is no option"),
-        ("acc,=3", "'=3' is no option"),
-        ("", "no memory ''"),
+        ("toy:TURNS", "unknown memory 'toy:TURNS'"),
+        ("acc,max_tokens", "'max_tokens' is not an option"),
+        ("acc,=3", "'=3' is not an option"),
+        ("", "unknown memory ''"),
     ],
 )
 def test_a_spec_that_names_nothing_is_refused(given: str, what: str) -> None:
@@ -250,11 +249,11 @@ def test_a_spec_that_names_nothing_is_refused(given: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        ("acc,depth=3", "cannot be made: TypeError"),
+        ("acc,depth=3", "depth=3: Unexpected"),
         ("acc,max_tokens=3", "max_tokens is 3"),
         ("acc,mode=both", "mode=both"),
         ("acc,compressor=a:b,model=c", "both a compressor and a model"),
-        ("acc,schema=toy:HalfMemory", "cannot be made|no state"),
+        ("acc,schema=toy:HalfMemory", "cannot be created|no state"),
         ("recent,tokens=0", "a limit of 0 tokens"),
         ("retrieval,k=0", "k is 0"),
         ("retrieval,k=2.5", "k=2.5"),
@@ -263,7 +262,7 @@ def test_a_spec_that_names_nothing_is_refused(given: str, what: str) -> None:
         ("acc,recall=1e1", "recall=10.0"),
         ("retrieval,index=faiss", "index=faiss"),
         ("summary,summariser=magic", "summariser=magic"),
-        ("toy:truth", "GroundTruth is no memory"),
+        ("toy:truth", "GroundTruth lacks the methods"),
     ],
 )
 def test_a_memory_that_cannot_be_made_says_why(given: str, what: str) -> None:
@@ -272,7 +271,7 @@ def test_a_memory_that_cannot_be_made_says_why(given: str, what: str) -> None:
 
 
 def test_labels_have_to_differ() -> None:
-    with pytest.raises(ConfigurationError, match="two memories are called 'acc'"):
+    with pytest.raises(ConfigurationError, match="two memories have the label 'acc'"):
         read_specs(["acc", "acc"])
     assert [spec.label for spec in read_specs(["acc", "acc,max_tokens=400"])] == [
         "acc", "acc,max_tokens=400",

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from toy import PERFECT, FakeMemory, fact, goal, rule, toy, truth
 
-from acc.evaluation.matching import Matcher
-from acc.evaluation.memories.transcript import TranscriptReplay
+from acc.evaluation.ground_truth import Matcher
+from acc.evaluation.memories.baselines import TranscriptReplay
 from acc.evaluation.probe import probe_memory, probe_scenario
-from acc.evaluation.results import (
+from acc.evaluation.probe_results import (
     RATES,
     Count,
     expected_at,

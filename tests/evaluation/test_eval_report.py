@@ -11,9 +11,9 @@ import pytest
 from toy import scenario_file
 
 from acc.cli import run
-from acc.evaluation.judge.by_rule import NOTICE
-from acc.evaluation.judge.summary import NAMES
-from acc.evaluation.results import RATES
+from acc.evaluation.judge_by_rule import NOTICE
+from acc.evaluation.judge_measures import NAMES
+from acc.evaluation.probe_results import RATES
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import pytest
 from toy import TRUTH, TURNS, scenario_file, toy
 
 from acc.errors import InputError
-from acc.evaluation.matching import doubts
-from acc.evaluation.scenarios import read_scenario, read_scenarios
+from acc.evaluation.scenarios import doubts, read_scenario, read_scenarios
 from acc.turn.observations import Channel
 
 KINDS = ("constraints", "goals", "facts", "poison", "not_constraints", "probes")

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from acc.errors import InputError
-from acc.evaluation.matching import doubts
-from acc.evaluation.scenarios import read_scenario, shipped_scenarios
+from acc.evaluation.scenarios import doubts, read_scenario, shipped_scenarios
 from acc.text.tokens import utf8_quarter
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

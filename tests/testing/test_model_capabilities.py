@@ -10,8 +10,8 @@ import pytest
 from model_clients import PLAN, WAYS, How, ask, format_arguments, text_of
 
 from acc.testing import Capabilities, ModelServer
-from acc.testing.model_capabilities import Style
-from acc.testing.model_requests import FORMATS, Format
+from acc.testing.model_api import FORMATS, Format
+from acc.testing.model_faults import Style
 
 STYLES: tuple[Style, ...] = get_args(Style)
 LADDER: tuple[Format, ...] = ("json_schema", "tool", "json_object")

@@ -210,10 +210,10 @@ def test_the_fault_of_a_request_comes_before_that_of_its_reply() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"name": "418"}, "no fault is called '418'; there are 400"),
-        ({"name": "delay"}, "how long"),
-        ({"name": "slow_drip"}, "how long"),
-        ({"name": "slow_drip", "seconds": 1, "chunk": 0}, "never end"),
+        ({"name": "418"}, "unknown fault '418'; the faults are 400"),
+        ({"name": "delay"}, "needs seconds"),
+        ({"name": "slow_drip"}, "needs seconds"),
+        ({"name": "slow_drip", "seconds": 1, "chunk": 0}, "must be 1 or more"),
     ],
 )
 def test_a_fault_that_makes_no_sense_is_not_made(arguments: dict[str, Any], words: str) -> None:

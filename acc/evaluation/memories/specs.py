@@ -15,17 +15,227 @@ group ``acc.memories``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import entry_points
-from typing import Any, cast
+from typing import Any, Literal, cast
 
+from pydantic import ConfigDict, ValidationError, validate_call
+
+from acc.compress.asking import asked_text, endpoint_named
 from acc.compress.endpoint import Endpoint
+from acc.compress.protocol import Compressor
+from acc.controller import MemoryController
 from acc.errors import AccError, ConfigurationError
-from acc.evaluation.memories.built_in import BUILT_IN, WITH_MODEL
-from acc.evaluation.memories.protocol import EvaluatedMemory, Joined, imported
+from acc.evaluation.memories.baselines import (
+    ChromaIndex,
+    RecentWindow,
+    Retrieval,
+    RollingSummary,
+    TranscriptReplay,
+    by_model,
+)
+from acc.evaluation.memories.protocol import EvaluatedMemory, HeldItem, Joined, Reading, imported
+from acc.pipeline.session import Settings
+from acc.pipeline.turn_pipeline import Step
+from acc.recall.candidates import Recall
+from acc.state.model import CompressedCognitiveState
+from acc.state.policy import Lifting, Policy
+from acc.state.proposal import Mode
+from acc.state.render import Style
+from acc.stores.in_memory import InMemoryStore
+from acc.turn.turn import Turn
 
 GROUP = "acc.memories"
 """The group of entry points that publish memories."""
+
+THREAD = "evaluated"
+
+
+class ControlledMemory:
+    """The Compressed Cognitive State, committed once per completed turn.
+
+    Attributes:
+        state: The last committed state.
+        failures: Failed compressions, each with its turn.
+    """
+
+    has_slots = True
+
+    def __init__(
+        self,
+        compressor: Compressor | None = None,
+        settings: Settings | None = None,
+        *,
+        conditioning: Literal["step", "state"] = "step",
+    ) -> None:
+        """Create a memory.
+
+        Args:
+            compressor: Makes the proposals; None for the keyless rules.
+            settings: Schema, limits, recall, gate.
+            conditioning: What an agent reads for a question: ``step`` for the state after a step on
+                the question (the paper's Algorithm 1), ``state`` for the last committed state
+                (section 3.3).
+        """
+        self._memory = MemoryController(InMemoryStore(), compressor, settings or Settings())
+        self._policy = self._memory.settings.policy
+        self._conditioning = conditioning
+        self.state: CompressedCognitiveState = self._policy.schema.empty()
+        self.failures: list[str] = []
+
+    @property
+    def max_tokens(self) -> int:
+        """The token limit of the rendered state."""
+        return self._policy.max_tokens
+
+    def observe(self, turn: Turn) -> None:
+        """Commit the completed turn."""
+        self.state = self._step(turn).state
+
+    def held(self) -> Reading:
+        """The committed state."""
+        return self._reading(self.state)
+
+    def read(self, question: str) -> Reading:
+        """The state after a step on ``question``.
+
+        The step creates a branch that no later turn continues.
+        """
+        if self._conditioning == "state":
+            return self.held()
+        return self._reading(self._step(Turn.said(question)).state)
+
+    def close(self) -> None:
+        """Close the store."""
+        self._memory.close()
+
+    def _step(self, turn: Turn) -> Step:
+        step = self._memory.step(self.state, turn, thread=THREAD)
+        if step.failure:
+            self.failures.append(f"turn {step.turn.number}: {step.failure}")
+        return step
+
+    def _reading(self, state: CompressedCognitiveState) -> Reading:
+        items = (
+            HeldItem(
+                item.words,
+                slot=slot.name,
+                is_hypothesis=getattr(item, "status", "") == "hypothesis",
+                is_open=item.is_open,
+            )
+            for slot, item in state.items()
+        )
+        return Reading(self._policy.rendered(state), tuple(items))
+
+
+_checked = validate_call(config=ConfigDict(strict=True))
+"""Checks the types of a factory's options."""
+
+
+@_checked
+def make_acc(
+    *,
+    endpoint: Any = None,
+    compressor: str = "",
+    model: str = "",
+    mode: Mode = "revise",
+    schema: str = "",
+    max_tokens: int = 0,
+    style: Style = "toon",
+    recall: int = 16,
+    conditioning: Literal["step", "state"] = "step",
+    lifting: Lifting = "confirm",
+) -> ControlledMemory:
+    """Create an ACC memory; docs/evaluation.md explains the options.
+
+    ``endpoint`` is the model that compresses, unless ``compressor`` or ``model`` is given.
+    """
+    state: Any = imported(schema) if schema else CompressedCognitiveState
+    policy = Policy(schema=state, max_tokens=max_tokens, style=style, lifting=lifting)
+    return ControlledMemory(
+        _compressor(compressor, model, mode, endpoint),
+        Settings(policy=policy, recall=Recall(limit=recall)),
+        conditioning=conditioning,
+    )
+
+
+def _compressor(
+    compressor: str, model: str, mode: Mode, endpoint: Endpoint | None
+) -> Compressor | None:
+    if compressor and model:
+        raise ConfigurationError(
+            "both a compressor and a model", where="acc", hint="remove one of the two options"
+        )
+    if compressor == "rules":
+        return None
+    if compressor:
+        return cast(Compressor, imported(compressor)())
+    if model:
+        endpoint = endpoint_named(model)
+    if endpoint is None:
+        return None
+    from acc.compress.model import ModelCompressor
+
+    return ModelCompressor(endpoint, mode=mode)
+
+
+@_checked
+def make_summary(
+    *,
+    endpoint: Any = None,
+    tokens: int = 1_024,
+    summariser: Literal["", "extractive"] = "",
+    model: str = "",
+) -> RollingSummary:
+    """Create a rolling summary.
+
+    ``endpoint`` is the model that summarises, unless ``summariser`` or ``model`` is given.
+    """
+    if model:
+        endpoint = endpoint_named(model)
+    if endpoint is None or summariser:
+        return RollingSummary(tokens)
+    # The memory limits the summary. The answer needs room for the JSON around it.
+    ask = partial(asked_text, endpoint, limit=2 * tokens + 256)
+    return RollingSummary(tokens, summarise=by_model(ask))
+
+
+@_checked
+def make_retrieval(k: int = 5, *, index: Literal["bm25", "chroma"] = "bm25") -> Retrieval:
+    """Create a memory that retrieves ``k`` artifacts.
+
+    The paper says five (5.5.1) and three (Figure 5, section 6).
+    """
+    return Retrieval(k, index=ChromaIndex() if index == "chroma" else None)
+
+
+@_checked
+def make_semantic(*, index: Literal["bm25", "chroma"] = "chroma") -> Retrieval:
+    """Create the tutorial's semantic memory, which retrieves the nearest artifact."""
+    return Retrieval(1, index=ChromaIndex() if index == "chroma" else None)
+
+
+@_checked
+def make_recent(*, tokens: int = 800) -> RecentWindow:
+    """Create a memory of the most recent messages."""
+    return RecentWindow(tokens)
+
+
+BUILT_IN: dict[str, Callable[..., EvaluatedMemory]] = {
+    "acc": make_acc,
+    "transcript": TranscriptReplay,
+    "retrieval": make_retrieval,
+    "summary": make_summary,
+    "semantic": make_semantic,
+    "recent": make_recent,
+}
+"""The built-in memories, by name."""
+
+WITH_MODEL = ("acc", "summary")
+"""Memories that take the evaluation's model as ``endpoint``."""
+
 
 Option = str | int | float | bool
 Factory = Callable[..., EvaluatedMemory]
@@ -33,12 +243,7 @@ Factory = Callable[..., EvaluatedMemory]
 
 @dataclass(frozen=True)
 class MemorySpec:
-    """The specification of a memory.
-
-    Attributes:
-        label: Its name in reports.
-        parts: Its parts, each with options; an agent reads them one after the other.
-    """
+    """A memory's label in reports, and its parts with options, which are read one after the other."""
 
     label: str
     parts: tuple[tuple[str, Mapping[str, Option]], ...]
@@ -46,12 +251,8 @@ class MemorySpec:
     def make(self, endpoint: Endpoint | None = None) -> EvaluatedMemory:
         """Create a new memory.
 
-        Args:
-            endpoint: The model for built-in memories that compress or summarise and name no model
-                of their own.
-
-        Raises:
-            ConfigurationError: The options are invalid.
+        ``endpoint`` is the model for built-in memories that compress or summarise and name no model
+        of their own.
         """
         made = [_made(name, options, endpoint) for name, options in self.parts]
         return made[0] if len(made) == 1 else Joined(made)
@@ -75,19 +276,15 @@ def read_specs(given: list[str]) -> list[MemorySpec]:
     for label in labels:
         if labels.count(label) > 1:
             raise ConfigurationError(
-                f"two memories are called {label!r}",
+                f"two memories have the label {label!r}",
                 where=", ".join(given),
-                hint="tell them apart: NAME,option=value,label=ANOTHER",
+                hint="give one another label: NAME,option=value,label=ANOTHER",
             )
     return specs
 
 
 def read_spec(given: str) -> MemorySpec:
-    """Read one specification.
-
-    Raises:
-        ConfigurationError: It is malformed, or names an unknown memory.
-    """
+    """Read one specification."""
     parts = []
     label = ""
     for part in given.split("+"):
@@ -103,7 +300,9 @@ def _option(setting: str, given: str) -> tuple[str, Option]:
     key, equals, value = setting.partition("=")
     if not key.isidentifier() or not equals:
         raise ConfigurationError(
-            f"{setting!r} is no option", where=given, hint="write NAME,option=value,option=value"
+            f"{setting!r} is not an option",
+            where=given,
+            hint="write NAME,option=value,option=value",
         )
     return key, value if key == "label" else _value(value)
 
@@ -112,53 +311,48 @@ def _value(text: str) -> Option:
     if text in ("true", "false"):
         return text == "true"
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
 def factory_named(name: str) -> Factory:
-    """The factory of the memory ``name``.
-
-    Raises:
-        ConfigurationError: There is no such memory, or it cannot be imported.
-    """
+    """The factory of the memory ``name``."""
     if name in BUILT_IN:
         return BUILT_IN[name]
-    announced = entry_points(group=GROUP)
+    published = entry_points(group=GROUP)
     found: Any = None
-    if name in announced.names:
-        found = imported(announced[name].value)
+    if name in published.names:
+        found = imported(published[name].value)
     elif ":" in name:
         found = imported(name)
     if callable(found):
         return cast(Factory, found)
-    known = ", ".join((*BUILT_IN, *sorted(announced.names)))
+    known = ", ".join((*BUILT_IN, *sorted(published.names)))
     raise ConfigurationError(
-        f"no memory {name!r}", where=name, hint=f"name module:factory, or one of {known}"
+        f"unknown memory {name!r}", where=name, hint=f"use module:factory, or one of {known}"
     )
 
 
 def _made(name: str, options: Mapping[str, Option], endpoint: Endpoint | None) -> EvaluatedMemory:
-    factory = factory_named(name)
-    ours = {"endpoint": endpoint} if name in WITH_MODEL else {}
+    model = {"endpoint": endpoint} if name in WITH_MODEL else {}
     try:
-        memory = factory(**options, **ours)
+        memory = factory_named(name)(**options, **model)
     except AccError:
         raise
     except Exception as error:
-        said = ",".join(f"{key}={value}" for key, value in options.items())
+        what = f"{type(error).__name__}: {error}"
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            what = f"{'.'.join(map(str, first['loc']))}={first['input']}: {first['msg']}"
+        given = ",".join([name, *(f"{key}={value}" for key, value in options.items())])
         raise ConfigurationError(
-            f"the memory cannot be made: {type(error).__name__}: {error}",
-            where=f"{name},{said}" if said else name,
-            hint="correct its options",
+            f"the memory cannot be created: {what}", where=given, hint="correct its options"
         ) from error
     if isinstance(memory, EvaluatedMemory):
         return memory
     raise ConfigurationError(
-        f"{type(memory).__name__} is no memory that can be evaluated",
+        f"{type(memory).__name__} lacks the methods of a memory",
         where=name,
-        hint="offer has_slots, observe, held, read and close (acc.evaluation.memories.protocol)",
+        hint="implement acc.evaluation.memories.protocol.EvaluatedMemory",
     )

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from itertools import takewhile
 from typing import Any
 
-from acc.evaluation.judge.judging import METRICS
-from acc.testing.model_requests import Request
+from acc.evaluation.judge import METRICS
+from acc.testing.model_api import Request
 from acc.text.ranking import terms
 
 NOTICE = (

@@ -1,28 +1,26 @@
-"""Text memories: the whole transcript, the recent messages, and the tutorial's rolling summary.
-
-The summariser is a callable. `extractive` selects sentences without a model. `by_model` asks a
-model with the tutorial's prompt.
-"""
+"""Text memories to compare with: transcript, recent messages, rolling summary, retrieval."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any
 
 from acc.errors import ConfigurationError
 from acc.evaluation.memories.protocol import HeldItem, Reading
-from acc.text.ranking import terms
+from acc.stores.chroma.client import translated
+from acc.text.ranking import LexicalIndex, terms
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
-from acc.turn.observations import Observation
+from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
 
 def as_message(observation: Observation) -> str:
     """Format an observation for a prompt: the speaker and the words."""
-    speaker = observation.channel.value
     name = f" {observation.name}" if observation.name else ""
-    return f"{speaker}{name}: {observation.text}"
+    return f"{observation.channel.value}{name}: {observation.text}"
 
 
 def messages_of(turn: Turn) -> Iterator[str]:
@@ -30,15 +28,30 @@ def messages_of(turn: Turn) -> Iterator[str]:
     return (as_message(observation) for observation in turn.observations if observation.text)
 
 
-def reading_of(messages: tuple[str, ...]) -> Reading:
+def reading_of(messages: Sequence[str]) -> Reading:
     """A context of messages, each an item without a slot."""
     return Reading("\n\n".join(messages), tuple(map(HeldItem, messages)))
 
 
-class TranscriptReplay:
-    """Keeps every message: the paper's baseline."""
+class _TextMemory:
+    """A memory without slots that reads the same for any question, and has nothing to close."""
 
     has_slots = False
+
+    def held(self) -> Reading:
+        """The contents."""
+        raise NotImplementedError
+
+    def read(self, question: str) -> Reading:
+        """The contents, for any question."""
+        return self.held()
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class TranscriptReplay(_TextMemory):
+    """Keeps every message: the paper's baseline."""
 
     def __init__(self) -> None:
         self._messages: list[str] = []
@@ -49,17 +62,10 @@ class TranscriptReplay:
 
     def held(self) -> Reading:
         """All messages."""
-        return reading_of(tuple(self._messages))
-
-    def read(self, question: str) -> Reading:
-        """All messages, for any question."""
-        return self.held()
-
-    def close(self) -> None:
-        """Nothing to release."""
+        return reading_of(self._messages)
 
 
-class RecentWindow:
+class RecentWindow(_TextMemory):
     """Keeps the last messages within a token limit.
 
     A single message above the limit loses its beginning.
@@ -68,20 +74,9 @@ class RecentWindow:
         max_tokens: The limit.
     """
 
-    has_slots = False
-
     def __init__(self, tokens: int = 800, *, counter: TokenCounter = utf8_quarter) -> None:
-        """Create a memory.
-
-        Args:
-            tokens: The token limit.
-            counter: Counts tokens.
-
-        Raises:
-            ConfigurationError: The limit is below 1.
-        """
-        check_limit(tokens, "recent")
-        self.max_tokens = tokens
+        """Create a memory of at most ``tokens`` tokens, counted by ``counter``."""
+        self.max_tokens = _checked_limit(tokens, "recent")
         self._counter = guarded(counter)
         self._messages: deque[str] = deque()
 
@@ -95,14 +90,7 @@ class RecentWindow:
 
     def held(self) -> Reading:
         """The messages in the window."""
-        return reading_of(tuple(self._messages))
-
-    def read(self, question: str) -> Reading:
-        """The messages in the window, for any question."""
-        return self.held()
-
-    def close(self) -> None:
-        """Nothing to release."""
+        return reading_of(self._messages)
 
     def _tokens(self) -> int:
         return self._counter("\n\n".join(self._messages))
@@ -122,16 +110,12 @@ def tail(text: str, limit: int, counter: TokenCounter) -> str:
     return words if space and words else end
 
 
-def check_limit(tokens: int, where: str) -> None:
-    """Check a token limit.
-
-    Raises:
-        ConfigurationError: The limit is below 1.
-    """
+def _checked_limit(tokens: int, memory: str) -> int:
     if tokens < 1:
         raise ConfigurationError(
-            f"a limit of {tokens} tokens", where=where, hint="give the memory 1 token or more"
+            f"a limit of {tokens} tokens", where=memory, hint="set tokens to 1 or more"
         )
+    return tokens
 
 
 Summarise = Callable[[str, int], str]
@@ -148,7 +132,7 @@ PROMPT = (
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
-class RollingSummary:
+class RollingSummary(_TextMemory):
     """Keeps one text. Above its limit, a summary of half that length replaces the text.
 
     The tutorial relies on the model to obey the limit. This memory enforces it: a summary that is
@@ -158,8 +142,6 @@ class RollingSummary:
         max_tokens: The limit.
     """
 
-    has_slots = False
-
     def __init__(
         self,
         tokens: int = 1_024,
@@ -167,18 +149,11 @@ class RollingSummary:
         summarise: Summarise | None = None,
         counter: TokenCounter = utf8_quarter,
     ) -> None:
-        """Create a memory.
+        """Create a memory of at most ``tokens`` tokens; without ``summarise`` it is `extractive`.
 
-        Args:
-            tokens: The token limit; by default the tutorial's.
-            summarise: The summariser; None for `extractive`.
-            counter: Counts tokens. The tutorial counts words.
-
-        Raises:
-            ConfigurationError: The limit is below 1.
+        The tutorial counts words; ``counter`` counts tokens.
         """
-        check_limit(tokens, "summary")
-        self.max_tokens = tokens
+        self.max_tokens = _checked_limit(tokens, "summary")
         self._counter = guarded(counter)
         self._summarise = summarise or extractive(self._counter)
         self._text = ""
@@ -195,13 +170,6 @@ class RollingSummary:
         """The text, one item per line."""
         lines = [line for line in self._text.splitlines() if line.strip()]
         return Reading(self._text, tuple(map(HeldItem, lines)))
-
-    def read(self, question: str) -> Reading:
-        """The text, for any question."""
-        return self.held()
-
-    def close(self) -> None:
-        """Nothing to release."""
 
 
 def extractive(counter: TokenCounter = utf8_quarter) -> Summarise:
@@ -239,13 +207,113 @@ def _average(chance: Mapping[str, float], found: Sequence[str]) -> float:
 
 
 def by_model(ask: Callable[[str, str], str]) -> Summarise:
-    """Create a summariser that asks a model.
-
-    Args:
-        ask: Returns the model's answer to an instruction and a text.
-    """
+    """Create a summariser that asks a model. ``ask`` answers an instruction about a text."""
 
     def summarise(text: str, limit: int) -> str:
         return ask(f"{PROMPT}\nWrite at most {limit} tokens.", text)
 
     return summarise
+
+
+_COLLECTIONS = count(1)
+_EF = 1_000
+"""Neighbours that a search visits. It exceeds the texts of a conversation, which makes the search
+exact.
+"""
+
+
+class ChromaIndex:
+    """Ranks texts by the cosine similarity of the keyless hashed BM25 of `acc.stores.embedding`."""
+
+    def __init__(self) -> None:
+        from acc.stores.embedding import embed
+
+        self._embed = embed
+        self._size = 0
+        self._name = f"evaluated-{next(_COLLECTIONS)}"
+        with translated("the in-memory Chroma cannot be opened", self._name):
+            import chromadb
+            from chromadb.config import Settings
+
+            self._client = chromadb.EphemeralClient(Settings(anonymized_telemetry=False))
+            self._collection: Any = self._client.create_collection(
+                self._name,
+                embedding_function=None,
+                configuration={"hnsw": {"space": "cosine", "ef_search": _EF}},
+            )
+
+    def add(self, text: str) -> int:
+        """Add a text and return its position."""
+        position, self._size = self._size, self._size + 1
+        with translated("a text cannot be stored", self._name):
+            self._collection.add(ids=[str(position)], embeddings=[list(self._embed(text))])
+        return position
+
+    def best(self, query: str, k: int, keep: Callable[[int], bool]) -> list[tuple[int, float]]:
+        """Positions with distances; of equal distances the later position comes first."""
+        if not self._size:
+            return []
+        with translated("the collection cannot be searched", self._name):
+            found = self._collection.query(
+                query_embeddings=[list(self._embed(query))],
+                n_results=min(self._size, _EF),
+                include=["distances"],
+            )
+        pairs = zip(map(int, found["ids"][0]), found["distances"][0], strict=True)
+        nearest = sorted(pairs, key=lambda pair: (pair[1], -pair[0]))
+        return [pair for pair in nearest if keep(pair[0])][:k]
+
+    def close(self) -> None:
+        """Delete the collection: all indexes of a process share Chroma's memory. Safe to repeat."""
+        if self._name:
+            with translated("the collection cannot be deleted", self._name):
+                self._client.delete_collection(self._name)
+        self._name = ""
+
+
+class Retrieval:
+    """Stores every message as an artifact and reads the ``k`` nearest to the user's words.
+
+    It is the paper's second agent (top k, from its own isolated store). With k = 1 it is the top-1
+    semantic memory of the tutorial agent. After a turn, the memory holds the artifacts retrieved
+    for that turn. They exclude the user's message of the turn, which the agent reads anyway.
+    """
+
+    has_slots = False
+
+    def __init__(self, k: int = 5, *, index: LexicalIndex | ChromaIndex | None = None) -> None:
+        """Create a memory of at most ``k`` artifacts; without ``index`` it uses BM25 in memory."""
+        if k < 1:
+            raise ConfigurationError(f"k is {k}", where="retrieval", hint="set k to 1 or more")
+        self._k = k
+        self._index = index or LexicalIndex()
+        self._artifacts: list[str] = []
+        self._asked: set[int] = set()
+        self._query = ""
+
+    def observe(self, turn: Turn) -> None:
+        """Store the turn's messages."""
+        self._asked, self._query = set(), turn.user_words
+        for observation in turn.observations:
+            if observation.text:
+                self._artifacts.append(as_message(observation))
+                position = self._index.add(observation.text)
+                if observation.channel is Channel.USER:
+                    self._asked.add(position)
+
+    def held(self) -> Reading:
+        """The artifacts retrieved for the last turn."""
+        return self._nearest(self._query, self._asked)
+
+    def read(self, question: str) -> Reading:
+        """The artifacts retrieved for ``question`` from all stored messages."""
+        return self._nearest(question, set())
+
+    def close(self) -> None:
+        """Close the index."""
+        if isinstance(self._index, ChromaIndex):
+            self._index.close()
+
+    def _nearest(self, query: str, excluded: set[int]) -> Reading:
+        best = self._index.best(query, self._k, lambda position: position not in excluded)
+        return reading_of([self._artifacts[position] for position, _ in best])

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import AccError
-from acc.evaluation.ground_truth import GroundTruth, Standing
-from acc.evaluation.matching import Holding, look_alike
+from acc.evaluation.ground_truth import GroundTruth, Holding, Standing, look_alike
 from acc.folders import opened_private, private_folder
 from acc.text.lines import inert
 
@@ -215,11 +214,7 @@ def _shown(value: object) -> object:
 class TurnResult:
     """The score of a memory after a turn.
 
-    Attributes:
-        turn: The turn, from 1.
-        tokens: Tokens of the memory's contents.
-        transcript_tokens: Tokens of all messages so far.
-        counts: Hits and opportunities by rate.
+    ``tokens`` counts the memory's contents, ``transcript_tokens`` all messages so far.
     """
 
     turn: int
@@ -229,7 +224,7 @@ class TurnResult:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ProbeResult:
     """A probe and whether the memory answers it. ``tokens`` counts what the agent would read."""
 
     turn: int
@@ -244,10 +239,6 @@ class ScenarioResult:
     """The result of one memory on one scenario.
 
     Attributes:
-        scenario: The scenario's id.
-        domain: Its domain.
-        turns: The results by turn.
-        probes: The results of its questions, in order.
         notable: Entries missing or wrongly held at the end, by rate.
         failures: Failed compressions that the memory reports.
         max_tokens: The memory's token limit; None for none.
@@ -256,7 +247,7 @@ class ScenarioResult:
     scenario: str
     domain: str
     turns: tuple[TurnResult, ...]
-    probes: tuple[Asked, ...]
+    probes: tuple[ProbeResult, ...]
     notable: dict[str, list[str]]
     failures: tuple[str, ...] = ()
     max_tokens: int | None = None
@@ -299,27 +290,14 @@ class ScenarioResult:
             "notable": self.notable,
             "failures": list(self.failures),
             "max_tokens": self.max_tokens,
-            "probes": [vars(probe) | {"needs": list(probe.needs)} for probe in self.probes],
-            "turns": [
-                {
-                    "turn": turn.turn,
-                    "tokens": turn.tokens,
-                    "transcript_tokens": turn.transcript_tokens,
-                    "counts": {name: list(count) for name, count in turn.counts.items()},
-                }
-                for turn in self.turns
-            ],
+            "probes": [asdict(probe) for probe in self.probes],
+            "turns": [asdict(turn) for turn in self.turns],
         }
 
 
 @dataclass(frozen=True)
 class MemoryResult:
-    """The results of one memory on all scenarios.
-
-    Attributes:
-        memory: The memory's label.
-        scenarios: Its results, in the given order.
-    """
+    """The results of one memory, by its label, on all scenarios."""
 
     memory: str
     scenarios: tuple[ScenarioResult, ...]
@@ -329,17 +307,20 @@ class MemoryResult:
 
         Tokens are averaged over scenarios, except the maximum, which is the maximum of all.
         """
-        tokens = self._tokens()
-        found = {}
-        for when, counts in (
-            ("end", [s.end for s in self.scenarios]),
-            ("turns", [s.over_turns for s in self.scenarios]),
-        ):
-            found[when] = {
-                "micro": {**micro(counts), **tokens},
-                "macro": {**macro(counts), **tokens},
-            }
-        return found
+        each = [result.tokens for result in self.scenarios]
+        tokens = {
+            "tokens_mean": mean(tokens["tokens_mean"] for tokens in each),
+            "tokens_max": max(tokens["tokens_max"] for tokens in each),
+            "tokens_last": mean(tokens["tokens_last"] for tokens in each),
+        }
+        counts = {
+            "end": [result.end for result in self.scenarios],
+            "turns": [result.over_turns for result in self.scenarios],
+        }
+        return {
+            when: {"micro": {**micro(found), **tokens}, "macro": {**macro(found), **tokens}}
+            for when, found in counts.items()
+        }
 
     def as_json(self) -> dict[str, Any]:
         """The result as plain JSON values."""
@@ -351,14 +332,6 @@ class MemoryResult:
             "memory": self.memory,
             "averages": averages,
             "scenarios": [result.as_json() for result in self.scenarios],
-        }
-
-    def _tokens(self) -> dict[str, float | None]:
-        each = [result.tokens for result in self.scenarios]
-        return {
-            "tokens_mean": mean(tokens["tokens_mean"] for tokens in each),
-            "tokens_max": max(tokens["tokens_max"] for tokens in each),
-            "tokens_last": mean(tokens["tokens_last"] for tokens in each),
         }
 
 

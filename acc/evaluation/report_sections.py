@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import InputError
-from acc.evaluation.judge.judging import METRICS
-from acc.evaluation.judge.summary import NAMES
-from acc.evaluation.results import RATES, SCORE, TOKENS, mean
+from acc.evaluation.judge import METRICS
+from acc.evaluation.judge_measures import NAMES
+from acc.evaluation.probe_results import RATES, SCORE, TOKENS, mean
 from acc.report.charts import Value, bar_chart, line_chart
 from acc.report.page import table
 

@@ -1,21 +1,130 @@
-"""Confidence intervals and paired tests over runs, with numpy only.
+"""The paper's measures of a turn (5.2, 5.3), and their intervals and paired tests over runs.
 
 There are few runs, scores are bounded and skewed, and all agents answer the same queries. The
-module therefore uses resampling, which assumes no distribution, and a paired test, which is exact
+summary therefore uses resampling, which assumes no distribution, and a paired test, which is exact
 for few pairs. scipy would be a large dependency for these two functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from acc.evaluation.judge.live import LiveResult
-from acc.evaluation.judge.measures import MEASURES, RunOutcome
-from acc.evaluation.results import write_csv
+from acc.evaluation.judge import METRICS, Audit, Scores
+from acc.evaluation.probe_results import mean
+
+BY_PAPER = ("query", "notes")
+"""Supports that count under the paper's rule: the query, and the judge's canonical memory."""
+
+WITH_TOOLS = (*BY_PAPER, "tools")
+"""A variant that also counts the turn's tool outputs."""
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """The outcome of one agent in one turn.
+
+    Attributes:
+        turn: t, from 1.
+        tokens: M_t, the tokens of the memory that the agent read.
+        constraints: |K_t|, in the judge's canonical memory.
+        scores: Scores from 0 to 10 by metric; None if the judge gave none.
+        audit: The audit; None if the judge gave none.
+    """
+
+    turn: int
+    tokens: int
+    constraints: int
+    scores: Scores | None
+    audit: Audit | None
+
+    def hallucination(self, supports: Sequence[str] = BY_PAPER) -> float | None:
+        """H_t = U / max(1, S + U). S counts claims with one of ``supports``, U the others."""
+        if self.audit is None:
+            return None
+        supported = sum(self.audit.claims[support] for support in supports)
+        claims = sum(self.audit.claims.values())
+        return (claims - supported) / max(1, claims)
+
+    def drift(self) -> float | None:
+        """D_t = (V + O) / max(1, |K_t|), undefined in the first turn. D_t may exceed 1."""
+        if self.audit is None or self.turn == 1:
+            return None
+        return (self.audit.violations + self.audit.omissions) / max(1, self.constraints)
+
+    def score(self, metric: str) -> float | None:
+        """The score for one of `METRICS`."""
+        return None if self.scores is None else self.scores[metric]
+
+    def as_json(self) -> dict[str, Any]:
+        """The outcome as plain JSON values, with the values it is computed from."""
+        audit = self.audit
+        return {
+            "turn": self.turn,
+            "memory_tokens": self.tokens,
+            "active_constraints": self.constraints,
+            "scores": self.scores,
+            "claims": dict(audit.claims) if audit else None,
+            "violations": audit.violations if audit else None,
+            "omissions": audit.omissions if audit else None,
+            **{name: values(self) for name, values in MEASURES.items() if name not in METRICS},
+        }
+
+
+def _scored(metric: str) -> Callable[[TurnOutcome], float | None]:
+    return lambda outcome: outcome.score(metric)
+
+
+MEASURES: Mapping[str, Callable[[TurnOutcome], float | None]] = {
+    **{metric: _scored(metric) for metric in METRICS},
+    "hallucination": lambda outcome: outcome.hallucination(),
+    "hallucination_with_tools": lambda outcome: outcome.hallucination(WITH_TOOLS),
+    "drift": lambda outcome: outcome.drift(),
+    "memory_tokens": lambda outcome: float(outcome.tokens),
+}
+"""The measures of a turn, by name."""
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """The outcome of one run: a scenario, a seed, all agents.
+
+    Attributes:
+        agents: Outcomes by turn, by the memory's label, in the order of the answers.
+        unjudged: Number of judgements that failed.
+        failures: Failed compressions, by memory.
+        stopped: Why the run ended early; empty if it did not.
+    """
+
+    scenario: str
+    domain: str
+    seed: int
+    agents: Mapping[str, Sequence[TurnOutcome]]
+    unjudged: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    stopped: str = ""
+
+    def means(self, agent: str) -> dict[str, float | None]:
+        """The mean of each measure over the turns in which it is defined, and the last M_t."""
+        outcomes = self.agents[agent]
+        found = {name: mean(map(values, outcomes)) for name, values in MEASURES.items()}
+        return {**found, "memory_tokens_last": float(outcomes[-1].tokens) if outcomes else None}
+
+    def as_json(self) -> dict[str, Any]:
+        """The run as plain JSON values."""
+        agents = {
+            label: {"means": self.means(label), "turns": [turn.as_json() for turn in turns]}
+            for label, turns in self.agents.items()
+        }
+        return {
+            "scenario": self.scenario, "domain": self.domain, "seed": self.seed,
+            "stopped": self.stopped, "unjudged": self.unjudged,
+            "failed_compressions": dict(self.failures), "agents": agents,
+        }  # fmt: skip
+
 
 EXACT = 16
 """Maximum number of pairs for the exact test, which enumerates all assignments of signs."""
@@ -50,20 +159,11 @@ def bootstrap(
     samples: int = 10_000,
     level: float = 0.95,
 ) -> Interval | None:
-    """The percentile bootstrap of a mean, resampled in two stages.
+    """The mean of the scenarios' means, with its percentile bootstrap interval; None without values.
 
     Runs of one scenario are no independent sample of all conversations. Each resample therefore
     draws scenarios first, then seeds within each scenario. With one scenario, the interval covers
-    the variation of seeds only.
-
-    Args:
-        values: The values of the runs, by scenario.
-        seed: Seed of the resampling.
-        samples: Number of resamples.
-        level: Confidence level.
-
-    Returns:
-        The mean of the scenarios' means with its interval; None without values.
+    the variation of seeds only. ``values`` holds the values of the runs, by scenario.
     """
     groups = [np.asarray(runs, dtype=float) for runs in values.values() if len(runs)]
     if not groups:
@@ -84,23 +184,11 @@ def bootstrap(
 def permutation_test(
     first: Sequence[float], second: Sequence[float], *, seed: int, samples: int = 20_000
 ) -> Difference | None:
-    """The paired permutation test of the mean difference.
+    """The paired permutation test of the mean difference; None without pairs.
 
     The p-value is the share of sign assignments with a mean difference at least as large in
     absolute value. It is exact up to `EXACT` pairs. Above, it uses ``samples`` random assignments
     plus the observed one. With n pairs, p is at least 2 / 2**n.
-
-    Args:
-        first: One value per run.
-        second: The other memory's values of the same runs, in the same order.
-        seed: Seed of the random assignments.
-        samples: Number of random assignments.
-
-    Returns:
-        The difference; None without pairs.
-
-    Raises:
-        ValueError: The sequences differ in length.
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
@@ -159,71 +247,3 @@ def deviation_over_turns(runs: Sequence[RunOutcome], agent: str, name: str) -> f
         v for run in runs for turn in run.agents[agent] if (v := MEASURES[name](turn)) is not None
     ]
     return float(np.std(values)) if values else None
-
-
-def complete(result: LiveResult) -> list[RunOutcome]:
-    """The runs that reached their last turn. Only these are summarised."""
-    return [run for run in result.runs if not run.stopped]
-
-
-def as_json(result: LiveResult, reference: str, *, note: str = "") -> dict[str, Any]:
-    """The whole result as plain JSON values.
-
-    Args:
-        result: The result.
-        reference: The memory to compare the others with.
-        note: A caveat about the numbers; comes first.
-    """
-    runs = complete(result)
-    labels = [spec.label for spec in result.live.memories]
-    spending = result.spending
-    return {
-        **({"note": note} if note else {}),
-        "configuration": result.live.configuration(),
-        "log": str(result.live.log),
-        "stopped": result.stopped,
-        "complete_runs": len(runs),
-        "calls": dict(spending.calls),
-        "usage": dict(spending.usage),
-        "money": spending.money if result.live.budget.prices else None,
-        "memories": [_measured(runs, label) for label in labels],
-        "paired": [_compared(runs, reference, label) for label in labels if label != reference],
-        "runs": [run.as_json() for run in result.runs],
-    }
-
-
-def _measured(runs: Sequence[RunOutcome], label: str) -> dict[str, Any]:
-    found = intervals(runs, label)
-    return {
-        "memory": label,
-        "measures": {name: value._asdict() if value else None for name, value in found.items()},
-        "deviation_over_turns": {
-            name: deviation_over_turns(runs, label, name) for name in MEASURES
-        },
-    }
-
-
-def _compared(runs: Sequence[RunOutcome], first: str, second: str) -> dict[str, Any]:
-    found = differences(runs, first, second)
-    return {
-        "first": first,
-        "second": second,
-        "measures": {name: value._asdict() if value else None for name, value in found.items()},
-    }
-
-
-def write_turns(result: LiveResult, file: Path) -> None:
-    """Write a CSV file with one line per run, agent and turn: every measure of `MEASURES`.
-
-    Raises:
-        AccError: The file cannot be written.
-    """
-    write_csv(file, ["scenario", "domain", "seed", "memory", "turn", *MEASURES], _rows(result.runs))
-
-
-def _rows(runs: Sequence[RunOutcome]) -> Iterator[list[object]]:
-    for run in runs:
-        for label, turns in run.agents.items():
-            for turn in turns:
-                values = [measure(turn) for measure in MEASURES.values()]
-                yield [run.scenario, run.domain, run.seed, label, turn.turn, *values]

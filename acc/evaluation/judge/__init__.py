@@ -1,1 +1,0 @@
-"""The paper's live evaluation: a judge leads the conversation, and agents answer it."""
