@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from acc.compress.choosing import chosen
+from acc.compress.model import chosen
 from acc.errors import InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.memory import Memory, whose
@@ -40,7 +40,7 @@ class _Controller(Memory):
         Args:
             path: The folder; created if absent. Only one process can open it at a time.
             changed: ``compressor``, or the ``model`` that the compressor asks
-                (`acc.compress.choosing.as_compressor`); ``settings``; and any field of `Settings`.
+                (`acc.compress.model.as_compressor`); ``settings``; and any field of `Settings`.
                 The audit logs go to the subfolder ``audit`` unless you pass ``audit``; ``audit=None``
                 keeps no logs.
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acc.commit.draft import Draft, show_pending
-from acc.commit.readings import drop_readings
 from acc.errors import PinnedOverflow
 from acc.state.items import Goal, Item, one_line
 from acc.state.policy import Policy
@@ -84,7 +83,7 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         draft.lifted.clear()
         draft.doubted.clear()
         tokens = policy.tokens(draft.state())
-    if tokens > policy.max_tokens and drop_readings(draft):
+    if tokens > policy.max_tokens and _drop_readings(draft):
         tokens = policy.tokens(draft.state())
     while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
         tokens = policy.tokens(draft.state())
@@ -98,6 +97,23 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
             limit=policy.max_tokens,
         )
     return tokens
+
+
+def _drop_readings(draft: Draft) -> bool:
+    """Remove the asides of all rules to make room. Return whether there were any."""
+    found = [
+        (slot, item, name)
+        for slot in draft.slots.values()
+        for item in draft.items[slot.name]
+        for name in item.asides
+        if getattr(item, name)
+    ]
+    for slot, item, name in found:
+        detail = f"{getattr(item, name)}: no room"
+        items = draft.items[slot.name]
+        items[items.index(item)] = item.model_copy(update={name: ""})
+        draft.note(Reason.READING_DROPPED, slot.name, item, detail=detail)
+    return bool(found)
 
 
 def _loose(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:

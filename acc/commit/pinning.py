@@ -15,9 +15,10 @@ from acc.state.policy import Lifting
 from acc.state.proposal import ProposedItem, Retirement
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
+from acc.text.lines import LONGEST_REFERENT
 from acc.text.quoting import covers, worded
 from acc.text.same_words import same_words, sets_figure
-from acc.text.wording import is_assent, split_line
+from acc.text.wording import is_assent, marks, split_line, stems
 from acc.turn.observations import Observation, Trust
 
 _LONGEST = 4_000
@@ -308,3 +309,43 @@ def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str]
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
     """Return the item that says the same as ``text`` (`acc.text.same_words.same_words`), or None."""
     return next((item for item in items if same_words(str(getattr(item, item.head)), text)), None)
+
+
+# --- what a pronoun of a rule refers to ---
+
+_PRONOUN = re.compile(
+    r"\b(?:it|its|that|this|those|these|them|they|their|him|his|her|he|she|one|there|"
+    r"es|sie|ihn|ihm|ihr|das|dies\w*|dort|le|la|les|lui|leur|ça|cela|y|lo|los|las|eso|esto|ahí)\b|"
+    r"['’]em\b|[それこあ]れ|そこ|彼|它|[这那]",
+    re.IGNORECASE,
+)
+
+
+def readings(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, text: str, sources: Sources
+) -> dict[str, str]:
+    """Return the accepted asides of a proposed rule; a refused aside is empty and gets a note.
+
+    An aside is accepted if the rule's ``text`` has a pronoun, and if a single text of the turn, the recalled
+    evidence or the state contains all content words, names and numbers of the aside.
+    """
+    found = {}
+    for name in slot.item.asides:
+        value = proposed.fields.get(name)
+        said = one_line(value) if isinstance(value, str) else ""
+        why = _reading_problem(said, text, sources) if said else ""
+        found[name] = "" if why else said
+        if why:
+            draft.note(Reason.READING_DROPPED, slot.name, text=text, detail=f"{said[:200]}: {why}")
+    return found
+
+
+def _reading_problem(said: str, text: str, sources: Sources) -> str:
+    if len(said) > LONGEST_REFERENT:
+        return f"longer than {LONGEST_REFERENT} characters"
+    if not _PRONOUN.search(text):
+        return "the rule has no pronoun"
+    words = stems(said) | marks(said)
+    if not words or not any(words <= stems(told) | marks(told) for told in sources.texts):
+        return "nobody named it"
+    return ""

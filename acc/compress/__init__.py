@@ -1,3 +1,1 @@
-"""Compression: a compressor reads turn, state and qualified evidence and proposes the next
-state.
-"""
+"""Compression: a compressor reads turn, state and qualified evidence and proposes the next state."""

@@ -1,9 +1,8 @@
 """Parses a model's answer into passages: JSON objects, the markers around them, and prose.
 
-Model families wrap their output in different markers: ``<think>...</think>``,
-``[THINK]...[/THINK]``, ``<|channel|>analysis<|message|>...<|end|>``. The parser therefore
-recognizes markers by form. One pass splits a text in linear time. A marker inside a JSON string
-belongs to the string.
+Model families wrap their output in different markers: ``<think>...</think>``, ``[THINK]...[/THINK]``,
+``<|channel|>analysis<|message|>...<|end|>``. The parser therefore recognizes markers by form. One pass splits
+a text in linear time. A marker inside a JSON string belongs to the string.
 """
 
 from __future__ import annotations
@@ -33,18 +32,17 @@ class NoJson(ValueError):
 def json_in(text: str, names: Collection[str]) -> Any:
     """Return the JSON value of ``text``, or the answer inside prose and fences.
 
-    The answer is the last complete object that has one of ``names`` and is outside the model's
-    thoughts. If no object has one of ``names``, the first object counts, unless a broken object
-    precedes it or the text has markers of thoughts. An object that wraps a single answer is
-    unwrapped.
+    The answer is the last complete object that has one of ``names`` and is outside the model's thoughts. If
+    no object has one of ``names``, the first object counts, unless a broken object precedes it or the text
+    has markers of thoughts. An object that wraps a single answer is unwrapped.
 
     Args:
         text: The model's output.
         names: Field names of an answer.
 
     Raises:
-        NoJson: There is no answer. That includes an output cut off in the answer or in the
-            thoughts before it, and several objects that each hold a part of the answer.
+        NoJson: There is no answer. That includes an output cut off in the answer or in the thoughts before
+            it, and several objects that each hold a part of the answer.
     """
     try:
         return _unwrapped(_parsed(text.strip().removeprefix("\ufeff")), names)
@@ -75,9 +73,7 @@ def _named(value: Any, names: Collection[str]) -> bool:
 
 
 def _unwrapped(value: Any, names: Collection[str]) -> Any:
-    """Return the single object inside ``value`` that has ``names``, as in ``[{...}]``, or
-    ``value``.
-    """
+    """Return the single object inside ``value`` that has ``names``, as in ``[{...}]``, or ``value``."""
     found = list(islice(_fitting(value, names, depth=0), 2))
     return found[0] if len(found) == 1 else value
 
@@ -162,8 +158,7 @@ class _Choice:
     def _is_a_part(self, last: int, said: Sequence[int]) -> bool:
         """Whether the last object lacks fields of the objects directly before it.
 
-        An object without any fields is compared with the earlier objects separated by prose,
-        too.
+        An object without any fields is compared with the earlier objects separated by prose, too.
         """
         held = self._held(last)
         beside = set(said) if not held else set[int]()
@@ -292,9 +287,7 @@ class _Splitting:
         yield from _prose(text[self._at :])
 
     def _object(self, found: re.Match[str]) -> Passage:
-        """The object that begins here. After a broken one, the search continues after its first
-        key.
-        """
+        """The object that begins here. After a broken one, the search continues after its first key."""
         start = found.start()
         try:
             value, self._at = self._decoder.raw_decode(self._text, start)
@@ -317,9 +310,7 @@ def _prose(text: str) -> Iterator[Passage]:
 
 
 def _markers(found: re.Match[str]) -> Iterator[Passage]:
-    """Yield the markers of a match. A run of special tokens closes one message and opens the
-    next.
-    """
+    """Yield the markers of a match. A run of special tokens closes one message and opens the next."""
     if found.lastgroup == "special":
         ended = list(_ENDS.finditer(found.group()))
         if ended:

@@ -105,8 +105,7 @@ def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[st
 def text_in(reply: Reply) -> str:
     """Return the text of a reply that was requested with `TEXT_SCHEMA`.
 
-    From a truncated reply it returns the available part; from a reply without JSON the whole
-    reply.
+    From a truncated reply it returns the available part; from a reply without JSON the whole reply.
     """
     try:
         found = json_in(reply.text, ("text",))
@@ -151,7 +150,7 @@ def endpoint_named(model: str) -> Endpoint:
     Raises:
         ConfigurationError: The model cannot be reached with this configuration.
     """
-    from acc.compress.choosing import as_compressor
+    from acc.compress.model import as_compressor
 
     name, at, url = model.rpartition("@")
     if at and url.startswith(("http://", "https://")):

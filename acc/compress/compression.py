@@ -106,8 +106,7 @@ class Judged(NamedTuple):
 
 
 class Compression:
-    """One compression in progress: the first call, one repair, and one smaller input on
-    overflow.
+    """One compression in progress: the first call, one repair, and one smaller input on overflow.
 
     Args:
         endpoint: The model.

@@ -44,9 +44,7 @@ request: codes and messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and 
 _CUT_OFF = re.compile(
     r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
 )
-"""Matches a report that the token limit cut off the answer, such as OpenAI's about
-``max_tokens``.
-"""
+"""Matches a report that the token limit cut off the answer, such as OpenAI's about ``max_tokens``."""
 
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
@@ -84,9 +82,7 @@ class Refused(NamedTuple):
 
 
 def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
-    """Return the failure that an HTTP error stands for; a `ConfigurationError` if no retry can
-    succeed.
-    """
+    """Return the failure that an HTTP error stands for; a `ConfigurationError` if no retry can succeed."""
     if refused.status in (401, 403):
         return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
     answered = _answered(refused)

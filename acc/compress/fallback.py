@@ -17,9 +17,7 @@ from acc.turn.observations import Evidence, storable
 from acc.turn.turn import Turn
 
 Fallback = Compressor | Literal["items", "rules"] | None
-"""What to use after a failure: the last good ``items``, the keyless ``rules``, or another
-compressor.
-"""
+"""What to use after a failure: the last good ``items``, the keyless ``rules``, or another compressor."""
 
 
 def _no_rules() -> Compressor:
@@ -37,10 +35,8 @@ class CompressionRequest(NamedTuple):
         state: CCS_t-1.
         evidence: A_t+.
         policy: Schema and limits.
-        fallback: Used if the first compressor fails; None keeps the last good items, like
-            "items".
-        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is
-            full.
+        fallback: Used if the first compressor fails; None keeps the last good items, like "items".
+        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is full.
     """
 
     compressor: Compressor | None
@@ -213,8 +209,7 @@ def _told(error: Exception) -> str:
 
 
 def _checked(answer: Any) -> Proposal | Exception:
-    """Validate a proposal again, because it may have been built without validation; pass an
-    error through.
+    """Validate a proposal again, because it may have been built without validation; pass an error through.
 
     Raises:
         ConfigurationError: ``answer`` is one.

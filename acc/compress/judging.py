@@ -45,8 +45,7 @@ class Fault(NamedTuple):
 
 
 def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
-    """Return the fault of ``proposal`` as a whole or the fault that costs a rule; None if there
-    is none.
+    """Return the fault of ``proposal`` as a whole or the fault that costs a rule; None if there is none.
 
     Args:
         proposal: The model's proposal.

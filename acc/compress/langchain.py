@@ -196,8 +196,7 @@ def _usage(message: Any) -> dict[str, int] | None:
 
 
 def _told(error: Exception, model: str) -> Reply:
-    """Return the reply that an error carries. Some models raise an error with the parsed
-    completion.
+    """Return the reply that an error carries. Some models raise an error with the parsed completion.
 
     Raises:
         CallFailed: The error carries none.

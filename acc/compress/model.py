@@ -1,13 +1,13 @@
 """Compresses with a language model behind any `Endpoint`.
 
-`ModelCompressor` asks an `Endpoint`, judges the reply, asks once more with the fault, and gives
-up at a deadline with a named outcome. Then the controller's fallback takes over.
-`acc.compress.compression` builds the requests and evaluates the replies. This module has the
-loops that make the calls, one sync and one async.
+`ModelCompressor` asks an `Endpoint`, judges the reply, asks once more with the fault, and gives up at a
+deadline with a named outcome. Then the controller's fallback takes over. `acc.compress.compression` builds
+the requests and evaluates the replies. This module has the loops that make the calls, one sync and one async.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -29,7 +29,7 @@ from acc.compress.endpoint import (
     within,
 )
 from acc.compress.prompt import CompressorPrompt, Prompt, Reading
-from acc.compress.protocol import Price, settings_of
+from acc.compress.protocol import Compressor, Price, settings_of
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -41,9 +41,7 @@ LEAST_OUTPUT = 1_024
 """Tokens of an answer for a schema full of empty lists, plus some reasoning."""
 
 OUTPUT_OF = {"revise": 2, "rewrite": 4}
-"""Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not
-rendered.
-"""
+"""Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not rendered."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,12 @@ class ModelSettings:
         guidance: The deployer's additional instructions, in the stable part of the prompt.
         prompt: A callable of a `Reading` that replaces the whole prompt.
         price: Token prices; None counts no money.
-        skip_idle: Whether turns with only courtesies skip the model
-            (`acc.compress.compression`).
+        skip_idle: Whether turns with only courtesies skip the model (`acc.compress.compression`).
         deadline: Seconds for the whole compression: calls, waits, retries and the repair.
         timeout: Seconds that one call may wait for the next byte.
-        max_output_tokens: Limit of an answer; the default derives from the state's limit
-            (`output_bound`). A model with long reasoning needs more.
-        input_chars: Maximum characters of turn, evidence and unread sources that the model
-            reads.
+        max_output_tokens: Limit of an answer; the default derives from the state's limit (`output_bound`). A
+            model with long reasoning needs more.
+        input_chars: Maximum characters of turn, evidence and unread sources that the model reads.
         retries: Retry policy; also holds the clock.
 
     Raises:
@@ -278,3 +274,83 @@ class _Run:
 def _at_once(proposal: Proposal) -> Steps:
     return proposal
     yield
+
+
+def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
+    """Return the compressor, or one that asks ``model``; None for the keyless rules.
+
+    Raises:
+        ConfigurationError: Both are set, or the model cannot be asked.
+    """
+    if model is None:
+        return compressor
+    if compressor is not None:
+        raise ConfigurationError(
+            "both a compressor and a model",
+            where="compressor, model",
+            hint="give one: a compressor of a model is as_compressor(model, ...)",
+        )
+    return as_compressor(model)
+
+
+def as_compressor(model: Any, **settings: Any) -> Compressor:
+    """Return a compressor that asks ``model``.
+
+    Args:
+        model: A name: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY;
+            ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model. Or OpenAI clients and
+            a name, as ``(client, "name")`` or ``(client, async_client, "name")``.
+        settings: Settings of `ModelCompressor`.
+
+    Raises:
+        ConfigurationError: ``model`` is none of these, or a key or package is missing.
+    """
+    if isinstance(model, ModelCompressor) and not settings:
+        return model
+    if isinstance(model, str) and model:
+        return _named(model, settings)
+    if isinstance(model, tuple) and 2 <= len(model) <= 3 and isinstance(model[-1], str):
+        from acc.compress.openai import OpenAICompressor
+
+        clients = dict(zip(("client", "async_client"), model[:-1], strict=False))
+        return OpenAICompressor(model[-1], **clients, **settings)
+    if _is_chat_model(model):
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(model, **settings)
+    raise ConfigurationError(
+        f"{type(model).__name__} is no model",
+        where="model",
+        hint='"gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model, or (client, "gpt-x")',
+    )
+
+
+def _named(name: str, settings: dict[str, Any]) -> Compressor:
+    provider, colon, rest = name.partition(":")
+    if colon and provider != "openai":
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(name, **settings)
+    from acc.compress.openai import OpenAICompressor
+
+    compressor = OpenAICompressor(rest if colon else name, **settings)
+    compressor.endpoint.ready()
+    return compressor
+
+
+def _is_chat_model(model: Any) -> bool:
+    """Whether it is a LangChain chat model, possibly wrapped with settings or fallbacks."""
+    models = sys.modules.get("langchain_core.language_models")
+    inner, around = model, 0
+    while models is not None and inner is not None and around < _MOST_AROUND:
+        if isinstance(inner, models.BaseChatModel):
+            return True
+        inner, around = (
+            getattr(inner, "bound", None) or getattr(inner, "runnable", None),
+            around + 1,
+        )
+    return False
+
+
+_MOST_AROUND = 8
+"""Maximum number of wrapper layers: with_config, with_retry, with_fallbacks, bind."""

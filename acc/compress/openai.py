@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 
 def impatient_client() -> Any:
-    """Return the SDK's default HTTP client with the read time-out applied to each whole response
-    body.
-    """
+    """Return the SDK's default HTTP client with the read time-out applied to each whole response body."""
     import openai
 
     return openai.DefaultHttpx2Client(event_hooks={"response": [_bound]})
@@ -73,8 +71,7 @@ class Clients:
         base_url: Address for clients created here; the default is OPENAI_BASE_URL.
 
     Raises:
-        ConfigurationError: An argument is not a client, or ``base_url`` is combined with a
-            client.
+        ConfigurationError: An argument is not a client, or ``base_url`` is combined with a client.
     """
 
     def __init__(
@@ -178,12 +175,11 @@ class OpenAICompressor(ModelCompressor):
 
         Args:
             model: Its name at the endpoint.
-            client: The caller's client, with its own retries off for these calls; by default a
-                client from OPENAI_BASE_URL and OPENAI_API_KEY.
-            async_client: The same for asynchronous calls. If only a synchronous ``client`` is
-                passed, asynchronous calls run it in a thread.
-            base_url: Address of the endpoint if no client is passed; the default is
-                OPENAI_BASE_URL.
+            client: The caller's client, with its own retries off for these calls; by default a client from
+                OPENAI_BASE_URL and OPENAI_API_KEY.
+            async_client: The same for asynchronous calls. If only a synchronous ``client`` is passed,
+                asynchronous calls run it in a thread.
+            base_url: Address of the endpoint if no client is passed; the default is OPENAI_BASE_URL.
             api: Chat completions or responses.
             request: Further arguments of each request, such as ``{"temperature": 0}``.
             settings: Settings of `ModelCompressor`: mode, guidance, price, deadline and so on.
@@ -244,13 +240,11 @@ class OpenAIEndpoint:
         self._clients.sync()
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """Yield the call on the known rung, then on lower ones while the endpoint refuses the
-        rung.
+        """Yield the call on the known rung, then on lower ones while the endpoint refuses the rung.
 
         Raises:
             CallFailed: The endpoint refuses for another reason, or on every rung.
-            ConfigurationError: The model or path is not found and the endpoint has never
-                answered.
+            ConfigurationError: The model or path is not found and the endpoint has never answered.
         """
         found = self.known
         room = found.room if self._api == "chat" else ""
@@ -287,9 +281,7 @@ class OpenAIEndpoint:
         return reply_of(_plain(answer), self._api)
 
     def _told(self, error: Exception) -> Exception:
-        """The error to raise for ``error``. An argument that the SDK does not know is a
-        configuration error.
-        """
+        """The error to raise for ``error``. An argument that the SDK does not know is a configuration error."""
         if isinstance(error, TypeError) and self._request and "argument" in str(error):
             return ConfigurationError(
                 f"the request cannot be made: {error}",

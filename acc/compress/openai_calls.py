@@ -28,9 +28,7 @@ class OutputMode(StrEnum):
 
 
 RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, OutputMode.TEXT)
-"""The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own
-way.
-"""
+"""The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own way."""
 
 IN_WORDS = {
     OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
@@ -41,9 +39,7 @@ IN_WORDS = {
 }
 
 ROOMS = ("max_completion_tokens", "max_tokens")
-"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then
-most others.
-"""
+"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then most others."""
 
 
 @dataclass
@@ -83,8 +79,7 @@ REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 def descend(
     call: Call, found: Known, rungs: Sequence[OutputMode] = RUNGS
 ) -> Generator[Call, Reply, Reply]:
-    """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it
-    accepts.
+    """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it accepts.
 
     Args:
         call: The first call.
@@ -92,8 +87,8 @@ def descend(
         rungs: The rungs, strictest first.
 
     Raises:
-        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails for
-            a reason unrelated to the rung.
+        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails for a reason
+            unrelated to the rung.
     """
     following: Call | None = call
     first: CallFailed | None = None
@@ -176,9 +171,7 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
 
 
 def with_schema(call: Call) -> Sequence[Message]:
-    """Return the messages. If the endpoint does not get the schema, the first message includes
-    it.
-    """
+    """Return the messages. If the endpoint does not get the schema, the first message includes it."""
     first, *rest = call.ask.messages
     if call.rung not in (OutputMode.JSON_OBJECT, OutputMode.TEXT):
         return call.ask.messages

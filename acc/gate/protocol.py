@@ -72,8 +72,7 @@ class Verdict(BaseModel):
         gate: Name of the gate that decided.
         ref: The candidate's ref.
         artifact: The candidate's artifact id.
-        telemetry: Signals to count that do not affect the decision, such as
-            ``instruction_like``.
+        telemetry: Signals to count that do not affect the decision, such as ``instruction_like``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -152,8 +151,7 @@ class Context:
 
         Args:
             candidate: The candidate.
-            limit: Maximum length of the excerpt in characters. The first call for an artifact
-                fixes it.
+            limit: Maximum length of the excerpt in characters. The first call for an artifact fixes it.
         """
         artifact = candidate.artifact
         if artifact.id in self._read:
@@ -315,10 +313,9 @@ def qualify(
     Args:
         candidates: A_t.
         gate: The gate. If it raises, the candidate is refused and the turn continues.
-        context: The turn, the state and the retirements. Evidence is appended to
-            ``context.admitted``.
-        floor: Number of candidates to admit if a lower relevance threshold is enough. Refusals
-            by other gates are final.
+        context: The turn, the state and the retirements. Evidence is appended to ``context.admitted``.
+        floor: Number of candidates to admit if a lower relevance threshold is enough. Refusals by other gates
+            are final.
 
     Returns:
         The evidence as the compressor reads it, and one verdict for each candidate.

@@ -1,9 +1,8 @@
 """Recall of candidates: from the thread, from documents and from the user's other threads.
 
-For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25
-over the texts then ranks the best `CANDIDATES` exactly. With a dense embedder
-(`acc.recall.dense`), its best records are candidates too, and the score is minmax(bm25) + weight
-* minmax(dense).
+For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25 over the texts
+then ranks the best `CANDIDATES` exactly. With a dense embedder (`acc.recall.dense`), its best records are
+candidates too, and the score is minmax(bm25) + weight * minmax(dense).
 """
 
 from __future__ import annotations
@@ -45,9 +44,7 @@ class WordCounts:
         self._of: dict[str, tuple[str, Counter[str], int]] = {}
 
     def bm25(self, query: str, artifacts: Sequence[Artifact]) -> NDArray[np.float64]:
-        """Return the scores that `acc.text.ranking.LexicalIndex.bm25` gives for these records
-        alone.
-        """
+        """Return the scores that `acc.text.ranking.LexicalIndex.bm25` gives for these records alone."""
         if len(self._of) + len(artifacts) > self._most:
             self._of = {}
         counted = [self._counted(artifact) for artifact in artifacts]
@@ -79,9 +76,8 @@ Found = list[tuple[Artifact, float]]
 class WideScope:
     """Searches the documents visible to a namespace and the records of its threads.
 
-    The scope covers all threads of the namespace. Callers that recall for a conversation must
-    check `Thread.has_user` first: without a known user, other threads may belong to other
-    people.
+    The scope covers all threads of the namespace. Callers that recall for a conversation must check
+    `Thread.has_user` first: without a known user, other threads may belong to other people.
 
     Args:
         store: Any store.
@@ -196,8 +192,7 @@ def _telling(query: str, found: Found) -> Found:
 
 
 def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
-    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as
-    prefix.
+    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as prefix.
 
     A document's ref comes from its hash, so it is the same in every thread that can see it.
     """
@@ -214,10 +209,9 @@ class Candidate:
     Attributes:
         artifact: The record.
         score: Its score relative to the best candidate, 0 to 1.
-        by_turn: The share of the record's own score, without its neighbors', that comes from the
-            user's words.
-        shared: Terms of the user's words that matched the record; None if they were not
-            computed.
+        by_turn: The share of the record's own score, without its neighbors', that comes from the user's
+            words.
+        shared: Terms of the user's words that matched the record; None if they were not computed.
     """
 
     artifact: Artifact
@@ -262,11 +256,9 @@ class Recall:
         return sorted([*near, *far], key=lambda candidate: -candidate.score)
 
     def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
-        """Yield candidates from documents, and at most ``threads`` records of the user's other
-        threads.
+        """Yield candidates from documents, and at most ``threads`` records of the user's other threads.
 
-        Without a known user, other threads may belong to other people, so none of their records
-        is proposed.
+        Without a known user, other threads may belong to other people, so none of their records is proposed.
         """
         threads = threads if branch.thread.has_user else 0
         if not self.documents and not threads:
@@ -334,8 +326,7 @@ class WideRecall(Recall):
     Without a known user (`Thread.has_user`) it recalls nothing from other threads.
 
     Attributes:
-        wide: Maximum number of candidates from other threads, in addition to the thread's and
-            the documents'.
+        wide: Maximum number of candidates from other threads, in addition to the thread's and the documents'.
     """
 
     wide: int = 8

@@ -1,10 +1,8 @@
-"""Dense vectors for the wider scope of recall: computed once per record and persisted in the
-store.
+"""Dense vectors for the wider scope of recall: computed once per record and persisted in the store.
 
-A namespace's vectors are read by id, once, into one matrix, like the lexical ones. A query
-therefore embeds one query text and the records added since the last query. The embedder is an
-external service and may fail. Recall then uses BM25 alone and reports the failure through
-``on_failure``.
+A namespace's vectors are read by id, once, into one matrix, like the lexical ones. A query therefore embeds
+one query text and the records added since the last query. The embedder is an external service and may fail.
+Recall then uses BM25 alone and reports the failure through ``on_failure``.
 """
 
 from __future__ import annotations
@@ -44,9 +42,7 @@ def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def lexical(text: str) -> Sequence[float]:
-    """Return the keyless vector of a text (`acc.stores.embedding`); all zeros for a text without
-    terms.
-    """
+    """Return the keyless vector of a text (`acc.stores.embedding`); all zeros for a text without terms."""
     vector = embed(text)
     return vector if vector[0] >= 0 else [0.0] * DIMENSION
 
@@ -98,8 +94,7 @@ class Rows:
         likeness: Likeness,
         keep: Callable[[str], bool] | None = None,
     ) -> list[tuple[str, float]]:
-        """Return the ``k`` most similar names with scores, best first; the later vector wins
-        ties.
+        """Return the ``k`` most similar names with scores, best first; the later vector wins ties.
 
         Args:
             vector: The query vector.
@@ -140,11 +135,10 @@ class Dense:
     Attributes:
         embedder: Embeds texts; receives at most 100 texts per call.
         weight: alpha of the weighted score; 0.5 to 1 measured best.
-        name: The model's name, under which the store persists its vectors; the default is the
-            embedder's ``name`` attribute. Without a name the vectors stay in the process. Each
-            model needs its own name.
-        most: Maximum number of records of a namespace with a dense vector. The first read
-            prefers the newest records. Records beyond the limit are found by words only.
+        name: The model's name, under which the store persists its vectors; the default is the embedder's
+            ``name`` attribute. Without a name the vectors stay in the process. Each model needs its own name.
+        most: Maximum number of records of a namespace with a dense vector. The first read prefers the newest
+            records. Records beyond the limit are found by words only.
         on_failure: Called with the error when the embedder fails.
     """
 
@@ -195,8 +189,7 @@ class DenseRows:
     """The dense vectors of a namespace's records.
 
     Args:
-        store: Persists the vectors if it is an `acc.stores.protocol.DenseStore` and the embedder
-            has a name.
+        store: Persists the vectors if it is an `acc.stores.protocol.DenseStore` and the embedder has a name.
         tenant: The tenant.
         dense: The embedder.
     """
@@ -319,8 +312,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
 
 
 def sentence_transformer(model: str, **settings: Any) -> Embedder:
-    """Return an embedder for a sentence-transformers model (extra ``dense``). A folder path
-    needs no network.
+    """Return an embedder for a sentence-transformers model (extra ``dense``). A folder path needs no network.
 
     Raises:
         ConfigurationError: The package is not installed, or the model does not load.

@@ -4,10 +4,9 @@
         schema_version: ClassVar[int] = 2
         migrations: ClassVar[Migrations] = {1: Migration(jobs_are_runs)}
 
-Each class counts its own versions; a parent counts its own. A stored state names all of them:
-``ClinicState`` is version 1, ``ClinicState@2`` is version 2, and ``ClinicState@2/ITOperationsState@3``
-is version 2 on top of version 3 of its parent. A migration that loses an item or a value raises an
-error that names it.
+Each class counts its own versions; a parent counts its own. A stored state names all of them: ``ClinicState``
+is version 1, ``ClinicState@2`` is version 2, and ``ClinicState@2/ITOperationsState@3`` is version 2 on top of
+version 3 of its parent. A migration that loses an item or a value raises an error that names it.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class CompressedCognitiveState(BaseModel):
         policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
         parent: Hash of the state it replaced; empty for the first.
         hash: SHA-256 over all the rest but the signature.
-        signature: Who made it, by a key (`acc.state.signing`); empty, and then no part of the canonical state,
+        signature: Who made it, by a key (`acc.state.loading`); empty, and then no part of the canonical state,
             where none is set.
         lifted: Rules and goals retired in this turn.
         doubted: Rules and goals that were perhaps meant to be lifted in this turn: they stand, and the

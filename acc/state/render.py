@@ -101,9 +101,8 @@ _TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
 def render_predicates(state: CompressedCognitiveState) -> str:
     """Return the state in the predicate notation of the paper's Figure 3.
 
-    An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and
-    ``@document`` mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains
-    ``@``.
+    An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and ``@document``
+    mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains ``@``.
     """
     paragraphs = []
     for name, slot in state.slots().items():

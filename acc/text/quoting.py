@@ -1,10 +1,9 @@
 """Finds a quote, the clauses that govern it, and the words that may be left out of it.
 
-A rule must never be less restrictive or less conditional than the user's words. A quote
-therefore includes every negation, restriction, condition and exception that may govern it, and a
-wording may only omit words. For English, only the governing clauses are included. For other
-languages and odd line breaks, the whole sentence is the rule. All functions are pure. They never
-decide trust, which comes from the channel (law 6).
+A rule must never be less restrictive or less conditional than the user's words. A quote therefore includes
+every negation, restriction, condition and exception that may govern it, and a wording may only omit words.
+For English, only the governing clauses are included. For other languages and odd line breaks, the whole
+sentence is the rule. All functions are pure. They never decide trust, which comes from the channel (law 6).
 """
 
 from __future__ import annotations
@@ -63,11 +62,10 @@ class Passage(NamedTuple):
 
     Attributes:
         quote: The words as in the text, on one line.
-        clauses: All clauses that may forbid, restrict or condition the words, and the words
-            themselves, in order.
+        clauses: All clauses that may forbid, restrict or condition the words, and the words themselves, in
+            order.
         splits: Whether the clauses were recognized, so some may be omitted.
-        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if
-            ``splits`` is False.
+        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if ``splits`` is False.
     """
 
     quote: str
@@ -227,11 +225,10 @@ _JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou",
 
 
 def shortens(text: str, whole: str) -> bool:
-    """Whether ``text`` is ``whole`` with some words omitted and the same assignments of names
-    and numbers.
+    """Whether ``text`` is ``whole`` with some words omitted and the same assignments of names and numbers.
 
-    The order of the words stays. Words that forbid, restrict or bound are never omitted. A name
-    or a number may be omitted only with its whole phrase, from one comma or "and" to the next.
+    The order of the words stays. Words that forbid, restrict or bound are never omitted. A name or a number
+    may be omitted only with its whole phrase, from one comma or "and" to the next.
     """
     kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
     gap: list[str] = []

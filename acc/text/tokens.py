@@ -29,9 +29,7 @@ class TokenCounter(Protocol):
 
 
 class Utf8Quarter:
-    """UTF-8 bytes divided by four, rounded up. Needs no vocabulary and no download; the count
-    never changes.
-    """
+    """UTF-8 bytes divided by four, rounded up. Needs no vocabulary and no download; the count never changes."""
 
     name = "utf8/4"
 

@@ -25,9 +25,7 @@ _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
 @lru_cache(maxsize=2048)
 def marks(text: str) -> frozenset[str]:
-    """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may
-    invent one.
-    """
+    """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may invent one."""
     tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
     found = (
         part
@@ -229,9 +227,7 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
 
 
 def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
-    """Whether ``own`` texts contain at least the share ``least`` of the content words of
-    ``text``.
-    """
+    """Whether ``own`` texts contain at least the share ``least`` of the content words of ``text``."""
     words = stems(text)
     return len(words & vocabulary(tuple(own)).stems) >= least * len(words)
 

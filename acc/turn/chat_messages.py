@@ -63,8 +63,7 @@ def read_message(raw: Any, where: str) -> Message:
         where: The message's place, for errors.
 
     Raises:
-        InputError: ``raw`` is not a message or has an unsupported form. The error says how to
-            fix it.
+        InputError: ``raw`` is not a message or has an unsupported form. The error says how to fix it.
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)

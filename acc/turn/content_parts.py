@@ -83,8 +83,7 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
 
     Args:
         content: Text, a list of parts, or None.
-        by_agent: Whether the agent wrote the message. Only an agent's message has calls and
-            thoughts.
+        by_agent: Whether the agent wrote the message. Only an agent's message has calls and thoughts.
         where: The message's place, for errors.
 
     Raises:
@@ -268,9 +267,7 @@ def _json(value: Any) -> str:
 
 
 def _has_text(value: Any) -> bool:
-    """Whether a part of a tool's output is text, a picture or a document, not the tool's own
-    data.
-    """
+    """Whether a part of a tool's output is text, a picture or a document, not the tool's own data."""
     if not isinstance(value, Mapping):
         return isinstance(value, str)
     kind = value.get("type")

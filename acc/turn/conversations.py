@@ -211,9 +211,7 @@ class Conversation:
     dropped: tuple[str, ...] = ()
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
-        """Return the cumulative tokens of all messages at the end of each turn: the cost of
-        replaying them.
-        """
+        """Return the cumulative tokens of all messages at the end of each turn: the cost of replaying them."""
         return list(accumulate(sum(counter(text) for text in texts) for texts in self.texts))
 
 
@@ -224,9 +222,8 @@ def read_conversation(
 
     Args:
         path: The file, UTF-8.
-        repair: Whether to replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool
-            results without their call, and drop a last line of JSONL that is cut off. Without it
-            each of these is an error.
+        repair: Whether to replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool results without
+            their call, and drop a last line of JSONL that is cut off. Without it each of these is an error.
         channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:

@@ -27,19 +27,16 @@ SCANNED = 200_000
 
 
 MOST_SOUGHT = 1_000
-"""Number of stems up to which each is searched in the text; with more stems, the text is stemmed
-instead.
-"""
+"""Number of stems up to which each is searched in the text; with more stems, the text is stemmed instead."""
 
 
 def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
-    """Return the lines of ``text`` that share most stems with ``about``, in order and without
-    indentation.
+    """Return the lines of ``text`` that share most stems with ``about``, in order and without indentation.
 
-    The best line has priority. Then the first and the last line are kept for context, if there
-    is room. The earlier line wins ties. A token longer than a line is left out, never cut.
-    Speech is kept or left out in whole sentences, and a heading that restricts a list has
-    priority over everything else, because half a sentence may state the opposite.
+    The best line has priority. Then the first and the last line are kept for context, if there is room. The
+    earlier line wins ties. A token longer than a line is left out, never cut. Speech is kept or left out in
+    whole sentences, and a heading that restricts a list has priority over everything else, because half a
+    sentence may state the opposite.
 
     Args:
         text: Any text.
@@ -152,9 +149,7 @@ def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
 
 
 def _ends(text: str) -> list[str]:
-    """Return ``text``, or the two ends of a long text, cut between words, with `GAP` between
-    them.
-    """
+    """Return ``text``, or the two ends of a long text, cut between words, with `GAP` between them."""
     if len(text) <= SCANNED:
         return [text]
     head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
@@ -164,9 +159,7 @@ def _ends(text: str) -> list[str]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """Split ``line`` into pieces of at most `LONGEST_LINE`; `GAP` replaces a token that is too
-    long.
-    """
+    """Split ``line`` into pieces of at most `LONGEST_LINE`; `GAP` replaces a token that is too long."""
     start = 0
     while len(line) - start > LONGEST_LINE:
         end = _last_cut(line, start, start + LONGEST_LINE)

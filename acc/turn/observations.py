@@ -64,8 +64,7 @@ _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 class _Split:
     """The words left after pasted passages were removed.
 
-    Two instances always compare equal, because the mark must not affect equality of
-    observations.
+    Two instances always compare equal, because the mark must not affect equality of observations.
     """
 
     words: str | None = field(default=None, compare=False)
@@ -79,12 +78,11 @@ class Observation(BaseModel):
         text: Its words. Lone surrogates and NUL, which no store can hold, become U+FFFD.
         name: Name of the tool or document; empty for speech.
         call_id: Id of the tool call, on the call (agent) and on its result (tool).
-        ref: The ref that compressors cite: the channel's letter, the turn, and from the second
-            observation on a running index: ``u7``, ``t7``, ``t7.1``. Empty until
-            `Turn.numbered`.
+        ref: The ref that compressors cite: the channel's letter, the turn, and from the second observation on
+            a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
         left_out: Characters removed from ``text`` to fit the input budget.
-        message: Id of the chat message it came from, if known. It is not part of `identity`, and
-            no compressor reads it.
+        message: Id of the chat message it came from, if known. It is not part of `identity`, and no
+            compressor reads it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -156,9 +154,7 @@ class Evidence(Observation):
 
 
 DOCUMENT = "doc."
-"""Prefix of the refs of ingested documents. Refs of observations start with one letter and a
-number.
-"""
+"""Prefix of the refs of ingested documents. Refs of observations start with one letter and a number."""
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:
@@ -207,15 +203,13 @@ PASTED = "pasted"
 def user_observations(
     text: str, pasted: str | Iterable[str] | Mapping[str, str] = ()
 ) -> tuple[Observation, ...]:
-    """Split a user's message into observations: pasted passages as documents, then the user's
-    own words.
+    """Split a user's message into observations: pasted passages as documents, then the user's own words.
 
     If the whole message is pasted, the user's words are only the `[pasted]` mark.
 
     Args:
         text: The message as the user sent it.
-        pasted: Passages known to be pasted, inside ``text`` or separate: texts, or texts by
-            name.
+        pasted: Passages known to be pasted, inside ``text`` or separate: texts, or texts by name.
 
     Raises:
         InputError: The message or a passage is not text.
@@ -266,9 +260,7 @@ def _named(pasted: Any) -> Iterator[tuple[str, str]]:
 
 
 def split(observations: Iterable[Observation]) -> Iterator[Observation]:
-    """Yield the observations, with pasted passages of the user's messages as documents before
-    them.
-    """
+    """Yield the observations, with pasted passages of the user's messages as documents before them."""
     for observation in observations:
         if observation.channel is not Channel.USER or observation.is_split:
             yield observation

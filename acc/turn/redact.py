@@ -84,9 +84,7 @@ _TOKEN_HINTS = (
     "pplx-", "r8_", "hf_", "lin_api", "k_live", "k_test", "whsec", "sg.", "key-", "npm_", "pypi-", "dop_v1",
     "dapi", "hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", ":aa", "eyj",
 )  # fmt: skip
-"""Every token contains one of these in lower case. Searching for them first saves most of the
-time.
-"""
+"""Every token contains one of these in lower case. Searching for them first saves most of the time."""
 _VALUED = (
     (_HEADER, ("authorization", "bearer")),
     (_IN_URL, ("://",)),
@@ -160,25 +158,12 @@ def _is_password(value: str, sign: str) -> bool:
     return digits and sign != "is" and len(value) >= 6
 
 
-_WORDS = frozenset(
-    {
-        "required",
-        "optional",
-        "string",
-        "password",
-        "secret",
-        "undefined",
-        "default",
-        "changed",
-        "unknown",
-    }
-)
+_DESCRIBING = "required optional string password secret undefined default changed unknown"
+_WORDS = frozenset(_DESCRIBING.split())
 
 
 def _is_card(text: str) -> bool:
-    """Whether the digits are a card number: known issuer, no mixed separators, valid check
-    digit.
-    """
+    """Whether the digits are a card number: known issuer, no mixed separators, valid check digit."""
     digits = re.sub(r"[ -]", "", text)
     if not _CARD.fullmatch(digits) or (" " in text and "-" in text) or len(set(digits)) < 2:
         return False
@@ -253,9 +238,7 @@ def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
 
 
 def redacted(said: Sequence[Said], redact: Redact | None) -> tuple[Said, ...]:
-    """Redact texts and names of observations. An observation without a secret is returned
-    unchanged.
-    """
+    """Redact texts and names of observations. An observation without a secret is returned unchanged."""
     return tuple(said) if redact is None else tuple(_redacted(each, redact) for each in said)
 
 

@@ -1,9 +1,8 @@
 """Groups a chat transcript into turns.
 
-A turn begins with a user message and ends before the next one. A system message at the beginning
-is the agent's role and belongs to no turn. Any other system message is a document, because an
-application inserted it; `channels={"system": ...}` overrides that. `acc.turn.chat_messages`
-lists the supported messages.
+A turn begins with a user message and ends before the next one. A system message at the beginning is the
+agent's role and belongs to no turn. Any other system message is a document, because an application inserted
+it; `channels={"system": ...}` overrides that. `acc.turn.chat_messages` lists the supported messages.
 """
 
 from __future__ import annotations
@@ -157,9 +156,7 @@ def speaker_channel(
 def speaks_for_user(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> bool:
-    """Whether a message with the user role and this name is on the user channel
-    (`speaker_channel`).
-    """
+    """Whether a message with the user role and this name is on the user channel (`speaker_channel`)."""
     return speaker_channel(name, speakers, channels) is Channel.USER
 
 
@@ -167,8 +164,7 @@ def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None
     """Check that ``speakers`` is a collection of names.
 
     Raises:
-        ConfigurationError: It is one string, in which every substring would count as a name, or
-            another type.
+        ConfigurationError: It is one string, in which every substring would count as a name, or another type.
     """
     if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
         raise ConfigurationError(
@@ -241,8 +237,7 @@ def check_messages(messages: Sequence[Any]) -> None:
     """Refuse what `read_exchanges` silently tolerates.
 
     Raises:
-        InputError: A tool result without its call, a lone surrogate or a NUL. The error names
-            the place.
+        InputError: A tool result without its call, a lone surrogate or a NUL. The error names the place.
     """
     calls = Calls({})
     for index, raw in enumerate(messages):

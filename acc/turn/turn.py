@@ -44,24 +44,22 @@ class Turn(BaseModel):
     ) -> Self:
         """Return the current turn of a chat transcript; `all_from_messages` returns every turn.
 
-        The turn is the last user message and everything after it, plus the unanswered user
-        messages directly before it. If the last user message has no answer yet, the turn also
-        includes the tool results and the reply after the previous user message, which no commit
-        has seen.
+        The turn is the last user message and everything after it, plus the unanswered user messages directly
+        before it. If the last user message has no answer yet, the turn also includes the tool results and the
+        reply after the previous user message, which no commit has seen.
 
         Args:
-            messages: The whole transcript or its tail: OpenAI chat messages or Responses items,
-                or messages of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as
-                objects, or ``("user", text)``. The model's reasoning is left out.
+            messages: The whole transcript or its tail: OpenAI chat messages or Responses items, or messages
+                of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as objects, or ``("user", text)``.
+                The model's reasoning is left out.
             channels: Channel by tool name, for tools that are trusted only as documents.
-            speakers: Names on user messages that speak for the user. Messages with other names
-                become documents under their name, unless ``channels`` has the name. None: all
-                names speak for the user.
+            speakers: Names on user messages that speak for the user. Messages with other names become
+                documents under their name, unless ``channels`` has the name. None: all names speak for the
+                user.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.
-            ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of
-                names.
+            ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of names.
         """
         found = read_exchanges(
             messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
@@ -111,9 +109,8 @@ class Turn(BaseModel):
 
         Args:
             text: The message as the user sent it.
-            pasted: Passages known to be pasted or attached: texts, or texts by name. Each
-                becomes a document and is removed from ``text``. The rest of ``text`` is still
-                searched for pasted passages.
+            pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
+                and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
 
         Raises:
             InputError: The message or a passage is not text.

@@ -11,8 +11,7 @@ import openai
 import pytest
 from asking import GOOD, TURN, InProcess, asking, retries, stepped
 
-from acc.compress.choosing import as_compressor
-from acc.compress.model import ModelCompressor
+from acc.compress.model import ModelCompressor, as_compressor
 from acc.compress.openai import OpenAICompressor
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError

@@ -139,7 +139,7 @@ def make_acc(
     Args:
         endpoint: The model that compresses, unless ``compressor`` or ``model`` is given.
         compressor: ``rules``, or ``module:factory`` of a factory without arguments.
-        model: A model that compresses, by name (`acc.compress.choosing`).
+        model: A model that compresses, by name (`acc.compress.model`).
         mode: ``revise`` or ``rewrite``; for models.
         schema: ``module:Class`` of the state.
         max_tokens: Limit of the rendered state; the schema's own by default.

@@ -10,8 +10,7 @@ Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 
     enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON, quotation marks
     leads.py        text after "Summarise this:" or "Got this mail:", prompts with retrieved context
-    mails.py        from the header of a mail to the end
-    lines.py        lines that begin with >, logs, chats
+    copied.py       mails, logs, chats, and lines that begin with >
 """
 
 from __future__ import annotations
@@ -20,18 +19,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from acc.turn.paste.copied import copied, mailed, quoted_lines
 from acc.turn.paste.enclosed import (
+    TAKEN,
+    Span,
     around_question,
     begun,
     fenced,
     objects,
+    plain,
     quotations,
     ruled,
     tagged,
 )
 from acc.turn.paste.leads import handed_over, retrieved
-from acc.turn.paste.lines import TAKEN, Span, copied, plain, quoted_lines
-from acc.turn.paste.mails import mailed
 
 MARK = "[pasted]"
 """Replaces a removed passage in the user's words."""
@@ -89,10 +90,6 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
     return Passages("\n".join(_tidy(kept)), _bounded(pasted))
 
 
-split_anew = split_pasted
-"""Alias kept for older callers."""
-
-
 def _standing_in(text: str, passage: str) -> Iterator[Span]:
     whole = re.compile(rf"(?<!\w){re.escape(passage)}(?!\w)")
     yield from (found.span() for found in whole.finditer(text) if passage)
@@ -101,8 +98,7 @@ def _standing_in(text: str, passage: str) -> Iterator[Span]:
 def _first(text: str) -> Span | None:
     """The passage that begins first, because marks inside it belong to it.
 
-    If two begin at the same place, the kind listed first wins, for example a fence after
-    "Summarise this:".
+    If two begin at the same place, the kind listed first wins, for example a fence after "Summarise this:".
     """
     found = (next(passages(text), None) for passages in _KINDS)
     return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
