@@ -55,7 +55,7 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
         raise _overflow(
             draft,
             bound,
-            f"{len(bound)} items need a place in {slot.name}, which has {places}",
+            f"{len(bound)} pinned items need a place in {slot.name}, which has {places}",
             needed=len(bound),
             limit=places,
             slot=slot.name,
@@ -188,15 +188,15 @@ def _overflow(
     held = _held(draft)
     ids = tuple(item.id for item in items if item.id in held)
     refused = tuple(str(getattr(i, i.head)) for i in items if i.id not in held)
-    told = f"; refused: {refused[0][:80]!r}" if refused else ""
-    told += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-    wider = "" if slot else "; or widen max_tokens"
+    what += f"; refused: {refused[0][:80]!r}" if refused else ""
+    what += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    raise_limit = "" if slot else "; or increase max_tokens"
     return PinnedOverflow(
-        what + told,
+        what,
         items=ids,
         where=", ".join(ids),
-        hint="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
-        f"say the refused again, a few at a time{wider}",
+        hint="end rules and goals that no longer apply: the user says so, or the operator calls retire "
+        f"(acc retire ID); then repeat the refused ones, a few at a time{raise_limit}",
         slot=slot,
         needed=needed,
         limit=limit,

@@ -193,15 +193,15 @@ def _left_out(draft: Draft) -> bool:
 def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
     if type(state) is not policy.schema:
         raise ConfigurationError(
-            f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
+            f"the policy is for {policy.schema.__name__}, but the state is a {type(state).__name__}",
             where="commit",
             hint="pass a Policy with schema=type(state)",
         )
     if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
         raise ConfigurationError(
-            "the turn does not carry what is pending in the state",
+            "the turn lacks the state's pending observations",
             where="commit",
-            hint='turn.model_copy(update={"pending": state.unread()})',
+            hint='add them: turn.model_copy(update={"pending": state.unread()})',
         )
     seeding = turn.number == 0 and state.version == 0
     if turn.number != state.turn + 1 and not seeding:

@@ -72,7 +72,7 @@ def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Rep
         raise EvaluationError(
             f"the model does not answer: {failure.outcome}{detail}",
             where=endpoint.model,
-            hint="run the same again: what a log holds is not paid twice",
+            hint="run the same command again; calls that are in a log are not paid twice",
         ) from failure
 
 
@@ -96,9 +96,9 @@ def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[st
     if isinstance(found, Mapping):
         return found
     raise EvaluationError(
-        f"the model's answer is no JSON object: {why}: {reply.text[:80]!r}",
+        f"the model's answer is not a JSON object: {why}: {reply.text[:80]!r}",
         where=model,
-        hint="use a model or an endpoint that can be held to a schema, or allow longer answers",
+        hint="use an endpoint that supports JSON schemas, another model, or allow longer answers",
     )
 
 
@@ -165,6 +165,8 @@ def endpoint_named(model: str) -> Endpoint:
     endpoint = getattr(compressor, "endpoint", None)
     if endpoint is None:
         raise ConfigurationError(
-            "no model", where=model, hint="name one: openai:gpt-x, anthropic:claude-x"
+            "this is not a language model",
+            where=model,
+            hint="name one: openai:gpt-x, anthropic:claude-x",
         )
     return cast(Endpoint, endpoint)

@@ -166,10 +166,9 @@ class Compression:
         messages = _messages(given)
         if not messages:
             raise ConfigurationError(
-                f"the prompt has no messages, but {str(given)[:80]!r}",
+                f"the prompt returned {str(given)[:80]!r} instead of messages",
                 where="ModelSettings.prompt",
-                hint="return a list of acc.compress.endpoint.Message(role, text), the stable part "
-                "first, and what changes after it",
+                hint="return a list of acc.compress.endpoint.Message(role, text), with the stable part first",
             )
         self._instruction = messages[0].text
         return messages

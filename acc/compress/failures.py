@@ -100,21 +100,21 @@ def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
 
 
 def key_refused(endpoint: str, message: str) -> AuthenticationError:
-    """Return the error for an endpoint that refuses the key."""
+    """Return the error for an endpoint that rejects the key."""
     return AuthenticationError(
-        f"the endpoint refuses the key: {_brief(message)}",
+        f"the endpoint rejects the key: {_brief(message)}",
         where=endpoint,
-        hint="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
+        hint="set a key that may use this model, as OPENAI_API_KEY or in the client",
     )
 
 
 def no_such_model(endpoint: str, message: str) -> ConfigurationError:
     """Return the error for an unknown model or address."""
     return ConfigurationError(
-        f"the endpoint finds no such model or path: {_brief(message)}",
+        f"the endpoint does not know the model or the path: {_brief(message)}",
         where=endpoint,
-        hint="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
-        'and ask over api="chat" where there are no responses',
+        hint="name a model that GET /v1/models lists, end OPENAI_BASE_URL with /v1, and use "
+        'api="chat" if the endpoint has no responses API',
     )
 
 
@@ -216,7 +216,7 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
         return failure_of(_refused(refused, endpoint))
     if kinds & _MISCONFIGURED:
         return ConfigurationError(
-            f"the endpoint cannot be asked: {detail}",
+            f"the request to the endpoint cannot be sent: {detail}",
             where=endpoint,
             hint="check OPENAI_BASE_URL (http:// or https://, host, /v1) and the key",
         )
@@ -234,9 +234,9 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
 def no_client(error: Exception, model: str) -> ConfigurationError:
     """Return the error for a client that cannot be created from the environment."""
     return ConfigurationError(
-        f"no client for the model: {' '.join(str(error).split())[:300]}",
+        f"the client for the model cannot be created: {' '.join(str(error).split())[:300]}",
         where=model,
-        hint="set OPENAI_API_KEY (any value where the endpoint at OPENAI_BASE_URL asks none)",
+        hint="set OPENAI_API_KEY; use any value if the endpoint at OPENAI_BASE_URL needs no key",
     )
 
 

@@ -22,7 +22,9 @@ Fallback = Compressor | Literal["items", "rules"] | None
 
 def _no_rules() -> Compressor:
     raise ConfigurationError(
-        "no compressor", where="CompressionRequest", hint="name one, or give keyless=RuleCompressor"
+        "there is no compressor",
+        where="CompressionRequest",
+        hint="pass one, or keyless=RuleCompressor",
     )
 
 
@@ -113,7 +115,7 @@ def check_compressor(compressor: Any) -> None:
     """
     if compressor is not None and not callable(compressor):
         raise ConfigurationError(
-            f"a compressor is a callable, not {type(compressor).__name__}",
+            f"the compressor is {type(compressor).__name__}, not a callable",
             where="compressor",
             hint="pass a function of (turn, state, evidence) that returns a Proposal",
         )
@@ -127,9 +129,9 @@ def check_fallback(fallback: Any) -> None:
     """
     if not (fallback in (None, "items", "rules") or callable(fallback)):
         raise ConfigurationError(
-            f"no fallback {fallback!r}",
+            f"unknown fallback {fallback!r}",
             where="fallback",
-            hint='"items" holds the last good items, "rules" asks the keyless rules; or a compressor',
+            hint='use "items" (keep the last items), "rules" (the keyless rules) or a compressor',
         )
 
 

@@ -124,19 +124,19 @@ def _made(name: str) -> Any:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
         raise ConfigurationError(
-            f"the model {name!r} is reached through LangChain, which is not installed",
+            f"the model {name!r} needs LangChain, which is not installed",
             where="model",
-            hint="pip install 'agent-cognitive-compressor[langchain]', or name it openai:MODEL",
+            hint="pip install 'agent-cognitive-compressor[langchain]', or use openai:MODEL",
         ) from error
     try:
         return init_chat_model(name, max_retries=0)
     except Exception as error:  # an unknown provider, a missing package or a missing key
         said = " ".join(str(error).split())[:300]
         raise ConfigurationError(
-            f"no chat model {name!r}: {type(error).__name__}: {said}",
+            f"LangChain cannot create the chat model {name!r}: {type(error).__name__}: {said}",
             where="model",
-            hint="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
-            "(OPENAI_BASE_URL names the endpoint)",
+            hint="use PROVIDER:MODEL with its langchain package and key, or openai:MODEL with "
+            "OPENAI_BASE_URL",
         ) from error
 
 

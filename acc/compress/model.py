@@ -95,7 +95,7 @@ class ModelSettings:
             raise ConfigurationError(
                 f"the model cannot be asked with {said[0]}",
                 where="ModelSettings",
-                hint='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
+                hint='use mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
                 "and either guidance or a prompt",
             )
 
@@ -286,9 +286,9 @@ def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
         return compressor
     if compressor is not None:
         raise ConfigurationError(
-            "both a compressor and a model",
+            "both a compressor and a model are set",
             where="compressor, model",
-            hint="give one: a compressor of a model is as_compressor(model, ...)",
+            hint="set one of them; as_compressor(model, ...) makes a compressor from a model",
         )
     return as_compressor(model)
 
@@ -319,9 +319,9 @@ def as_compressor(model: Any, **settings: Any) -> Compressor:
 
         return LangChainCompressor(model, **settings)
     raise ConfigurationError(
-        f"{type(model).__name__} is no model",
+        f"the model is {type(model).__name__}, which is not supported",
         where="model",
-        hint='"gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model, or (client, "gpt-x")',
+        hint='pass "gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model or (client, "gpt-x")',
     )
 
 

@@ -79,17 +79,17 @@ class Clients:
     ) -> None:
         if base_url and (client or async_client):
             raise ConfigurationError(
-                "an address beside a client, which has its own",
+                "both base_url and a client are set, and a client has its own address",
                 where=model,
-                hint="give base_url, or a client made with it",
+                hint="pass base_url or a client",
             )
         for given in (client, async_client):
             if not (given is None or hasattr(given, "chat") or hasattr(given, "responses")):
                 raise ConfigurationError(
-                    f"{type(given).__name__} is no client",
+                    f"the client is {type(given).__name__}",
                     where=model,
-                    hint="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
-                    "made of OPENAI_BASE_URL and OPENAI_API_KEY",
+                    hint="pass openai.OpenAI(...) or openai.AsyncOpenAI(...), or no client: then "
+                    "OPENAI_BASE_URL and OPENAI_API_KEY apply",
                 )
         is_async = type(client).__name__.startswith("Async")
         self._model = model
@@ -122,7 +122,7 @@ class Clients:
             raise ConfigurationError(
                 "an asynchronous client cannot make synchronous calls",
                 where=self._model,
-                hint="step with AsyncMemoryController, or pass client=OpenAI(...) too",
+                hint="use AsyncMemoryController, or also pass client=OpenAI(...)",
             )
         if self._sync is None:
             self._sync = self._made_of("OpenAI", http_client=impatient_client())
@@ -212,9 +212,9 @@ class OpenAIEndpoint:
     ) -> None:
         if not model or api not in ("chat", "responses"):
             raise ConfigurationError(
-                f"model {model!r} over the API {api!r}",
+                f"the model is {model!r} and the API is {api!r}",
                 where="OpenAICompressor",
-                hint='name a model, and api="chat" or api="responses"',
+                hint='name a model, and use api="chat" or api="responses"',
             )
         self.model = model
         self._api: Api = api
@@ -284,9 +284,9 @@ class OpenAIEndpoint:
         """The error to raise for ``error``. An argument that the SDK does not know is a configuration error."""
         if isinstance(error, TypeError) and self._request and "argument" in str(error):
             return ConfigurationError(
-                f"the request cannot be made: {error}",
+                f"the SDK rejects an argument of the request: {error}",
                 where=f"request {sorted(self._request)}",
-                hint='what only this server takes goes into request={"extra_body": {...}}',
+                hint='pass arguments that only this server knows as request={"extra_body": {...}}',
             )
         return translated(error, self.where)
 

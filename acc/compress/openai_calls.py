@@ -31,11 +31,11 @@ RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, Output
 """The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own way."""
 
 IN_WORDS = {
-    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
-    OutputMode.STRUCTURED: "structured output: the schema goes to the provider in its own way",
-    OutputMode.TOOL: "forced tool call: the schema goes along as a tool that the model has to call",
-    OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON, the schema stands in the prompt",
-    OutputMode.TEXT: "plain text: the schema stands in the prompt, the JSON is taken out of the answer",
+    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint forces the model to follow the schema",
+    OutputMode.STRUCTURED: "structured output: the provider enforces the schema in its own way",
+    OutputMode.TOOL: "forced tool call: the model must call a tool that has the schema",
+    OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON; the schema is in the prompt",
+    OutputMode.TEXT: "plain text: the schema is in the prompt; the JSON is extracted from the answer",
 }
 
 ROOMS = ("max_completion_tokens", "max_tokens")

@@ -37,7 +37,9 @@ class Price:
         given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
         if not all(_is_price(value) for value in given):
             raise ConfigurationError(
-                "a price is negative or no number", where="Price", hint="per million tokens, from 0"
+                "a price is negative or not a number",
+                where="Price",
+                hint="give money per million tokens, 0 or more",
             )
 
     def of(self, usage: Mapping[str, int]) -> float:

@@ -236,9 +236,9 @@ def as_gate(gate: GateLike) -> Gate:
     """
     if not callable(gate):
         raise ConfigurationError(
-            f"a gate is a callable, not {type(gate).__name__}",
+            f"the gate is {type(gate).__name__}, not a callable",
             where="gate",
-            hint="pass a Gate, or a function of (candidate, context)",
+            hint="pass a Gate or a function of (candidate, context)",
         )
     return gate if isinstance(gate, Gate) else Plain(gate)
 

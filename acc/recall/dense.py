@@ -174,9 +174,9 @@ class Dense:
         found = np.asarray(self.embedder(texts), np.float32)
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
             raise StoreError(
-                f"{len(texts)} texts came back as numbers of shape {found.shape}",
+                f"the embedder returned an array of shape {found.shape} for {len(texts)} texts",
                 where=self.title or "embedder",
-                hint="return one vector of finite numbers for each text, all of one length",
+                hint="return one vector of finite numbers for each text, all of the same length",
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: NDArray[np.float32] = np.divide(
@@ -300,9 +300,9 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
                 reply = speaking.embeddings.create(model=model, input=asked[start : start + _BATCH])
             except openai.OpenAIError as error:
                 raise StoreError(
-                    f"texts cannot be embedded: {type(error).__name__}: {error}"[:300],
+                    f"the endpoint cannot embed texts: {type(error).__name__}: {error}"[:300],
                     where=model,
-                    hint="look at the endpoint and its key, or recall without a dense embedder",
+                    hint="check the endpoint and its key, or recall without a dense embedder",
                 ) from error
             found.extend(row.embedding for row in sorted(reply.data, key=lambda row: row.index))
         return found
@@ -331,7 +331,7 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
         raise ConfigurationError(
             f"the model does not load: {type(error).__name__}: {error}"[:300],
             where=model,
-            hint="name a folder that holds it, or a model that can be fetched",
+            hint="name a folder that contains the model, or a model that can be downloaded",
         ) from error
 
     def embed(texts: Sequence[str]) -> list[list[float]]:

@@ -37,7 +37,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
     name = str(stored.get("schema_name", ""))
     if class_named(name) != schema.__name__:
         raise StateError(
-            f"a state of schema {name!r}",
+            f"the state has the schema {name!r}",
             where=f"loading {schema.__name__}",
             hint=f"load it with that class, or start from {schema.__name__}.empty()",
         )
@@ -93,7 +93,7 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[Evic
 def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
     slot = schema.slots().get(name)
     if slot is None:
-        raise _no_state(schema, f"an item of slot {name!r}, which is not there", str(stored["id"]))
+        raise _no_state(schema, f"there is no slot {name!r}", str(stored["id"]))
     try:
         return slot.item.model_validate(stored)
     except ValidationError as error:
@@ -123,9 +123,9 @@ def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
         if isinstance(raw, str | bytes):
             raw = from_json(raw)
     except ValueError as error:
-        raise _no_state(schema, f"not JSON: {error}", "the whole") from error
+        raise _no_state(schema, f"not JSON: {error}", "the whole state") from error
     if not isinstance(raw, Mapping):
-        raise _no_state(schema, f"{type(raw).__name__}, not an object", "the whole")
+        raise _no_state(schema, f"{type(raw).__name__}, not an object", "the whole state")
     return dict(raw)
 
 
@@ -134,16 +134,16 @@ def _validated(schema: type[State], stored: Mapping[str, Any]) -> State:
         return schema.model_validate(stored)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        place = ".".join(str(part) for part in first["loc"]) or "the whole state"
         raise _no_state(schema, first["msg"], place) from error
 
 
 def _no_state(schema: type[State], what: str, place: str) -> StateError:
     return StateError(
-        f"not a state of {stored_name(schema)}: {what}",
+        f"this is not a state of {stored_name(schema)}: {what}",
         where=place,
-        hint="pass what canonical() returned, unchanged; if the schema has changed since, "
-        "its migrations have to answer for that (acc schema diff OLD NEW)",
+        hint="pass the unchanged result of canonical(); if the schema has changed since, add a "
+        "migration (acc schema diff OLD NEW)",
     )
 
 
@@ -205,10 +205,10 @@ def keys_of(given: Key | Sequence[Key] | None) -> Keys:
     if not keys or any(len(key) < SHORTEST_KEY for key in keys):
         # The error must not reveal the key.
         raise ConfigurationError(
-            "state_key is no key",
+            "state_key is not a valid key",
             where="Settings",
-            hint=f"give at least {SHORTEST_KEY} random bytes, such as secrets.token_bytes(32); or a list of "
-            "keys of which the first signs",
+            hint=f"give at least {SHORTEST_KEY} random bytes, such as secrets.token_bytes(32), or a list of "
+            "such keys; the first one signs",
         )
     return keys
 
@@ -252,9 +252,9 @@ def refuse_unsigned(state: CompressedCognitiveState, keys: Keys) -> None:
         raise StateError(
             f"the state is {what}",
             where=f"turn {state.turn}, hash {state.hash[:12]}",
-            hint="give the state that the last step returned, or last_state(thread); keep the old key in "
-            "state_key=[new, old]; or take it over with State.load(raw, adopt=Trust.USER), or as it is with "
-            "memory.signed(State.load(raw))",
+            hint="pass the state that the last step returned, or last_state(thread); if the key has changed, set "
+            "state_key=[new, old]; to accept this state, use memory.signed(State.load(raw)), or "
+            "State.load(raw, adopt=Trust.USER) to lower its trust",
         )
 
 

@@ -72,7 +72,7 @@ def read_message(raw: Any, where: str) -> Message:
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
     if not isinstance(raw, Mapping):
         raise InputError(
-            f"a message is {type(raw).__name__}, not an object",
+            f"the message is {type(raw).__name__}, not an object",
             where=where,
             hint='write {"role": ..., "content": ...}',
         )
@@ -117,9 +117,9 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
         plain = str(fields.get("role"))
     if plain not in _LANGCHAIN:
         raise InputError(
-            f"a message of the kind {kind!r}",
+            f"unknown type of message: {kind!r}",
             where=where,
-            hint=f"give only {', '.join(_LANGCHAIN)}",
+            hint=f"use one of {', '.join(_LANGCHAIN)}",
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
@@ -135,7 +135,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
     raise InputError(
         f"unknown role {role!r}",
         where=where,
-        hint=f"use one of {', '.join(_ROLES)}, in messages of a form that is read: {READ}",
+        hint=f"use one of {', '.join(_ROLES)}; supported are messages in {READ} form",
     )
 
 
@@ -145,9 +145,9 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
     if any(part.kind not in ("call", "result") for part in parts):
         raise InputError(
-            f"an item of the type {raw['type']!r}",
+            f"an item of the type {raw['type']!r} is not supported",
             where=where,
-            hint="leave it out, or give it as a message with a role and content",
+            hint="leave it out, or write it as a message with a role and content",
         )
     return Message(role, parts, id=_id(raw), is_item=True)
 
@@ -181,9 +181,9 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
     known = {"content", "tool_calls", "function_call", "refusal", "audio", "additional_kwargs"}
     if not known & raw.keys():
         raise InputError(
-            "a message without content",
+            "the message has no content",
             where=where,
-            hint=f"put its words under 'content'; messages are {READ}",
+            hint=f"put its text under 'content'; supported are messages in {READ} form",
         )
     return content
 
@@ -212,11 +212,11 @@ def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
     for given in made:
         call = given.model_dump() if hasattr(given, "model_dump") else given
         if not isinstance(call, Mapping):
-            what = f"a tool call is {type(call).__name__}, not an object"
+            what = f"the tool call is {type(call).__name__}, not an object"
             raise InputError(what, where=where, hint=_CALL)
         function = call.get("function") or call.get("custom") or call
         if not isinstance(function, Mapping):
-            raise InputError("a tool call without a function", where=where, hint=_CALL)
+            raise InputError("the tool call has no function", where=where, hint=_CALL)
         arguments = function.get("arguments", function.get("args", function.get("input", "")))
         name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
         yield Part("call", as_arguments(arguments), name, call_id)

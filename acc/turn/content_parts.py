@@ -95,14 +95,16 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
         return (Part("speech", content),)
     if not isinstance(content, list | tuple):
         raise InputError(
-            f"content is {type(content).__name__}", where=where, hint="use text or a list of parts"
+            f"content is {type(content).__name__}",
+            where=where,
+            hint="use a string or a list of parts",
         )
     parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
     try:
         return tuple(_glued(parts) if by_agent else parts)
     except RecursionError as error:
         what = "a part of the content is nested too deeply"
-        raise InputError(what, where=where, hint="flatten it") from error
+        raise InputError(what, where=where, hint="give it fewer levels") from error
 
 
 def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:

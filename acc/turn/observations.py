@@ -216,7 +216,7 @@ def user_observations(
     """
     if not isinstance(text, str):
         raise InputError(
-            f"the user's message is {type(text).__name__}", where="turn", hint="give its text"
+            f"the user's message is {type(text).__name__}", where="turn", hint="pass a string"
         )
     known = tuple(_named(pasted))
     own, passages = split_pasted(text, [passage for _, passage in known])
@@ -236,7 +236,7 @@ def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
     seen = tuple(given) if isinstance(given, Iterable) else (given,)
     if odd := [o for o in seen if not isinstance(o, Observation)]:
         raise InputError(
-            f"observations expected, and there is {type(odd[0]).__name__}",
+            f"an observation is expected, but {type(odd[0]).__name__} was given",
             where="the decision to record",
             hint="pass observations, such as Turn.from_messages(messages).observations",
         )
@@ -251,9 +251,9 @@ def _named(pasted: Any) -> Iterator[tuple[str, str]]:
     for name, text in given.items() if isinstance(given, Mapping) else ((PASTED, t) for t in given):
         if not (isinstance(name, str) and isinstance(text, str)):
             raise InputError(
-                f"what was pasted is {type(text).__name__}",
+                f"a pasted passage is {type(text).__name__}",
                 where="pasted",
-                hint='give texts, or texts by name: pasted={"mail": text}',
+                hint='pass strings, or strings by name: pasted={"mail": text}',
             )
         if text.strip():
             yield name, text

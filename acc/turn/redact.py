@@ -252,5 +252,5 @@ def _failed(what: str) -> ConfigurationError:
     return ConfigurationError(
         f"redact failed: {what}",
         where="Settings.redact",
-        hint="give a function of a text that returns a text; nothing was stored",
+        hint="pass a function that takes and returns a string; nothing was stored",
     )

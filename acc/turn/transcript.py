@@ -132,8 +132,8 @@ def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]
         return {name: Channel(channel) for name, channel in (channels or {}).items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise ConfigurationError(
-            f"no channel by tool name: {error}", where="channels",
-            hint='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
+            f"channels has an invalid value: {error}", where="channels",
+            hint='write {"web_search": Channel.DOCUMENT}; the channels are ' + ", ".join(Channel),
         ) from error  # fmt: skip
 
 
@@ -168,9 +168,9 @@ def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None
     """
     if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
         raise ConfigurationError(
-            f"the speakers are {type(speakers).__name__}, not names",
+            f"speakers is {type(speakers).__name__}, not a collection of names",
             where="speakers",
-            hint='list the names whose messages are the user\'s: speakers=["alice"]',
+            hint='list the names that speak for the user: speakers=["alice"]',
         )
     return speakers
 
@@ -234,35 +234,23 @@ def read_exchanges(
 
 
 def check_messages(messages: Sequence[Any]) -> None:
-    """Refuse what `read_exchanges` silently tolerates.
+    """Check that each tool result follows its call, which `read_exchanges` does not require.
 
     Raises:
-        InputError: A tool result without its call, a lone surrogate or a NUL. The error names the place.
+        InputError: A tool result has no call. The error names the message.
     """
     calls = Calls({})
     for index, raw in enumerate(messages):
         for part in read_message(raw, _place(index)).parts:
-            _check_text(part.text, index)
             if part.kind == "call":
                 calls.made(part.call_id, part.name)
             legacy = isinstance(raw, Mapping) and raw.get("role") == "function"
             if part.kind == "result" and not (legacy or calls.knows(part.call_id)):
                 raise InputError(
-                    f"a tool result without its call: {part.call_id!r}",
+                    f"the tool result {part.call_id!r} has no tool call",
                     where=_place(index),
                     hint="put the assistant message with that tool call before it",
                 )
-
-
-def _check_text(text: str, index: int) -> None:
-    for position, character in enumerate(text):
-        if character == "\x00" or "\ud800" <= character <= "\udfff":
-            kind = "a NUL byte" if character == "\x00" else "a lone surrogate"
-            raise InputError(
-                f"{kind} at character {position + 1} of the text",
-                where=_place(index),
-                hint="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
-            )
 
 
 def _check_list(messages: Any) -> None:
@@ -270,9 +258,9 @@ def _check_list(messages: Any) -> None:
         return
     hint = 'pass [{"role": ..., "content": ...}, ...]'
     if isinstance(messages, str):
-        hint = "pass Turn.said(text) in its place, or a list of messages"
+        hint = "use Turn.said(text) for one text, or pass a list of messages"
     elif isinstance(messages, Mapping) and "messages" in messages:
-        hint = 'pass what stands under "messages"'
+        hint = 'pass the list under "messages"'
     elif isinstance(messages, Mapping) or hasattr(messages, "content"):
         hint = "put the message into a list: [message]"
     elif isinstance(messages, Iterable):

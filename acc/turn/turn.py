@@ -67,7 +67,7 @@ class Turn(BaseModel):
         exchanges = list(found)
         if not exchanges:
             raise InputError(
-                "no user message among the messages",
+                "there is no user message",
                 where=f"{len(messages)} messages",
                 hint="pass the messages up to and including the user's current one",
             )
@@ -179,7 +179,7 @@ def normalize(turn: Any, where: str) -> Turn:
         raise InputError(
             f"the turn is {type(turn).__name__}",
             where=where,
-            hint="make one: Turn.said(text) or Turn.from_messages(messages)",
+            hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
     own = tuple(split(turn.observations))
     if all(one is other for one, other in zip(own, turn.observations, strict=False)):
