@@ -18,11 +18,7 @@ _OTHERS = 0o077
 
 
 def private_folder(folder: Path) -> Path:
-    """Create ``folder`` and its parents if they are missing, for the owner alone; return ``folder``.
-
-    Raises:
-        OSError: The folder cannot be created.
-    """
+    """Create ``folder`` and its missing parents for the owner alone; return ``folder``."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
@@ -32,11 +28,7 @@ def private_folder(folder: Path) -> Path:
 
 
 def opened_private(file: Path, mode: str = "wb", **how: Any) -> IO[Any]:
-    """Open ``file`` like `open`; a new file is readable by its owner alone.
-
-    Raises:
-        OSError: The file cannot be opened.
-    """
+    """Open ``file`` like `open`; a new file is readable by its owner alone."""
     return open(file, mode, opener=_private, **how)
 
 
@@ -62,23 +54,14 @@ def is_private(path: Path) -> bool:
 
 
 def opened_for_text(file: Path, mode: Literal["a", "w"] = "w") -> IO[str]:
-    """Open ``file`` to write text as UTF-8 with line feeds, on every system; create its folder if needed.
-
-    Raises:
-        InputError: ``file`` is a file of a memory.
-        OSError: The file cannot be opened.
-    """
+    """Open ``file``, which is no file of a memory, to write UTF-8 text with line feeds; create its folder."""
     refuse_memorys(file)
     private_folder(file.parent)
     return opened_private(file, mode, encoding="utf-8", newline="\n")
 
 
 def refuse_memorys(out: Path) -> None:
-    """Check that writing to ``out`` does not overwrite a file of a memory.
-
-    Raises:
-        InputError: It would.
-    """
+    """Raise `InputError` if writing to ``out`` would overwrite a file of a memory."""
     folders = out.resolve().parents[
         :2
     ]  # a memory's folder, or its folders of indexes and audit logs
@@ -91,11 +74,7 @@ def refuse_memorys(out: Path) -> None:
 
 
 def expanded(path: str | Path) -> Path:
-    """Return ``path`` with ``~`` replaced by the home folder.
-
-    Raises:
-        ConfigurationError: The home folder is unknown.
-    """
+    """Return ``path`` with ``~`` replaced by the home folder; `ConfigurationError` if that is unknown."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:

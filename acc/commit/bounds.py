@@ -165,8 +165,8 @@ def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
 def _gives_way(draft: Draft, item: Item, new: Sequence[Item]) -> bool:
     """Return whether commit may refuse a new pinned item instead of raising `PinnedOverflow`.
 
-    It may if the item has less than user trust, if the agent proposed it and the user only assented, or
-    if an earlier goal was made from the same sentence.
+    It may if the item has less than user trust, if the user only assented to it, or if an earlier goal was made
+    from the same sentence.
     """
     if item.endorsed or item.trust < Trust.USER:
         return True

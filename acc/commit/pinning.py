@@ -33,15 +33,7 @@ _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
 class Ruling(NamedTuple):
-    """A proposed rule or goal that passed the checks.
-
-    Attributes:
-        text: The proposed words if they are an extract of the source; otherwise the source's words.
-        quoted: The quote, and the observation that contains it.
-        trust: The trust.
-        sources: Refs of the sources.
-        endorsed: Whether the user assented to the agent's words.
-    """
+    """A proposed rule or goal that passed the checks; ``text`` is an extract of its source."""
 
     text: str
     quoted: Quoted
@@ -259,8 +251,7 @@ def _amends(
 ) -> bool:
     """Return whether ``said`` is a rule retired by this proposal, with a new figure from the quote.
 
-    The user said the rest of the rule before and does not revoke it: after "Make that 300", a rule about
-    batches stays a rule about batches.
+    After "Make that 300", a rule about batches stays a rule about batches.
     """
     ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
     old = next((item for item in ended if item.id == proposed.amends), None)
@@ -326,8 +317,8 @@ def readings(
 ) -> dict[str, str]:
     """Return the accepted asides of a proposed rule; a refused aside is empty and gets a note.
 
-    An aside is accepted if the rule's ``text`` has a pronoun, and if a single text of the turn, the recalled
-    evidence or the state contains all content words, names and numbers of the aside.
+    An aside tells what a pronoun of the rule refers to. It is stored and shown as the compressor's reading; it
+    makes, changes and lifts no rule. One text of the turn, the evidence or the state must contain its words.
     """
     found = {}
     for name in slot.item.asides:

@@ -193,7 +193,7 @@ def _update(
 ) -> None:
     """Update an item by id, with the lower of the old and the new trust (law 6).
 
-    A more trusted source that corrects the item gets a new item with its own id instead.
+    If a more trusted source corrects the item, a new item replaces it.
     """
     changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
     if not changed:
@@ -275,7 +275,7 @@ def _built(
 
 
 def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> list[dict[str, Any]]:
-    """Split an overlong text between words, if the field is part of the key and each piece stays distinct.
+    """Split an overlong text between words, if the field is part of the key.
 
     Quoted slots are not split: the second half of a prohibition could read as a permission.
     """
@@ -301,7 +301,7 @@ def _said(slot: SlotField, proposed: ProposedItem) -> str:
 def _place(draft: Draft, slot: SlotField, item: Item) -> None:
     """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
 
-    Items that this proposal retired still count: a retirement must not bypass `may_replace`.
+    An item that this proposal retired counts too: a retirement must not bypass `may_replace`.
     """
     about = item.about
     held = next((i for i in draft.items[slot.name] if i.about == about), None)
@@ -340,9 +340,9 @@ def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
 
 
 def _beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
-    """Add ``item``, which may not replace ``held``, as a hypothesis, and note the gap.
+    """Add ``item`` as a hypothesis beside ``held``, which it may not replace, and note the open question.
 
-    If the slot has no status, ``item`` is refused. Either way a slot for uncertainties gets the question.
+    In a slot without a status, ``item`` is refused.
     """
     doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
     if "status" in slot.item.own_fields():

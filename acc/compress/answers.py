@@ -32,17 +32,12 @@ class NoJson(ValueError):
 def json_in(text: str, names: Collection[str]) -> Any:
     """Return the JSON value of ``text``, or the answer inside prose and fences.
 
-    The answer is the last complete object that has one of ``names`` and is outside the model's thoughts. If
-    no object has one of ``names``, the first object counts, unless a broken object precedes it or the text
-    has markers of thoughts. An object that wraps a single answer is unwrapped.
-
-    Args:
-        text: The model's output.
-        names: Field names of an answer.
+    The answer is the last complete object that has one of ``names`` and is outside the model's thoughts. If no
+    object has one, the first object counts, unless a broken object precedes it or the text has markers of
+    thoughts. An object that wraps a single answer is unwrapped.
 
     Raises:
-        NoJson: There is no answer. That includes an output cut off in the answer or in the thoughts before
-            it, and several objects that each hold a part of the answer.
+        NoJson: There is no answer, or it is cut off, or spread over several objects.
     """
     try:
         return _unwrapped(_parsed(text.strip().removeprefix("\ufeff")), names)
@@ -120,8 +115,8 @@ class _Choice:
     def _is_said(self, i: int) -> bool:
         """Whether object ``i`` is outside of thoughts.
 
-        Between unknown markers, it is if nothing else is between them. An object alone after the
-        last marker always is, unless that marker opens thoughts.
+        Between unknown markers it must stand alone. Alone after the last marker it is outside, unless that
+        marker opens thoughts.
         """
         parts = self._parts
         before, after = i - 1, i + 1
@@ -143,8 +138,8 @@ class _Choice:
     def _is_cut_off(self, last: int) -> bool:
         """Whether the text after the last object ends before the model finished.
 
-        A model that thinks in prose without markers writes prose on both sides of an object. If
-        the second part breaks off within a sentence, the output is cut off.
+        A model that thinks without markers writes prose on both sides of an object; the second part then breaks
+        off within a sentence.
         """
         parts, end = self._parts, len(self._parts)
         if any(s.begin > last and s.end == end and s.is_of_thoughts for s in self._spans):
@@ -156,9 +151,9 @@ class _Choice:
         return bool(ending.isalnum() or ending in _GOES_ON)
 
     def _is_a_part(self, last: int, said: Sequence[int]) -> bool:
-        """Whether the last object lacks fields of the objects directly before it.
+        """Whether the last object lacks fields of the objects before it.
 
-        An object without any fields is compared with the earlier objects separated by prose, too.
+        An object without any fields is compared with earlier objects separated by prose, too.
         """
         held = self._held(last)
         beside = set(said) if not held else set[int]()
@@ -195,13 +190,9 @@ _KEY_OF_THOUGHTS = "thoughts"
 
 
 class Passage(NamedTuple):
-    """A part of a text.
+    """A part of a text. White space and fences are left out.
 
-    Attributes:
-        kind: ``broken`` is an object that cannot be parsed. White space and fences are left out.
-        name: The name of a marker.
-        value: The parsed object, or the text of prose.
-        is_nested: Whether the object begins inside a broken one.
+    ``broken`` is an object that cannot be parsed; a ``is_nested`` object begins inside a broken one.
     """
 
     kind: Literal["prose", "object", "broken", "open", "close"]
@@ -230,8 +221,8 @@ class Passage(NamedTuple):
 class Span(NamedTuple):
     """The part between two markers, with their indexes and name.
 
-    ``begin`` is -1 without an opening marker, because some chat templates put it into the
-    prompt. ``end`` is the number of passages without a closing marker.
+    Without an opening marker ``begin`` is -1: some chat templates put it into the prompt. Without a closing
+    marker ``end`` is the number of passages.
     """
 
     begin: int

@@ -82,11 +82,7 @@ def _sent(endpoint: Endpoint, call: Call, patience: Patience, until: float) -> R
 
 
 def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    """Return the JSON object of a reply.
-
-    Raises:
-        EvaluationError: There is none.
-    """
+    """Return the JSON object of a reply, or raise `EvaluationError`."""
     try:
         found = json_in(reply.text, schema["properties"])
     except NoJson as error:
@@ -103,10 +99,7 @@ def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[st
 
 
 def text_in(reply: Reply) -> str:
-    """Return the text of a reply that was requested with `TEXT_SCHEMA`.
-
-    From a truncated reply it returns the available part; from a reply without JSON the whole reply.
-    """
+    """Return the text of a reply that was requested with `TEXT_SCHEMA`, as far as it goes."""
     try:
         found = json_in(reply.text, ("text",))
     except NoJson:
@@ -125,13 +118,7 @@ def _cut_off(text: str) -> str:
 
 
 def asked_text(endpoint: Endpoint, instruction: str, text: str, *, limit: int) -> str:
-    """Return the model's answer as text.
-
-    Args:
-        endpoint: The model.
-        instruction: The stable part of the prompt.
-        text: The subject of the question.
-        limit: Maximum tokens of the answer, including its JSON.
+    """Return the model's answer as text, in at most ``limit`` tokens including its JSON.
 
     Raises:
         EvaluationError: The model does not answer.

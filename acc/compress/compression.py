@@ -32,10 +32,9 @@ def size(reading: Reading) -> int:
 
 
 def within_budget(reading: Reading, limit: int) -> Reading:
-    """Cut the sources of ``reading`` to at most ``limit`` characters in total.
+    """Cut the sources of ``reading`` to at most ``limit`` characters in total; short sources stay whole.
 
-    Three fifths go to the turn, where speech has priority, one fifth to the evidence and one
-    fifth to unread sources. Short sources stay whole.
+    Three fifths go to the turn, speech first, one fifth to the evidence and one fifth to unread sources.
     """
     if size(reading) <= limit:
         return reading
@@ -108,12 +107,7 @@ class Judged(NamedTuple):
 class Compression:
     """One compression in progress: the first call, one repair, and one smaller input on overflow.
 
-    Args:
-        endpoint: The model.
-        reading: The whole reading.
-        prompt: Converts a reading into messages.
-        limit: Maximum tokens of an answer.
-        budget: Maximum characters of the sources.
+    ``limit`` bounds the answer in tokens, ``budget`` the sources in characters.
     """
 
     def __init__(

@@ -138,14 +138,10 @@ class Endpoint(Protocol):
 
 @dataclass
 class Ledger:
-    """The cost of one compression in progress.
+    """The calls and tokens of one compression in progress.
 
-    Attributes:
-        calls: The outcome of each call.
-        usage: Tokens by kind.
-        unmetered: Number of answers without usage.
-        rung: The rung of the last call.
-        left_out: Characters of each source that the model does not read, by ref.
+    ``unmetered`` counts answers without usage; ``left_out`` holds the characters of each source, by ref, that
+    the model does not read.
     """
 
     calls: list[Outcome] = field(default_factory=list)

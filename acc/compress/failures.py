@@ -64,13 +64,7 @@ _BY_STATUS = {
 class Refused(NamedTuple):
     """An HTTP error as reported by an SDK.
 
-    Attributes:
-        status: The status.
-        code: The body's error code; may be empty.
-        message: The body's message.
-        headers: The response's headers.
-        endpoint: Model and address, for error messages.
-        generation: The model's output, if the body contains it.
+    ``endpoint`` is model and address, for messages; ``generation`` is the model's output, if the body has it.
     """
 
     status: int
@@ -121,8 +115,7 @@ def no_such_model(endpoint: str, message: str) -> ConfigurationError:
 def _answered(refused: Refused) -> Outcome | None:
     """The fault of the model's answer, if the endpoint reports one as an error.
 
-    This check comes first, because the message may repeat the answer, and the answer may contain
-    any other error's words.
+    It is checked first: the message may repeat the answer, which may contain any other error's words.
     """
     if refused.status not in (400, 422, 424, 500):
         return None
@@ -199,12 +192,7 @@ _OUTCOMES: Mapping[str, Outcome] = {
 
 
 def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
-    """Return the failure that ``error`` stands for, judged by the classes in its cause chain.
-
-    Args:
-        error: Any exception of an SDK or HTTP client.
-        endpoint: Model and address, for error messages.
-    """
+    """Return the failure that ``error`` stands for, judged by the classes in its cause chain."""
     if isinstance(error, CallFailed | AccError):
         return error
     chain = list(_chain(error))
@@ -243,8 +231,8 @@ def no_client(error: Exception, model: str) -> ConfigurationError:
 def status_of(error: Any) -> int:
     """Return the HTTP status of an error, or 0.
 
-    OpenAI and Anthropic have ``status_code``, Google ``code``, Mistral ``http_status``, HTTP
-    clients a response object, AWS a mapping as response.
+    OpenAI and Anthropic have ``status_code``, Google ``code``, Mistral ``http_status``, HTTP clients a response
+    object, AWS a mapping as response.
     """
     response = getattr(error, "response", None)
     told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]

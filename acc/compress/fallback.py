@@ -108,11 +108,7 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
 
 
 def check_compressor(compressor: Any) -> None:
-    """Check that ``compressor`` is callable or None (the keyless rules).
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
+    """Raise `ConfigurationError` unless ``compressor`` is callable or None (the keyless rules)."""
     if compressor is not None and not callable(compressor):
         raise ConfigurationError(
             f"the compressor is {type(compressor).__name__}, not a callable",
@@ -122,11 +118,7 @@ def check_compressor(compressor: Any) -> None:
 
 
 def check_fallback(fallback: Any) -> None:
-    """Check that ``fallback`` is None, "items", "rules" or a compressor.
-
-    Raises:
-        ConfigurationError: It is none of these.
-    """
+    """Raise `ConfigurationError` unless ``fallback`` is None, "items", "rules" or a compressor."""
     if not (fallback in (None, "items", "rules") or callable(fallback)):
         raise ConfigurationError(
             f"unknown fallback {fallback!r}",
@@ -211,10 +203,9 @@ def _told(error: Exception) -> str:
 
 
 def _checked(answer: Any) -> Proposal | Exception:
-    """Validate a proposal again, because it may have been built without validation; pass an error through.
+    """Validate a proposal again, because it may have been built without validation.
 
-    Raises:
-        ConfigurationError: ``answer`` is one.
+    An error passes through; a `ConfigurationError` is raised.
     """
     if isinstance(answer, ConfigurationError):
         raise answer

@@ -45,12 +45,9 @@ class Fault(NamedTuple):
 
 
 def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
-    """Return the fault of ``proposal`` as a whole or the fault that costs a rule; None if there is none.
+    """Return a fault of ``proposal`` as a whole, or a fault that costs a rule; None if there is none.
 
-    Args:
-        proposal: The model's proposal.
-        reading: The uncut input, because quotes are searched in the whole.
-        instruction: The stable part of the prompt.
+    ``reading`` is the uncut input, because quotes are searched in the whole.
     """
     if proposal.mode == "rewrite" and not proposal.items:
         return Fault(Outcome.EMPTY, "the next state is empty")
@@ -63,10 +60,7 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
 
 
 def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
-    """At least half of the entries name no existing ref or id.
-
-    A retirement without a quote only makes room, so a missing item does no harm.
-    """
+    """At least half of the entries name no existing ref or id. A retirement without a quote does no harm."""
     ids = {item.id for _, item in reading.state.items()}
     refs = ids | {source.ref for source in (*reading.turn.readable, *reading.evidence)}
     named = [{i.id, *i.cites} - {""} for i in proposal.items]

@@ -163,8 +163,7 @@ def _messages(call: Call) -> list[tuple[str, str]]:
 def _reply(answer: Any) -> Reply:
     """Return the reply in a message or in an ``include_raw`` result.
 
-    The message has priority over LangChain's parsed object, because its parser completes
-    truncated objects and uses the first of several.
+    The message has priority: LangChain's parser completes truncated objects and uses the first of several.
     """
     parsed = answer.get("parsed") if isinstance(answer, Mapping) else None
     message = answer.get("raw") if isinstance(answer, Mapping) else answer
@@ -196,12 +195,7 @@ def _usage(message: Any) -> dict[str, int] | None:
 
 
 def _told(error: Exception, model: str) -> Reply:
-    """Return the reply that an error carries. Some models raise an error with the parsed completion.
-
-    Raises:
-        CallFailed: The error carries none.
-        ConfigurationError: No call can succeed with this configuration.
-    """
+    """Return the reply that an error carries, as some models do, or raise the translated error."""
     completion = getattr(error, "completion", None)
     if completion is not None and callable(getattr(completion, "to_dict", None)):
         return reply_of(completion.to_dict(warnings=False), "chat")

@@ -62,13 +62,7 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class Clients:
-    """A synchronous and an asynchronous client of one endpoint, created on first use.
-
-    Args:
-        model: The model's name, for errors.
-        client: The caller's client, of either kind.
-        async_client: The caller's asynchronous client, in addition to ``client``.
-        base_url: Address for clients created here; the default is OPENAI_BASE_URL.
+    """A synchronous and an asynchronous client of one endpoint, created on first use unless given.
 
     Raises:
         ConfigurationError: An argument is not a client, or ``base_url`` is combined with a client.
@@ -232,11 +226,7 @@ class OpenAIEndpoint:
         return known(self._clients.base_url, self.model, self._api)
 
     def ready(self) -> None:
-        """Create a client now, so a missing key raises at once.
-
-        Raises:
-            ConfigurationError: The environment lacks a setting.
-        """
+        """Create a client now, so that a missing key raises `ConfigurationError` at once."""
         self._clients.sync()
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:

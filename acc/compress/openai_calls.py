@@ -44,13 +44,7 @@ ROOMS = ("max_completion_tokens", "max_tokens")
 
 @dataclass
 class Known:
-    """Knowledge about an endpoint.
-
-    Attributes:
-        rung: The strictest rung that it may accept.
-        room: Its parameter for the answer's limit.
-        proven: Whether it has answered on that rung.
-    """
+    """What is known about an endpoint: its strictest rung, the limit's parameter, and whether it has answered."""
 
     rung: OutputMode = OutputMode.JSON_SCHEMA
     room: str = ROOMS[0]
@@ -81,14 +75,8 @@ def descend(
 ) -> Generator[Call, Reply, Reply]:
     """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it accepts.
 
-    Args:
-        call: The first call.
-        found: Knowledge about the endpoint; updated on success.
-        rungs: The rungs, strictest first.
-
     Raises:
-        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails for a reason
-            unrelated to the rung.
+        CallFailed: The endpoint refuses on every rung (its first refusal), or fails for another reason.
     """
     following: Call | None = call
     first: CallFailed | None = None
@@ -113,10 +101,10 @@ def descend(
 def next_call(
     call: Call, failure: CallFailed, rungs: Sequence[OutputMode] = RUNGS, *, proven: bool
 ) -> Call | None:
-    """Return the call after ``failure``: the other name of the limit, or the next rung down.
+    """Return the call after ``failure``: the other name of the limit, the next rung down, or None.
 
-    Returns None if the request was refused for another reason. An endpoint that has answered on
-    this rung must name the format in its refusal. For a new endpoint any bad request counts.
+    An endpoint that has answered on this rung must name the format in its refusal. For a new endpoint any bad
+    request counts.
     """
     if failure.outcome not in REFUSED:
         return None
@@ -210,11 +198,7 @@ def _responses_format(call: Call) -> dict[str, Any]:
 
 
 def reply_of(body: Any, api: Api) -> Reply:
-    """Return the reply in a response body.
-
-    Raises:
-        CallFailed: The body is not a JSON object or reports an error.
-    """
+    """Return the reply in a response body; raise `CallFailed` if it is no JSON object or reports an error."""
     if not isinstance(body, Mapping):
         detail = " ".join(str(body).split())[:200]
         raise CallFailed(Outcome.MALFORMED_REPLY, f"the reply is no JSON object: {detail}")

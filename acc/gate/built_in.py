@@ -20,10 +20,8 @@ from acc.turn.observations import Channel, Trust
 class Contradiction(Gate):
     """Refuses a candidate that contradicts a pinned rule of a more trusted source.
 
-    A sentence contradicts a rule if it shares ``share`` (default: half) of the rule's content
-    words, at least two; contains a directive word (must, now, may, lifted, approved ...); and
-    lifts the rule or has the opposite polarity. A report without a directive word does not
-    count, nor does a sentence that supports the rule.
+    A sentence contradicts a rule if it shares ``share`` of the rule's content words, at least two, has a
+    directive word (must, now, may, lifted, approved ...), and lifts the rule or has the opposite polarity.
     """
 
     share: float = 0.5
@@ -120,9 +118,8 @@ LONGEST_ITEM = 1_000
 class Novelty(Gate):
     """Refuses a candidate that adds nothing to the turn or the state.
 
-    A candidate adds nothing if one item of the state contains all its stems and marks, or if it only repeats
-    the user's words (`acc.text.wording.only_repeats`). For a candidate from outside the thread, items that
-    the next commit drops do not count, because the candidate would be needed again.
+    It adds nothing if one item of the state contains all its stems and marks, or if it only repeats the user's
+    words. For a candidate from outside the thread, items that the next commit drops do not count.
     """
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
@@ -145,9 +142,8 @@ class Novelty(Gate):
 class NotStale(Gate):
     """Refuses a candidate that later information has replaced.
 
-    A candidate is stale in four cases: it holds words of the user that a later turn retired; it
-    is an item that was replaced; the same tool later returned nearly the same words with other
-    numbers; the state holds a later value of the fact that it states.
+    It is stale if a later turn retired what the user asked for in it; if it is a replaced item; if the same
+    tool later returned nearly the same words with other numbers; or if the state holds a later value of its fact.
     """
 
     alike: float = 0.8

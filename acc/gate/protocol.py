@@ -42,10 +42,7 @@ _NEEDED = (
 
 
 def instruction_like(text: str, trust: Trust) -> str:
-    """Return the first words of ``text`` that look like an instruction, at most 80 characters.
-
-    Returns an empty string if there are none, or if ``trust`` is at least an agent's.
-    """
+    """Return the first words of ``text`` that look like an instruction; empty for agents and above."""
     return _first(text) if trust < Trust.AGENT else ""
 
 
@@ -229,11 +226,7 @@ class Plain(Gate):
 
 
 def as_gate(gate: GateLike) -> Gate:
-    """Return ``gate`` itself if it is a `Gate`, otherwise wrap it in `Plain`.
-
-    Raises:
-        ConfigurationError: ``gate`` is not callable.
-    """
+    """Return ``gate`` as a `Gate`, or raise `ConfigurationError` if it is not callable."""
     if not callable(gate):
         raise ConfigurationError(
             f"the gate is {type(gate).__name__}, not a callable",

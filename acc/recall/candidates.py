@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 
 class WordCounts:
-    """Cache of term counts for recently ranked records.
-
-    Args:
-        most: Maximum number of cached records. The cache is cleared when full.
-    """
+    """Cache of term counts of at most ``most`` recently ranked records; cleared when full."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -74,18 +70,11 @@ Found = list[tuple[Artifact, float]]
 
 
 class WideScope:
-    """Searches the documents visible to a namespace and the records of its threads.
+    """Searches the documents visible to a namespace and the records of all its threads.
 
-    The scope covers all threads of the namespace. Callers that recall for a conversation must check
-    `Thread.has_user` first: without a known user, other threads may belong to other people.
-
-    Args:
-        store: Any store.
-        space: The namespace.
-        candidates: Number of records that the vectors propose for exact ranking.
-        dense: Dense embedder that ranks in addition to BM25.
-        kept: Cache of the vectors read from the store.
-        words: Cache of term counts.
+    Callers that recall for a conversation must check `Thread.has_user` first: without a known user, other
+    threads may belong to other people. The vectors propose ``candidates`` records for exact ranking; ``kept``
+    and ``words`` cache vectors and term counts.
     """
 
     def __init__(
@@ -192,10 +181,7 @@ def _telling(query: str, found: Found) -> Found:
 
 
 def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
-    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as prefix.
-
-    A document's ref comes from its hash, so it is the same in every thread that can see it.
-    """
+    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as prefix."""
     for artifact, _ in found:
         own = artifact.kind == "document" or artifact.thread == space.key
         ref = artifact.ref if own else f"{artifact.thread[:8]}/{artifact.ref}"
@@ -256,10 +242,7 @@ class Recall:
         return sorted([*near, *far], key=lambda candidate: -candidate.score)
 
     def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
-        """Yield candidates from documents, and at most ``threads`` records of the user's other threads.
-
-        Without a known user, other threads may belong to other people, so none of their records is proposed.
-        """
+        """Yield candidates from documents, and at most ``threads`` records of a known user's other threads."""
         threads = threads if branch.thread.has_user else 0
         if not self.documents and not threads:
             return

@@ -186,13 +186,7 @@ class Dense:
 
 
 class DenseRows:
-    """The dense vectors of a namespace's records.
-
-    Args:
-        store: Persists the vectors if it is an `acc.stores.protocol.DenseStore` and the embedder has a name.
-        tenant: The tenant.
-        dense: The embedder.
-    """
+    """The dense vectors of a namespace's records; a `DenseStore` persists them if the embedder has a name."""
 
     def __init__(self, store: ArtifactStore, tenant: str, dense: Dense) -> None:
         self._store = store if isinstance(store, DenseStore) and dense.title else None

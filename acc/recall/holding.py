@@ -41,12 +41,7 @@ _KINDS = ("observation", "set_aside", "document")
 class Holding:
     """The documents of a namespace, or the records of its threads (their main branches).
 
-    Args:
-        store: Any store. Without stored vectors (`acc.stores.protocol.ManagedStore`) they are computed from
-            the texts.
-        space: The namespace.
-        what: Documents or threads. The cost of documents does not depend on the number of threads.
-        dense: Dense embedder for search by meaning.
+    Without stored vectors (`acc.stores.protocol.ManagedStore`) they are computed from the texts.
     """
 
     def __init__(
@@ -181,11 +176,7 @@ class Holding:
 
 
 class Holdings:
-    """Cache of recently used holdings, shared by all threads that may see them.
-
-    Args:
-        most: Maximum number of holdings. The least recently used one is evicted and read again on demand.
-    """
+    """Cache of the ``most`` recently used holdings, shared by all threads that may see them."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
@@ -202,11 +193,7 @@ class Holdings:
 
 
 def refresh(holdings: Iterable[Holding]) -> None:
-    """Read the records added to any of the holdings since the last look, usually with one store call.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Read the records added to any of the holdings since the last look, usually with one store call."""
     behind = [(holding, ids) for holding in holdings if (ids := holding.probes())]
     asked = [id_ for _, ids in behind for id_ in ids]
     there = {

@@ -90,13 +90,7 @@ def check_slots(
     inherited: Mapping[str, SlotField],
     max_tokens: int,
 ) -> None:
-    """Check the slots of a state class.
-
-    Args:
-        state: The class.
-        slots: Its slots.
-        inherited: The slots of its base class.
-        max_tokens: The token bound of the class.
+    """Check the slots of a state class against the ``inherited`` ones and against ``max_tokens``.
 
     Raises:
         SchemaError: A slot loosens or drops an inherited rule, an item type does not work with commit,
@@ -115,11 +109,7 @@ def check_slots(
 def check_fields(
     state: type[BaseModel], slots: Mapping[str, SlotField], bookkeeping: Iterable[str]
 ) -> None:
-    """Check that each field of a state class is a slot or one of the ``bookkeeping`` fields (law 1).
-
-    Raises:
-        SchemaError: Commit would never write a field, or a slot has the name of a bookkeeping field.
-    """
+    """Raise `SchemaError` unless each field of a state class is a slot or a ``bookkeeping`` field (law 1)."""
     for name in bookkeeping:
         if name in slots:
             raise SchemaError(

@@ -62,20 +62,12 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
 
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
-    """Migrate complete items by slot from the schema version ``stored`` to ``schema``.
-
-    Raises:
-        StateError: An item cannot be migrated; the error names the item and the reason.
-    """
+    """Migrate items by slot from the schema version ``stored``; a `StateError` names an item that cannot be."""
     return migrated(schema, schema.slots(), stored, items)
 
 
 def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[EvictedItem]:
-    """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order.
-
-    Raises:
-        StateError: An item has another shape and no migration converts it.
-    """
+    """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order."""
     stored: Stored = {}
     for gone in record["set_aside"]:
         stored.setdefault(gone["slot"], []).append(gone["item"])
@@ -196,7 +188,7 @@ def keys_of(given: Key | Sequence[Key] | None) -> Keys:
     """Return the keys in ``Settings.state_key``: the first one signs, all are accepted.
 
     Raises:
-        ConfigurationError: A key has the wrong type or fewer bytes than `SHORTEST_KEY`.
+        ConfigurationError: A key has the wrong type or is too short.
     """
     listed = [given] if isinstance(given, bytes | str) else given
     if listed is None:
@@ -239,11 +231,7 @@ def signed(state: State, keys: Keys) -> State:
 
 
 def refuse_unsigned(state: CompressedCognitiveState, keys: Keys) -> None:
-    """Raise unless ``state`` is signed, empty, or made by this process (`seed`, ``adopt``).
-
-    Raises:
-        StateError: The state is unsigned, or no key of ``keys`` signed it.
-    """
+    """Raise `StateError` unless ``state`` is signed by a key, empty, or vouched for by this process."""
     if not keys or state.is_vouched or state.hash == type(state).empty().hash:
         return
     hashes = (state.hash, state.stored_hash)

@@ -48,11 +48,7 @@ Migrations: TypeAlias = Mapping[int, Migration]
 
 
 def check_versions(state: type[BaseModel]) -> None:
-    """Check that a state class has one migration for each of its earlier versions.
-
-    Raises:
-        SchemaError: A migration is missing, or starts from a version that does not exist.
-    """
+    """Raise `SchemaError` unless a state class has one migration for each of its earlier versions."""
     version, migrations = own_version(state), own_migrations(state)
     if not isinstance(version, int) or version < 1:
         raise SchemaError(
@@ -105,13 +101,7 @@ def class_named(stored: str) -> str:
 def migrated(
     state: type[BaseModel], slots: Mapping[str, SlotField], stored: str, items: Stored
 ) -> Stored:
-    """Migrate ``items`` from the schema version ``stored`` to ``state``.
-
-    Args:
-        state: The class.
-        slots: Its slots.
-        stored: The stored name of the state (`stored_name`).
-        items: Complete items by slot. Migrations neither see nor change their bookkeeping fields.
+    """Migrate complete items by slot from the schema version ``stored`` to ``state``.
 
     Raises:
         StateError: A later version stored the items, or a migration fails or loses something.

@@ -256,7 +256,7 @@ class CompressedCognitiveState(BaseModel):
     __hash__ = BaseModel.__hash__
 
     def vouched(self) -> Self:
-        """Return a copy marked as made or chosen by this process; it needs no commit record or signature.
+        """Return a copy that needs no commit record or signature, because this process made or chose it.
 
         The mark belongs to that object: serialized, copied or rehashed states do not have it.
         """

@@ -210,17 +210,10 @@ _FORBIDS_MORE = re.compile(
 
 
 def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, bool]]:
-    """Return the clauses of the quote and the clauses that govern it.
+    """Return the clauses of the quote and the clauses that govern it, inside the sentences ``whole``.
 
-    If the quote cuts off a governing part of its clause, the whole clause is returned.
-
-    Args:
-        text: The text.
-        whole: Span of the sentences around the quote.
-        quote: Span of the quote.
-
-    Returns:
-        For each clause its span, ``is_own`` and ``is_loose`` (`acc.text.quoting.Clause`), in order.
+    Each has a span, ``is_own`` and ``is_loose`` (`acc.text.quoting.Clause`). If the quote cuts off a governing
+    part of its clause, the whole clause is returned.
     """
     cuts = [m.end() for m in JOINT.finditer(text, *whole) if m.end() < whole[1]]
     spans = list(pairwise((whole[0], *cuts, whole[1])))

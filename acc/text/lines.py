@@ -91,8 +91,7 @@ def inert_line(text: str) -> str:
 class InertStream:
     """A text stream that writes inert text to another stream and delegates everything else to it.
 
-    Attributes:
-        raw: The wrapped stream, for code that draws. Such code must pass foreign text through `inert`.
+    Code that draws may write to ``raw``, but must pass foreign text through `inert`.
     """
 
     def __init__(self, raw: TextIO) -> None:

@@ -149,13 +149,7 @@ class Weights:
 
 
 def saturation(weights: Weights, lengths: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return the summand of tf in the divisor, per document.
-
-    Args:
-        weights: k1 and b.
-        lengths: Lengths of the documents in terms, shape (n,).
-        total: Sum of all lengths.
-    """
+    """Return the summand of tf in the divisor for each document; ``total`` is the sum of ``lengths``."""
     k1, b = weights.k1, weights.b
     scale: NDArray[np.float64] = k1 * (1 - b) + k1 * b * len(lengths) / (total or 1.0) * lengths
     return scale
@@ -167,12 +161,9 @@ def rarity(weights: Weights, count: int, df: int) -> float:
 
 
 class LexicalIndex:
-    """Documents in the order of their thread, searchable by words.
+    """Documents in the order of their thread, searchable by words. Not thread-safe.
 
-    A document added without predecessor begins a new run. Scores are shared only within a run,
-    so unrelated documents never raise each other's score.
-
-    Adding and querying may alternate. The class is not thread-safe.
+    A document added without predecessor begins a new run. Scores are shared only within a run.
     """
 
     def __init__(self, weights: Weights = Weights()) -> None:

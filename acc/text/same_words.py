@@ -49,8 +49,7 @@ Phrase = tuple[tuple[str, str], ...]
 def same_words(one: str, other: str) -> bool:
     """Whether ``one`` and ``other`` differ only in inflection, order of phrases and politeness.
 
-    Every other word counts, including prepositions, pronouns and numbers: "before noon" is not
-    "after noon", and "round up" is not "round down". Never raises; time is linear in the texts.
+    Every other word counts: "before noon" is not "after noon".
     """
     if one.casefold() == other.casefold():
         return True
@@ -111,7 +110,7 @@ def _phrases(text: str) -> list[Phrase]:
 def uninflected(word: str) -> tuple[str, str]:
     """Return a word's stem and the word without a plural or verb ending.
 
-    The stem alone equates "policy" and "police"; the ending alone equates "plane" and "plan".
+    Both are needed: the stem equates "policy" and "police", the ending "plane" and "plan".
     """
     if not word.isalpha():
         return word, ""

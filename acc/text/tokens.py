@@ -42,12 +42,10 @@ utf8_quarter = Utf8Quarter()
 
 
 def guarded(counter: TokenCounter) -> TokenCounter:
-    """Wrap ``counter`` so that every text gets a count.
+    """Wrap ``counter`` so that every text gets a count, under the same name.
 
-    The wrapper has the same name and counts, so fingerprints and states do not change. If
-    ``counter`` raises or returns anything but a non-negative integer, the wrapper estimates: at
-    least `utf8_quarter`, and more if ``counter`` counts more than that for those lines of the
-    text that it does count. The first estimate logs a warning, later ones log at debug level.
+    If ``counter`` raises or returns anything but a count, the wrapper estimates: at least `utf8_quarter`, and
+    more if ``counter`` counts more for lines of the text. Only the first estimate logs a warning.
     """
     return counter if type(counter) in (Utf8Quarter, _Guarded) else _Guarded(counter)
 

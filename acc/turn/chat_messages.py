@@ -33,14 +33,9 @@ READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
 
 
 class Message(NamedTuple):
-    """One normalized message.
+    """One message in the common form, without the model's reasoning.
 
-    Attributes:
-        role: The author's role.
-        parts: The content in order, without the model's reasoning.
-        name: The speaker's or tool's name, if the message has one.
-        id: The message's id, if it has one.
-        is_item: Whether it is one of several items that make up an answer.
+    ``is_item`` marks one of several items that make up an answer.
     """
 
     role: Role
@@ -56,14 +51,10 @@ class Message(NamedTuple):
 
 
 def read_message(raw: Any, where: str) -> Message:
-    """Normalize one message.
-
-    Args:
-        raw: A message as a dict, as an object of an SDK or of LangChain, or ``(role, text)``.
-        where: The message's place, for errors.
+    """Read a message given as a dict, an object of an SDK or of LangChain, or ``(role, text)``.
 
     Raises:
-        InputError: ``raw`` is not a message or has an unsupported form. The error says how to fix it.
+        InputError: ``raw`` has no supported form; the error names ``where``.
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)

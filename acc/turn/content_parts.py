@@ -22,13 +22,9 @@ from acc.errors import InputError
 
 
 class Part(NamedTuple):
-    """One part of a message.
+    """One part of a message: its words, the arguments of a call, or the bracketed type of a mark.
 
-    Attributes:
-        kind: The kind (see the module's docstring).
-        text: Its words; the arguments of a call; the bracketed type of a mark.
-        name: Name of the tool or document, if any.
-        call_id: Id of the call, on the call and on its result.
+    ``call_id`` is the same on a call and on its result.
     """
 
     kind: Literal["speech", "document", "call", "result", "mark", "thought"]
@@ -79,15 +75,10 @@ _DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
-    """Classify the parts of a message's content.
-
-    Args:
-        content: Text, a list of parts, or None.
-        by_agent: Whether the agent wrote the message. Only an agent's message has calls and thoughts.
-        where: The message's place, for errors.
+    """Classify the parts of a message's content. Only an agent's message has calls and thoughts.
 
     Raises:
-        InputError: The content has another type, or is nested too deeply.
+        InputError: The content is neither text nor a list, or is nested too deeply.
     """
     if content is None:
         return ()

@@ -36,14 +36,7 @@ _FORMS = (
 
 
 class Given(NamedTuple):
-    """The unchecked messages of a file, with the place of each.
-
-    Attributes:
-        messages: The messages in order.
-        places: File and line, or file and number, of each message.
-        scenario: Whether the messages were made from a scenario.
-        dropped: Each omission of the repair as one sentence with its place.
-    """
+    """The unchecked messages of a file, the place of each, and what the repair left out."""
 
     messages: list[Any]
     places: list[str]
@@ -52,11 +45,7 @@ class Given(NamedTuple):
 
 
 def read_messages(file: Path, *, repair: bool) -> Given:
-    """Read the messages in ``file``, in any supported form.
-
-    Args:
-        file: The file.
-        repair: Whether to replace broken UTF-8 and drop a last line of JSONL that is cut off.
+    """Read the messages in ``file``; ``repair`` replaces broken UTF-8 and drops a last line that is cut off.
 
     Raises:
         InputError: The file cannot be read, is empty, is not UTF-8, or has no supported form.
@@ -211,7 +200,7 @@ class Conversation:
         role: The agent's role: the system messages at the beginning.
         turns: The turns in order.
         texts: The texts of each turn's messages. The first turn includes the messages before it.
-        dropped: Each omission of the repair as one sentence with its place.
+        dropped: One sentence for each thing that the repair left out.
     """
 
     role: str
@@ -227,12 +216,12 @@ class Conversation:
 def read_conversation(
     path: str | Path, *, repair: bool = False, channels: Mapping[str, Channel] | None = None
 ) -> Conversation:
-    """Read the conversation in the file ``path``.
+    """Read a conversation from a UTF-8 file.
 
     Args:
-        path: The file, UTF-8.
-        repair: Whether to replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool results without
-            their call, and drop a last line of JSONL that is cut off. Without it each of these is an error.
+        path: The file.
+        repair: Replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool results without their call, and
+            drop a last line of JSONL that is cut off. Otherwise each of these is an error.
         channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:

@@ -31,18 +31,11 @@ MOST_SOUGHT = 1_000
 
 
 def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
-    """Return the lines of ``text`` that share most stems with ``about``, in order and without indentation.
+    """Return the lines of ``text`` that share most stems with ``about``, in at most ``limit`` characters.
 
-    The best line has priority. Then the first and the last line are kept for context, if there is room. The
-    earlier line wins ties. A token longer than a line is left out, never cut. Speech is kept or left out in
-    whole sentences, and a heading that restricts a list has priority over everything else, because half a
-    sentence may state the opposite.
-
-    Args:
-        text: Any text.
-        about: Stems that matter: of the state and of the question.
-        limit: Maximum length of the result in characters.
-        is_speech: Whether the text is speech, which can become a rule.
+    The best line comes first, then the first and the last line as context. A token longer than a line is left
+    out, never cut. Speech is kept or left out in whole sentences, and a heading that restricts a list has
+    priority, because half a sentence may state the opposite.
     """
     if len(text) <= limit:
         return text
@@ -85,16 +78,10 @@ def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
-    """Return ``turn`` cut to the compressor's input limit.
+    """Return ``turn`` cut to about ``limit`` characters; the texts ``about`` define relevance.
 
-    Speech of operator, user and agent gets up to ``limit`` characters. Tools and documents share
-    the rest, at least a quarter of ``limit``. The previous reply and its sources get a quarter
-    each. Short texts stay whole; long ones share the room equally.
-
-    Args:
-        turn: The turn.
-        about: Texts that define relevance.
-        limit: Characters.
+    Speech of operator, user and agent gets up to ``limit``. Tools and documents share the rest, at least a
+    quarter. The previous reply and its sources get a quarter each. Short texts stay whole.
     """
     speech = [o for o in turn.observations if _is_speech(o)]
     said = _share([len(o.text) for o in speech], limit)

@@ -62,10 +62,7 @@ _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 @dataclass(frozen=True)
 class _Split:
-    """The words left after pasted passages were removed.
-
-    Two instances always compare equal, because the mark must not affect equality of observations.
-    """
+    """The words left after pasted passages were removed. The mark does not affect equality of observations."""
 
     words: str | None = field(default=None, compare=False)
 
@@ -112,11 +109,7 @@ class Observation(BaseModel):
         return self._split.words == self.text
 
     def as_split(self) -> Self:
-        """Return a copy marked as words from which pasted passages were removed.
-
-        The mark is not a field: dumping, validating or replacing the words drops it. Only
-        `acc.turn.observations` and readers of stored observations set it.
-        """
+        """Return a copy marked as words without pasted passages. Dumping or replacing the words drops the mark."""
         marked = self.model_copy()
         marked._split = _Split(self.text)
         return marked
@@ -205,11 +198,7 @@ def user_observations(
 ) -> tuple[Observation, ...]:
     """Split a user's message into observations: pasted passages as documents, then the user's own words.
 
-    If the whole message is pasted, the user's words are only the `[pasted]` mark.
-
-    Args:
-        text: The message as the user sent it.
-        pasted: Passages known to be pasted, inside ``text`` or separate: texts, or texts by name.
+    ``pasted`` are passages known to be pasted, inside ``text`` or separate: texts, or texts by name.
 
     Raises:
         InputError: The message or a passage is not text.
@@ -228,11 +217,7 @@ def user_observations(
 
 
 def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
-    """Check that ``given`` holds observations and split off the user's pasted passages.
-
-    Raises:
-        InputError: An element is not an observation.
-    """
+    """Check that ``given`` holds observations (else `InputError`), and split off pasted passages."""
     seen = tuple(given) if isinstance(given, Iterable) else (given,)
     if odd := [o for o in seen if not isinstance(o, Observation)]:
         raise InputError(

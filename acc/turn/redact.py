@@ -181,15 +181,9 @@ def _is_iban(text: str) -> bool:
 
 
 def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Redact | None:
-    """Return the redactor that ``Settings.redact`` selects, checked at each call.
+    """Return the redactor that ``Settings.redact`` selects, or None.
 
-    Args:
-        redact: The setting.
-        key: Key of the placeholders.
-
-    Returns:
-        The redactor, or None if ``redact`` is None. It raises `ConfigurationError` if the
-        setting's function fails or returns no text. The error never contains the text.
+    It raises `ConfigurationError`, which never contains the text, if the function fails or returns no text.
     """
     if redact is None:
         return None
@@ -209,10 +203,7 @@ def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Re
 
 
 def key_of(folder: Path | None) -> bytes:
-    """Return the key of the memory in ``folder``; create it on first use.
-
-    Returns an empty key if there is no folder or the key cannot be written.
-    """
+    """Return the placeholders' key of the memory in ``folder``, created on first use; empty if it cannot be."""
     if folder is None:
         return b""
     file = folder / KEY_FILE

@@ -29,11 +29,7 @@ class _Call:
 
 @dataclass
 class Calls:
-    """The tool calls of a conversation so far, by step.
-
-    Attributes:
-        channels: Channel by tool name; the default is the tool channel.
-    """
+    """The tool calls of a conversation so far, by step; ``channels`` names the channel of each tool."""
 
     channels: Mapping[str, Channel]
     _steps: list[list[_Call]] = field(default_factory=list)
@@ -109,13 +105,7 @@ It is left out, like the separate parts in which other servers return reasoning.
 
 
 class Told(NamedTuple):
-    """A message with its observations.
-
-    Attributes:
-        message: The normalized message.
-        observations: Its observations in order.
-        opens: Whether a turn begins with it.
-    """
+    """A message with its observations in order; ``opens`` says whether a turn begins with it."""
 
     message: Message
     observations: tuple[Observation, ...]
@@ -123,11 +113,7 @@ class Told(NamedTuple):
 
 
 def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
-    """Check ``channels`` by tool name; each value is a `Channel` or its string.
-
-    Raises:
-        ConfigurationError: A value is not a channel.
-    """
+    """Return ``channels`` by tool name as `Channel` values, or raise `ConfigurationError`."""
     try:
         return {name: Channel(channel) for name, channel in (channels or {}).items()}
     except (ValueError, AttributeError, TypeError) as error:
@@ -140,12 +126,9 @@ def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]
 def speaker_channel(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> Channel:
-    """Return the channel of a message with the user role.
+    """Return the channel of a message with the user role and this name; an entry in ``channels`` wins.
 
-    Args:
-        name: The name on the message; empty or None if it has none.
-        speakers: Names that speak for the user; None for all names.
-        channels: Channel by name; an entry overrides ``speakers``.
+    ``speakers`` are the names that speak for the user; None means all names.
     """
     if name and name in channels:
         return channels[name]
@@ -161,10 +144,10 @@ def speaks_for_user(
 
 
 def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
-    """Check that ``speakers`` is a collection of names.
+    """Return ``speakers`` if it is a collection of names.
 
     Raises:
-        ConfigurationError: It is one string, in which every substring would count as a name, or another type.
+        ConfigurationError: It is one string, whose substrings would all count as names, or another type.
     """
     if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
         raise ConfigurationError(
@@ -213,10 +196,9 @@ def read_exchanges(
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
 ) -> Iterator[tuple[Observation, ...]]:
-    """Group a transcript's observations by user message.
+    """Group a transcript's observations by user message; without one there is no group.
 
-    Messages before the first user message belong to the first group, except a system message at
-    the very beginning. A transcript without a user message has no groups.
+    Earlier messages belong to the first group, except a system message at the very beginning.
     """
     _check_list(messages)
     exchange: list[Observation] = []
@@ -234,11 +216,7 @@ def read_exchanges(
 
 
 def check_messages(messages: Sequence[Any]) -> None:
-    """Check that each tool result follows its call, which `read_exchanges` does not require.
-
-    Raises:
-        InputError: A tool result has no call. The error names the message.
-    """
+    """Check that each tool result follows its call, or raise an `InputError` that names the message."""
     calls = Calls({})
     for index, raw in enumerate(messages):
         for part in read_message(raw, _place(index)).parts:

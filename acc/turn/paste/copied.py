@@ -13,10 +13,7 @@ from acc.turn.paste.enclosed import Span, lines
 
 
 def quoted_lines(text: str) -> Iterator[Span]:
-    """Yield runs of lines that begin with ``>``, including the rest of a line that a mail program wrapped.
-
-    A single line that compares, such as "> 500 EUR: ask me", is not one.
-    """
+    """Yield runs of lines that begin with ``>``, except one line that compares ("> 500 EUR: ask me")."""
     every = list(lines(text))
     quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith(">"))
     for _, run in groupby(enumerate(quoted), key=lambda pair: pair[1] - pair[0]):
@@ -199,8 +196,8 @@ def _is_head(line: str, following: Sequence[str]) -> bool:
 def _is_letterhead(head: Sequence[str], apart: Sequence[bool]) -> bool:
     """Whether a sender and another header are close together.
 
-    If the other headers are only dates or receivers, the lines may be a form, a journey or working hours.
-    Then the sender needs two words, or the text below must be separated by an empty line.
+    A form, a journey or working hours may look the same. So if the other headers are only dates or receivers,
+    the sender needs two words, or an empty line must follow.
     """
     sender = next((found for line in head if (found := _SENDER.match(line))), None)
     headers = [(at, found) for at, line in enumerate(head) if (found := _HEADER.match(line))]

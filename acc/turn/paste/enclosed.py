@@ -268,10 +268,7 @@ _AMBIGUOUS = "'‘`"
 
 
 def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
-    """Return ``last`` if the introduced quotation extends that far, otherwise ``closing``.
-
-    It does if a colon introduces it, or if a line break lies between the two marks.
-    """
+    """Return ``last`` if a colon introduces the quotation or a line break follows ``closing``, else ``closing``."""
     is_within = last[0] > closing[1] and (sure or "\n" in text[closing[1] : last[0]])
     return last if is_within else closing
 
@@ -293,10 +290,7 @@ def _closing_mark(text: str, position: int, mark: str) -> re.Match[str] | None:
 
 
 def _outermost(text: str, closing: re.Match[str]) -> re.Match[str]:
-    """The last closing mark after ``closing`` without an opening mark in between.
-
-    A straight mark after a digit may mean inches, so the search stops there.
-    """
+    """The last closing mark after ``closing`` before another opens. A mark after a digit may mean inches."""
     while (other := _NESTED['"'].search(text, closing.end())) and other["close"]:
         if text[other.start() - 1].isdigit():
             break

@@ -96,10 +96,7 @@ def _standing_in(text: str, passage: str) -> Iterator[Span]:
 
 
 def _first(text: str) -> Span | None:
-    """The passage that begins first, because marks inside it belong to it.
-
-    If two begin at the same place, the kind listed first wins, for example a fence after "Summarise this:".
-    """
+    """The passage that begins first: marks inside it belong to it. In a tie the kind listed first wins."""
     found = (next(passages(text), None) for passages in _KINDS)
     return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
 
