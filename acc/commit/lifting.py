@@ -262,10 +262,10 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
     if is_users and is_assent(said):
         asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
         return any(_content(s) & own for s in (*asked, reply)) if asked else False
-    told = [s for s in sentences(said) if not _NOT_YET.search(s)]
+    stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
     return any(
         (_REACHED.search(s) and _content(said) & own) or (is_users and len(_content(s) & own) > 1)
-        for s in told
+        for s in stated
     )
 
 

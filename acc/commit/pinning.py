@@ -165,8 +165,8 @@ def _finish(
     """Mark a goal done if this turn's words bear it out; an operator's goal needs the user or operator."""
     least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
     able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
-    told = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
-    if not told:
+    proofs = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
+    if not proofs:
         draft.change(slot, goal)
         if able:
             said = able[0].observation.text if able[0].observation else ""
@@ -177,10 +177,10 @@ def _finish(
             )
         draft.note(Reason.CARRIED, slot.name, goal)
         return
-    ref, trust = told[0].ref, min(goal.trust, told[0].trust)
+    ref, trust = proofs[0].ref, min(goal.trust, proofs[0].trust)
     done = draft.change(slot, goal, done=True, sources=(ref,), trust=trust)
     draft.note(Reason.DONE, slot.name, done, detail=ref)
-    words = told[0].observation.text if told[0].observation else ref
+    words = proofs[0].observation.text if proofs[0].observation else ref
     because = (split_line(one_line(words), 240)[:1] or [ref])[0]
     draft.lifted.append(RetiredRule(text=goal.text, because=f"done, says {ref}: {because}"))
 
@@ -337,6 +337,6 @@ def _reading_problem(said: str, text: str, sources: Sources) -> str:
     if not _PRONOUN.search(text):
         return "the rule has no pronoun"
     words = stems(said) | marks(said)
-    if not words or not any(words <= stems(told) | marks(told) for told in sources.texts):
+    if not words or not any(words <= stems(other) | marks(other) for other in sources.texts):
         return "nobody named it"
     return ""

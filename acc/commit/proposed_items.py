@@ -119,7 +119,7 @@ def _add(
     weight = _weighed(draft, slot, said, cited, sources)
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
-        if not _is_told(said, [c.item.words for c in cited if c.item]):
+        if not _only_shortens(said, [c.item.words for c in cited if c.item]):
             draft.note(
                 Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites"
             )
@@ -129,7 +129,7 @@ def _add(
         _place(draft, slot, item)
 
 
-def _is_told(said: str, held: Sequence[str]) -> bool:
+def _only_shortens(said: str, held: Sequence[str]) -> bool:
     """Return whether ``said`` only shortens or joins the items' words."""
     parts = [part for part in re.split(r"[,;.]\s", said) if part.strip()]
     return any(shortens(said, text) for text in held) or all(

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from acc.compress.answers import NoJson, json_in
-from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Message, Reply, Retries, within
+from acc.compress.endpoint import Ask, CallFailed, Endpoint, Ledger, Message, Reply, Retries
+from acc.compress.model import Run, as_compressor
 from acc.errors import ConfigurationError, EvaluationError
 
 TEXT_SCHEMA: Mapping[str, Any] = {
@@ -47,26 +48,10 @@ def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Rep
         EvaluationError: The model does not answer.
         ConfigurationError: The model cannot answer with this configuration.
     """
-    patience = patience or Patience()
-    until = patience.retries.clock.seconds() + patience.deadline
-    attempts = 1 if endpoint.retries_itself else 0
+    wait = patience or Patience()
     steps = endpoint.steps(ask)
     try:
-        call = next(steps)
-        while True:
-            try:
-                reply = patience.retries.call(
-                    lambda call=call: _sent(endpoint, call, patience, until),  # type: ignore[misc]
-                    until,
-                    attempts,
-                )
-            except CallFailed as failure:
-                call = steps.throw(failure)
-            else:
-                call = steps.send(reply)
-    except StopIteration as end:
-        result: Reply = end.value
-        return result
+        return Run(endpoint, steps, Ledger(), wait.deadline, wait.timeout, wait.retries).finish()
     except CallFailed as failure:
         detail = f": {failure.detail}" if failure.detail else ""
         raise EvaluationError(
@@ -74,11 +59,6 @@ def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Rep
             where=endpoint.model,
             hint="run the same command again; calls that are in a log are not paid twice",
         ) from failure
-
-
-def _sent(endpoint: Endpoint, call: Call, patience: Patience, until: float) -> Reply:
-    left = until - patience.retries.clock.seconds()
-    return within(left, lambda: endpoint.send(call, min(patience.timeout, max(left, 0.001))))
 
 
 def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[str, Any]:
@@ -137,8 +117,6 @@ def endpoint_named(model: str) -> Endpoint:
     Raises:
         ConfigurationError: The model cannot be reached with this configuration.
     """
-    from acc.compress.model import as_compressor
-
     name, at, url = model.rpartition("@")
     if at and url.startswith(("http://", "https://")):
         import openai

@@ -198,14 +198,14 @@ class Compression:
         if fault.outcome is Outcome.TRUNCATED:
             self._limit *= 2
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
-        told = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
+        reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
         shape = ""
         if fault.outcome in _UNREADABLE:
             shape = (
                 f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
             )
-        asked = (Message("assistant", said), Message("user", f"{told} {again}{shape}"))
+        asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 
     def _settled(
@@ -223,8 +223,8 @@ class Compression:
     def _proposal(self, judged: Judged, outcome: Outcome) -> Proposal:
         if judged.proposal is None:
             raise AssertionError("unreachable: only a proposal is settled on")
-        told = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
-        return judged.proposal.model_copy(update=told)
+        costs = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
+        return judged.proposal.model_copy(update=costs)
 
     def account(self, outcome: Outcome) -> Account:
         """Return the current account."""

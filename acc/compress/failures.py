@@ -121,8 +121,8 @@ def _answered(refused: Refused) -> Outcome | None:
         return None
     if _CUT_OFF.search(refused.message):
         return Outcome.TRUNCATED
-    told = f"{refused.code} {refused.message}"
-    is_answered = refused.generation or _UNREADABLE.search(told)
+    report = f"{refused.code} {refused.message}"
+    is_answered = refused.generation or _UNREADABLE.search(report)
     return Outcome.INVALID_JSON if is_answered else None
 
 
@@ -235,11 +235,11 @@ def status_of(error: Any) -> int:
     object, AWS a mapping as response.
     """
     response = getattr(error, "response", None)
-    told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
-    told.append(getattr(response, "status_code", None))
+    values = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
+    values.append(getattr(response, "status_code", None))
     if isinstance(response, Mapping):
-        told.append(_metadata(response).get("HTTPStatusCode"))
-    return next((n for n in told if type(n) is int and 400 <= n < 600), 0)
+        values.append(_metadata(response).get("HTTPStatusCode"))
+    return next((n for n in values if type(n) is int and 400 <= n < 600), 0)
 
 
 def _refused(error: Any, endpoint: str) -> Refused:

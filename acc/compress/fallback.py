@@ -138,7 +138,7 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
     if isinstance(answer, Proposal):
         outcome = account.outcome if account is not None else Outcome.OK
         return CompressionResult(answer, "", outcome, bill.usage, bill.money, account)
-    failure = _told(answer)
+    failure = _error_text(answer)
     named = answer.outcome if isinstance(answer, CompressionError) else Outcome.ERROR.value
     second = _second(asked)
     proposal = None
@@ -148,7 +148,7 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
         if isinstance(answer, Proposal):
             proposal = answer
         else:
-            failure = f"{failure}; fallback: {_told(answer)}"
+            failure = f"{failure}; fallback: {_error_text(answer)}"
     return CompressionResult(proposal, failure, named, bill.usage, bill.money, account)
 
 
@@ -195,7 +195,7 @@ class _Bill:
         return dict(self._usage)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     try:
         return storable(f"{type(error).__name__}: {error}"[:2_000])
     except Exception:  # the error's own __str__ fails

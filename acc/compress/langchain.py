@@ -88,14 +88,14 @@ class LangChainEndpoint:
         try:
             return _reply(self._asked(call).invoke(_messages(call), _CONFIG))
         except Exception as error:
-            return _told(error, self.model)
+            return _reply_in(error, self.model)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
         """Asynchronous `send`."""
         try:
             return _reply(await self._asked(call).ainvoke(_messages(call), _CONFIG))
         except Exception as error:
-            return _told(error, self.model)
+            return _reply_in(error, self.model)
 
     def _asked(self, call: Call) -> Any:
         """The model with the output format of ``call.rung``."""
@@ -194,7 +194,7 @@ def _usage(message: Any) -> dict[str, int] | None:
     return {"input": usage["input_tokens"], "output": usage["output_tokens"], "cached": cached}
 
 
-def _told(error: Exception, model: str) -> Reply:
+def _reply_in(error: Exception, model: str) -> Reply:
     """Return the reply that an error carries, as some models do, or raise the translated error."""
     completion = getattr(error, "completion", None)
     if completion is not None and callable(getattr(completion, "to_dict", None)):

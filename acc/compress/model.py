@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self, get_args
+from typing import Any, Generic, Self, TypeVar, get_args
 
 from acc.compress.compression import Compression, is_idle
 from acc.compress.endpoint import (
@@ -156,9 +156,9 @@ class ModelCompressor:
 
     def under(self, policy: Policy) -> Self:
         """Return a copy that knows the limits that commit applies to its proposals."""
-        told = copy(self)
-        told._policy = policy
-        return told
+        bound = copy(self)
+        bound._policy = policy
+        return bound
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
@@ -169,69 +169,84 @@ class ModelCompressor:
             CompressionError: No usable proposal came out; carries the outcome and the usage.
             ConfigurationError: The key, the model or the address cannot work.
         """
-        run = self._begin(turn, state, evidence)
-        call = run.advance(None)
-        while call is not None:
-            answer: Reply | CallFailed
-            try:
-                answer = self.settings.retries.call(
-                    partial(run.attempt, call), run.until, run.attempts
-                )
-            except CallFailed as failure:
-                answer = failure
-            call = run.advance(answer)
-        return run.proposal
+        return self._begin(turn, state, evidence).finish()
 
     async def acompress(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
         """Asynchronous `__call__`."""
-        run = self._begin(turn, state, evidence)
-        call = run.advance(None)
-        while call is not None:
-            answer: Reply | CallFailed
-            try:
-                answer = await self.settings.retries.acall(
-                    partial(run.aattempt, call), run.until, run.attempts
-                )
-            except CallFailed as failure:
-                answer = failure
-            call = run.advance(answer)
-        return run.proposal
+        return await self._begin(turn, state, evidence).afinish()
 
     def _begin(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> _Run:
+    ) -> Run[Proposal]:
         settings = self.settings
+        times = settings.deadline, settings.timeout, settings.retries
         if settings.skip_idle and is_idle(turn):
             skipped = Account(outcome=Outcome.SKIPPED, model=self.name)
-            return _Run(self, _at_once(Proposal(author=self.name, account=skipped)), Ledger())
+            steps = _at_once(Proposal(author=self.name, account=skipped))
+            return Run(self.endpoint, steps, Ledger(), *times)
         policy = self._policy or Policy(schema=type(state))
         reading = Reading(turn, state, tuple(evidence), policy, settings.mode)
         limit = settings.max_output_tokens or output_bound(policy, settings.mode)
         work = Compression(self.endpoint, reading, self._prompt, limit, settings.input_chars)
-        return _Run(self, work.steps(), work.ledger)
+        return Run(self.endpoint, work.steps(), work.ledger, *times)
 
 
-Steps = Generator[Call, Reply, Proposal]
+R = TypeVar("R")
 
 
-class _Run:
-    """A compression in progress: its steps, its cost and its deadline."""
+class Run(Generic[R]):
+    """Makes the calls that ``steps`` yields, with retries and under a deadline, and counts them in a ledger."""
 
-    def __init__(self, compressor: ModelCompressor, steps: Steps, ledger: Ledger) -> None:
-        settings = compressor.settings
-        self._endpoint = compressor.endpoint
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        steps: Generator[Call, Reply, R],
+        ledger: Ledger,
+        deadline: float,
+        timeout: float,
+        retries: Retries,
+    ) -> None:
+        self._endpoint = endpoint
         self._steps = steps
         self._ledger = ledger
-        self._clock = settings.retries.clock
-        self._timeout = settings.timeout
-        self.until = self._clock.seconds() + settings.deadline
-        self.attempts = 1 if self._endpoint.retries_itself else 0
-        self.proposal: Proposal
+        self._timeout = timeout
+        self._retries = retries
+        self._until = retries.clock.seconds() + deadline
+        self._attempts = 1 if endpoint.retries_itself else 0
+        self._result: R
 
-    def advance(self, answer: Reply | CallFailed | None) -> Call | None:
-        """Return the next call; None at the end, when `proposal` is set."""
+    def finish(self) -> R:
+        """Make all calls and return the result of the steps."""
+        call = self._advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = self._retries.call(
+                    partial(self._attempt, call), self._until, self._attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = self._advance(answer)
+        return self._result
+
+    async def afinish(self) -> R:
+        """Asynchronous `finish`."""
+        call = self._advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = await self._retries.acall(
+                    partial(self._aattempt, call), self._until, self._attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = self._advance(answer)
+        return self._result
+
+    def _advance(self, answer: Reply | CallFailed | None) -> Call | None:
+        """Return the next call; None at the end, when the result is set."""
         try:
             if answer is None:
                 return next(self._steps)
@@ -239,17 +254,15 @@ class _Run:
                 return self._steps.throw(answer)
             return self._steps.send(answer)
         except StopIteration as end:
-            self.proposal = end.value
+            self._result = end.value
             return None
 
-    def attempt(self, call: Call) -> Reply:
-        """Make a call within the remaining time."""
+    def _attempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.send, call, self._wait(left))
             return self._ledger.answered(within(left, made))
 
-    async def aattempt(self, call: Call) -> Reply:
-        """Asynchronous `attempt`."""
+    async def _aattempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.asend, call, self._wait(left))
             return self._ledger.answered(await awithin(left, made))
@@ -259,7 +272,7 @@ class _Run:
         """Yield the remaining seconds; count a call that fails."""
         self._ledger.rung = call.rung
         try:
-            left = self.until - self._clock.seconds()
+            left = self._until - self._retries.clock.seconds()
             if left <= 0:
                 raise up()
             yield left
@@ -271,7 +284,7 @@ class _Run:
         return self._timeout if self._timeout < left else left + LATER
 
 
-def _at_once(proposal: Proposal) -> Steps:
+def _at_once(proposal: Proposal) -> Generator[Call, Reply, Proposal]:
     return proposal
     yield
 

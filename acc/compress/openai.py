@@ -256,7 +256,7 @@ class OpenAIEndpoint:
         try:
             answer = create(**self._arguments(call, seconds))
         except Exception as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
         return reply_of(_plain(answer), self._api)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
@@ -267,10 +267,10 @@ class OpenAIEndpoint:
         try:
             answer = await create(**self._arguments(call, seconds))
         except Exception as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
         return reply_of(_plain(answer), self._api)
 
-    def _told(self, error: Exception) -> Exception:
+    def _translated(self, error: Exception) -> Exception:
         """The error to raise for ``error``. An argument that the SDK does not know is a configuration error."""
         if isinstance(error, TypeError) and self._request and "argument" in str(error):
             return ConfigurationError(

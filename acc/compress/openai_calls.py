@@ -108,19 +108,13 @@ def next_call(
     """
     if failure.outcome not in REFUSED:
         return None
-    if call.room and call.room == ROOMS[0] and _names_room(failure, ROOMS[0]):
-        return call._replace(room=ROOMS[1])
-    if call.room and call.room == ROOMS[1] and _names_room(failure, ROOMS[1]):
-        return call._replace(room=ROOMS[0])
+    if call.room in ROOMS and re.search(rf"\b{call.room}\b", failure.detail):
+        return call._replace(room=ROOMS[1 - ROOMS.index(call.room)])
     names_format = FORMAT.search(failure.detail) is not None
     if not names_format and (proven or failure.outcome is Outcome.NOT_FOUND):
         return None
     below = rungs[rungs.index(OutputMode(call.rung)) + 1 :]
     return call._replace(rung=below[0]) if below else None
-
-
-def _names_room(failure: CallFailed, room: str) -> bool:
-    return re.search(rf"\b{room}\b", failure.detail) is not None
 
 
 Api = Literal["chat", "responses"]
@@ -151,11 +145,9 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
     messages = with_schema(call)
     said = [{"role": message.role, "content": message.text} for message in messages]
     if api == "chat":
-        return {"messages": said, call.room: call.ask.limit, **_chat_format(call)}
-    return {
-        "input": said, "max_output_tokens": call.ask.limit, "store": False,
-        **_responses_format(call),
-    }  # fmt: skip
+        return {"messages": said, call.room: call.ask.limit, **_format(call, api)}
+    limit = call.ask.limit
+    return {"input": said, "max_output_tokens": limit, "store": False, **_format(call, api)}
 
 
 def with_schema(call: Call) -> Sequence[Message]:
@@ -168,33 +160,25 @@ def with_schema(call: Call) -> Sequence[Message]:
     return (first._replace(text=asked), *rest)
 
 
-def _chat_format(call: Call) -> dict[str, Any]:
+def _format(call: Call, api: Api) -> dict[str, Any]:
+    """Return the arguments that ask for the rung's output format; none on the lowest rung."""
+    is_chat = api == "chat"
+    if call.rung == OutputMode.TOOL:
+        tool = {"name": NAME, "parameters": call.ask.schema, "strict": True}
+        if is_chat:
+            return {
+                "tools": [{"type": "function", "function": tool}],
+                "tool_choice": {"type": "function", "function": {"name": NAME}},
+            }
+        choice = {"type": "function", "name": NAME}
+        return {"tools": [{"type": "function", **tool}], "tool_choice": choice}
+    form: dict[str, Any] = {"type": str(call.rung)}
     if call.rung == OutputMode.JSON_SCHEMA:
         schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
-        return {"response_format": {"type": "json_schema", "json_schema": schema}}
-    if call.rung == OutputMode.TOOL:
-        function = {"name": NAME, "parameters": call.ask.schema, "strict": True}
-        return {
-            "tools": [{"type": "function", "function": function}],
-            "tool_choice": {"type": "function", "function": {"name": NAME}},
-        }
-    if call.rung == OutputMode.JSON_OBJECT:
-        return {"response_format": {"type": "json_object"}}
-    return {}
-
-
-def _responses_format(call: Call) -> dict[str, Any]:
-    if call.rung == OutputMode.JSON_SCHEMA:
-        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
-        return {"text": {"format": {"type": "json_schema", **schema}}}
-    if call.rung == OutputMode.TOOL:
-        tool = {
-            "type": "function", "name": NAME, "parameters": call.ask.schema, "strict": True
-        }  # fmt: skip
-        return {"tools": [tool], "tool_choice": {"type": "function", "name": NAME}}
-    if call.rung == OutputMode.JSON_OBJECT:
-        return {"text": {"format": {"type": "json_object"}}}
-    return {}
+        form |= {"json_schema": schema} if is_chat else schema
+    elif call.rung != OutputMode.JSON_OBJECT:
+        return {}
+    return {"response_format": form} if is_chat else {"text": {"format": form}}
 
 
 def reply_of(body: Any, api: Api) -> Reply:

@@ -265,8 +265,10 @@ class Recall:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.limit)
         # An earlier copy of the question matches all its words, so it is no scale for the answers.
-        told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
-        highest = float(total[next(told, best[0])]) if best else 1.0
+        answers = (
+            at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words)
+        )
+        highest = float(total[next(answers, best[0])]) if best else 1.0
         shared = branch.index.shared(turn.user_words, best)
         return [
             Candidate(

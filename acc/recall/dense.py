@@ -215,7 +215,7 @@ class DenseRows:
 
     def best(self, asked: Vector, k: int, keep: Callable[[str], bool] | None) -> list[str]:
         """Return the ids of at most ``k`` records with the highest positive cosine."""
-        return [id_ for id_, score in self._rows.best(asked, k, _product, keep) if score > 0]
+        return [id_ for id_, score in self._rows.best(asked, k, product, keep) if score > 0]
 
     def scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each record with the query; 0 for a record without a vector."""
@@ -254,7 +254,8 @@ class DenseRows:
         return made
 
 
-def _product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the dot product of ``vector`` with each row."""
     found: NDArray[np.float32] = rows @ vector
     return found
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.recall.dense import Dense, DenseRows, Rows
+from acc.recall.dense import Dense, DenseRows, Rows, product
 from acc.state.model import ROOT
 from acc.stores.directory import threads_in
 from acc.stores.embedding import embed
@@ -125,7 +125,7 @@ class Holding:
             return []
         having = self._having
         asked = vector * np.log1p((len(self._rows) - having + 0.5) / (having + 0.5))
-        ids = self._rows.best(asked.astype(np.float32), most, _product, keep)
+        ids = self._rows.best(asked.astype(np.float32), most, product, keep)
         return [name for name, score in ids if score > 0]
 
     def _texts(self, ids: Sequence[str]) -> list[Artifact]:
@@ -205,11 +205,6 @@ def refresh(holdings: Iterable[Holding]) -> None:
     }
     for holding, _ in behind:
         holding.take(there)
-
-
-def _product(vector: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = rows @ vector
-    return found
 
 
 def _id(log: str, seq: int) -> str:

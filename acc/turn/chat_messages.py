@@ -148,8 +148,8 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     parts = read_parts(_content(raw, where), by_agent=by_agent, where=where)
     if by_agent:
         made = list(_calls(raw, where))
-        told = {(part.call_id, part.name) for part in made}
-        own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in told]
+        listed = {(part.call_id, part.name) for part in made}
+        own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in listed]
         parts = (*own, *_voiced(raw, own), *made)
     name = first(raw, ("name",))
     if role == "tool" and not any(part.kind == "result" for part in parts):
@@ -162,8 +162,8 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
     """Return the message's content. Raises an error if it may be under an unknown key."""
     content, parts = raw.get("content"), raw.get("parts")
     if isinstance(parts, list):
-        told = as_text(parts)
-        before = [content] if isinstance(content, str) and content not in told else []
+        joined = as_text(parts)
+        before = [content] if isinstance(content, str) and content not in joined else []
         return [*before, *parts]
     beside = [_beside(key, each) for key in _BESIDE for each in _listed(raw, key, where)]
     if beside:

@@ -20,7 +20,7 @@ from acc.errors import InputError
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel, storable
-from acc.turn.transcript import Told, check_messages, tell
+from acc.turn.transcript import ReadMessage, check_messages, read_transcript
 from acc.turn.turn import Turn
 
 _LISTS = ("messages", "contents", "input")
@@ -239,7 +239,7 @@ def read_conversation(
             if not (repair or given.scenario):
                 check_messages(given.messages)
             turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
-            told = list(tell(given.messages, channels=channels or {}))
+            read = list(read_transcript(given.messages, channels=channels or {}))
     except RecursionError as error:
         what = "a message is nested too deeply"
         raise InputError(what, where=str(file), hint="give it fewer levels") from error
@@ -251,7 +251,7 @@ def read_conversation(
         )
     for each in given.dropped:
         _log.warning("%s", each)
-    return Conversation(_role(told), turns, tuple(_texts_by_turn(told)), given.dropped)
+    return Conversation(_role(read), turns, tuple(_texts_by_turn(read)), given.dropped)
 
 
 def _check_types(message: Any, place: str) -> None:
@@ -305,15 +305,15 @@ def _placed(places: Sequence[str]) -> Iterator[None]:
         raise InputError(error.what, where=where, hint=error.hint) from error
 
 
-def _role(told: Sequence[Told]) -> str:
-    leading = takewhile(lambda each: each.message.role == "system", told)
+def _role(read: Sequence[ReadMessage]) -> str:
+    leading = takewhile(lambda each: each.message.role == "system", read)
     return "\n".join(map(_said, leading))
 
 
-def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
+def _texts_by_turn(read: Sequence[ReadMessage]) -> Iterator[tuple[str, ...]]:
     texts: list[str] = []
     spoken = False
-    for each in told:
+    for each in read:
         if each.opens:
             if spoken:
                 yield tuple(texts)
@@ -323,9 +323,9 @@ def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
     yield tuple(texts)
 
 
-def _said(told: Told) -> str:
+def _said(message: ReadMessage) -> str:
     """All text that counts for a replayed message: its words and its calls."""
-    parts = told.message.parts
+    parts = message.message.parts
     texts = (
         f"{p.name}({p.text})" if p.kind == "call" else p.text for p in parts if p.kind != "mark"
     )

@@ -86,11 +86,11 @@ def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
     speech = [o for o in turn.observations if _is_speech(o)]
     said = _share([len(o.text) for o in speech], limit)
     spoken = sum(min(len(o.text), said) for o in speech)
-    told = [len(o.text) for o in turn.observations if not _is_speech(o)]
-    rest = _share(told, max(limit - spoken, limit // 4))
+    lengths = [len(o.text) for o in turn.observations if not _is_speech(o)]
+    rest = _share(lengths, max(limit - spoken, limit // 4))
     heard = _share([len(o.text) for o in turn.heard], limit // 4)
     replied = len(turn.reply.text) if turn.reply is not None else 0
-    short = max(told, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
+    short = max(lengths, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
     if short and replied <= limit // 4 and all(len(o.text) <= heard for o in turn.heard):
         return turn
     # Speech also defines relevance: the speakers' words may come from these tools and documents.

@@ -104,7 +104,7 @@ It is left out, like the separate parts in which other servers return reasoning.
 """
 
 
-class Told(NamedTuple):
+class ReadMessage(NamedTuple):
     """A message with its observations in order; ``opens`` says whether a turn begins with it."""
 
     message: Message
@@ -158,12 +158,12 @@ def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None
     return speakers
 
 
-def tell(
+def read_transcript(
     messages: Iterable[Any],
     *,
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
-) -> Iterator[Told]:
+) -> Iterator[ReadMessage]:
     """Yield each message, including system messages, with its observations.
 
     Args:
@@ -187,7 +187,7 @@ def tell(
         if message.id:
             found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
         opens = message.role == "user" and message.speaks and channel is Channel.USER
-        yield Told(message, found, opens)
+        yield ReadMessage(message, found, opens)
 
 
 def read_exchanges(
@@ -203,8 +203,8 @@ def read_exchanges(
     _check_list(messages)
     exchange: list[Observation] = []
     spoken = False
-    told = tell(messages, channels=channels, speakers=speakers)
-    for place, (message, observations, opens) in enumerate(told):
+    read = read_transcript(messages, channels=channels, speakers=speakers)
+    for place, (message, observations, opens) in enumerate(read):
         if opens and spoken:
             yield tuple(exchange)
             exchange = []

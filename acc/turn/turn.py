@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from acc.errors import InputError
-from acc.turn.observations import Channel, Observation, split, user_observations
+from acc.turn.observations import (
+    Channel,
+    Observation,
+    identities,
+    refs,
+    split,
+    user_observations,
+)
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 
@@ -126,14 +132,11 @@ class Turn(BaseModel):
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""
-        count: Counter[str] = Counter()
-        named = []
-        for observation in self.observations:
-            letter = observation.channel.value[0]
-            index = count[letter]
-            count[letter] += 1
-            ref = f"{letter}{number}" + (f".{index}" if index else "")
-            named.append(observation.model_copy(update={"ref": ref}))
+        found = refs(self.observations, identities(self.observations), {}, number)
+        named = [
+            observation.model_copy(update={"ref": ref})
+            for observation, ref in zip(self.observations, found, strict=True)
+        ]
         reply = self.reply
         if reply is not None and not reply.ref:
             reply = reply.model_copy(update={"ref": f"a{number - 1}"})

@@ -66,10 +66,10 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
         The user's own words, with `MARK` for each removed passage, and at most `MOST_PASSAGES`
         passages in order. Together they hold every other word of ``text``.
     """
-    told = plain(text)
+    cleaned = plain(text)
     for passage in known:
-        told = _without(told, _standing_in(told, plain(passage.strip())))
-    left = _without(told, around_question(told))
+        cleaned = _without(cleaned, _standing_in(cleaned, plain(passage.strip())))
+    left = _without(cleaned, around_question(cleaned))
     for _ in range(MOST_PASSAGES):
         if (first := _first(left)) is None:
             break
@@ -84,7 +84,7 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
         start, end = taken.span()
         own += (text[position:start], f" {MARK} ")
         position = end
-        if told[start:end].replace(TAKEN, "").strip():
+        if cleaned[start:end].replace(TAKEN, "").strip():
             pasted.append(text[start:end].strip())
     kept = "".join((*own, text[position:]))
     return Passages("\n".join(_tidy(kept)), _bounded(pasted))
