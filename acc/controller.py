@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from acc.clock import Clock, SystemClock
-from acc.compress.choosing import chosen
 from acc.compress.fallback import Fallback
+from acc.compress.model import chosen
 from acc.compress.protocol import Compressor
 from acc.errors import InputError, PinnedOverflow
 from acc.folders import expanded
@@ -67,7 +67,7 @@ class _Controller(Memory):
         Args:
             path: The folder; created if absent. Only one process can open it at a time.
             compressor: Proposes the next state; None, without ``model``, means the keyless rules.
-            model: The language model that compresses (`acc.compress.choosing.as_compressor`): a name
+            model: The language model that compresses (`acc.compress.as_compressor`): a name
                 such as "openai:NAME" or "anthropic:NAME", a LangChain chat model, or a client and a name.
             schema: The state class; replaces the one in ``policy``.
             max_tokens: Token bound on the rendered state; replaces the one in ``policy``.

@@ -35,9 +35,9 @@ class AccError(Exception):
     """An error that states in one line what happened, where, and how to fix it.
 
     Args:
-        what: What happened, as a clause without a full stop.
+        what: What happened, as a sentence without a full stop.
         where: File and line, path, thread or item ids; may be empty.
-        hint: What the reader can do; may be empty.
+        hint: How to fix it; may be empty.
     """
 
     def __init__(self, what: str, *, where: str = "", hint: str = "") -> None:

@@ -1,7 +1,6 @@
-"""Paths that users give, and files that only their owner may read.
+"""Private files: the library creates every folder and file so that only its owner can read it.
 
-What is said to an agent is private: every folder and file that this library makes is its owner's alone,
-whatever the umask is. File systems without modes, and files of another owner, are left as they are.
+This holds whatever the umask is. Files of other owners, and file systems without modes, are left unchanged.
 """
 
 from __future__ import annotations
@@ -19,25 +18,17 @@ _OTHERS = 0o077
 
 
 def private_folder(folder: Path) -> Path:
-    """``folder``, made if absent, with its parents; what is made is its owner's alone.
-
-    Raises:
-        OSError: It cannot be made.
-    """
+    """Create ``folder`` and its missing parents for the owner alone; return ``folder``."""
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     for each in reversed(missing):
         each.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     if not folder.is_dir():
-        folder.mkdir()  # raises: a file is there
+        folder.mkdir()  # raises FileExistsError: the path is a file
     return folder
 
 
 def opened_private(file: Path, mode: str = "wb", **how: Any) -> IO[Any]:
-    """``file`` opened as `open` does; where it is made, it is its owner's alone.
-
-    Raises:
-        OSError: It cannot be opened.
-    """
+    """Open ``file`` like `open`; a new file is readable by its owner alone."""
     return open(file, mode, opener=_private, **how)
 
 
@@ -46,16 +37,16 @@ def _private(path: str, flags: int) -> int:
 
 
 def tighten(paths: Iterable[Path]) -> None:
-    """Take from everybody else what they may do with these files and folders; absent ones are passed over."""
+    """Remove all rights of other users on these files and folders; skip missing ones."""
     for path in paths:
-        with suppress(OSError):  # another's file, or a file system without modes
+        with suppress(OSError):  # the file of another owner, or a file system without modes
             mode = path.lstat().st_mode
             if mode & _OTHERS and not path.is_symlink():
                 path.chmod(mode & 0o7700)
 
 
 def is_private(path: Path) -> bool:
-    """Whether nobody but its owner may read ``path``, or reach what is in it."""
+    """Whether only its owner may read or enter ``path``."""
     try:
         return not path.stat().st_mode & _OTHERS
     except OSError:
@@ -63,41 +54,32 @@ def is_private(path: Path) -> bool:
 
 
 def opened_for_text(file: Path, mode: Literal["a", "w"] = "w") -> IO[str]:
-    """``file`` opened to write text, its folder made if need be; the same bytes on every system.
-
-    Raises:
-        InputError: It is a file of a memory.
-        OSError: It cannot be.
-    """
+    """Open ``file``, which is no file of a memory, to write UTF-8 text with line feeds; create its folder."""
     refuse_memorys(file)
     private_folder(file.parent)
     return opened_private(file, mode, encoding="utf-8", newline="\n")
 
 
 def refuse_memorys(out: Path) -> None:
-    """Pass ``out`` as a file to write, unless it would replace one that a memory consists of.
-
-    Raises:
-        InputError: It would.
-    """
-    folders = out.resolve().parents[:2]  # the store's own, and those of its indexes and audit logs
+    """Raise `InputError` if writing to ``out`` would overwrite a file of a memory."""
+    folders = out.resolve().parents[
+        :2
+    ]  # a memory's folder, or its folders of indexes and audit logs
     if out.exists() and any((folder / "chroma.sqlite3").exists() for folder in folders):
         raise InputError(
-            "it would replace a file of a memory",
+            "the output would overwrite a file of a memory",
             where=str(out),
-            hint="name a file outside the folder of the memory",
+            hint="choose a file outside the memory's folder",
         )
 
 
 def expanded(path: str | Path) -> Path:
-    """``path`` with the home folder in the place of ``~``.
-
-    Raises:
-        ConfigurationError: It names a user who has no home here.
-    """
+    """Return ``path`` with ``~`` replaced by the home folder; `ConfigurationError` if that is unknown."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
         raise ConfigurationError(
-            f"{path!s} leads nowhere: {error}", where="folder", hint="give the path without ~"
+            f"the home folder in {path!s} is unknown: {error}",
+            where="folder",
+            hint="write the path without ~",
         ) from error

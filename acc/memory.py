@@ -19,9 +19,8 @@ from acc.errors import ConfigurationError, InputError
 from acc.gate.protocol import as_gate
 from acc.pipeline.session import Settings, ThreadSession
 from acc.pipeline.turn_pipeline import TurnPipeline
-from acc.state.loading import set_aside_today
+from acc.state.loading import keys_of, refuse_unsigned, set_aside_today, signed
 from acc.state.model import CompressedCognitiveState
-from acc.state.signing import keys_of, refuse_unsigned, signed
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog

@@ -43,51 +43,51 @@ WRONG: dict[str, tuple[Any, str, str]] = {
             Slot(max_items=60, pinned=True, quote=True, min_trust=Trust.USER), item(fields={"quote": Quote})),
         "90 pinned places (goal_orientation 6, constraints 24, jobs 60)", "max_tokens: ClassVar[int] = 900"),
     "a bound that nothing could meet": (
-        lambda: declared(Slot(max_items=2), max_tokens=20), "max_tokens is 20", "64 tokens"),
-    "no head": (lambda: declared(Slot(max_items=2), item(head="")), "needs a head and a key", "out of job"),
-    "no key": (lambda: declared(Slot(max_items=2), item(key=())), "needs a head and a key", "out of job"),
+        lambda: declared(Slot(max_items=2), max_tokens=20), "max_tokens is 20", "64 or more"),
+    "no head": (lambda: declared(Slot(max_items=2), item(head="")), "needs a head and a key", "of the type: job"),
+    "no key": (lambda: declared(Slot(max_items=2), item(key=())), "needs a head and a key", "of the type: job"),
     "a head that nobody sees": (
-        lambda: declared(Slot(max_items=2), item(unseen=("job",))), "not shown", "take it out of unseen"),
+        lambda: declared(Slot(max_items=2), item(unseen=("job",))), "does not show its head", "remove it from unseen"),
     "a computed field that is not there": (
-        lambda: declared(Slot(max_items=2), item(computed=("at",))), "computes 'at'", "out of job"),
+        lambda: declared(Slot(max_items=2), item(computed=("at",))), "computes 'at'", "of the type: job"),
     "a field of commit's": (
-        lambda: declared(Slot(max_items=2), item(fields={"trust": Name})), "declares 'trust'", "commit alone"),
+        lambda: declared(Slot(max_items=2), item(fields={"trust": Name})), "declares 'trust'", "only commit"),
     "a status of its own": (
         lambda: declared(Slot(max_items=2), item(fields={"status": Literal["up", "down"]})),
-        "no acc.state.items.Status", "name it stage"),
+        "not an acc.state.items.Status", "call it stage"),
     "a channel that hides low trust": (
         lambda: declared(Slot(max_items=2), item(fields={"channel": Name})), "'channel'", "mark of low trust"),
     "a field of the wire's": (
-        lambda: declared(Slot(max_items=2), item(fields={"cites": Name})), "'cites'", "name it otherwise"),
+        lambda: declared(Slot(max_items=2), item(fields={"cites": Name})), "'cites'", "another name"),
     "a field that no model can be asked for": (
         lambda: declared(Slot(max_items=2), item(fields={"steps": list[str]})), "'steps'", "OptionalLine"),
     "a field that may be None": (
         lambda: declared(Slot(max_items=2), item(fields={"note": Name | None})), "'note'", "OptionalLine"),
     "a slot named like the list of what ends": (
-        lambda: declared(Slot(max_items=2), name="retire"), "'retire'", "name it otherwise"),
+        lambda: declared(Slot(max_items=2), name="retire"), "'retire'", "another name"),
     "a slot in the place of bookkeeping": (
-        lambda: declared(Slot(max_items=2), name="pending"), "bookkeeping", "name the slot otherwise"),
+        lambda: declared(Slot(max_items=2), name="pending"), "bookkeeping", "another name"),
     "an unknown lifetime": (
         lambda: declared(Slot(max_items=2, ephemeral="day")), "'day'", 'True or False'),  # type: ignore[arg-type]
     "an example of another shape": (
         lambda: declared(Slot(max_items=2, examples=(Example("job 3 burns", job="job 3", stage="burning"),))),
-        "makes no item: stage", "the item's own fields"),
+        "is not a valid item: stage", "the item's own fields"),
     "an example that does not say it": (
         lambda: declared(Slot(max_items=2, examples=(Example("it failed", job="job 3", stage="failed"),))),
-        "does not say its job 'job 3'", "as it stands in the words"),
+        "does not contain its job 'job 3'", "as it stands in the example's text"),
     "cues without their comma": (
         lambda: declared(Slot(max_items=2, cues="hours")), "cues='hours'", 'cues=("hours",)'),  # type: ignore[arg-type]
     "cues that can change": (
         lambda: declared(Slot(max_items=2, cues=["hours"])), "cues=['hours']", "a tuple of words"),  # type: ignore[arg-type]
     "an example without its comma": (
         lambda: declared(Slot(max_items=2, examples=Example("job 3", job="job 3"))),  # type: ignore[arg-type]
-        "no tuple of Example", "examples=(Example(...),)"),
+        "not a tuple of Example", "examples=(Example(...),)"),
     "places in words": (
         lambda: declared(Slot(max_items="4")), "max_items='4'", "whole number"),  # type: ignore[arg-type]
     "trust in words": (
         lambda: declared(Slot(max_items=2, min_trust="user")), "min_trust='user'", "Trust.USER"),  # type: ignore[arg-type]
     "no guidance at all": (
-        lambda: declared(Slot(max_items=2, guidance=None)), "guidance=None", "give a text"),  # type: ignore[arg-type]
+        lambda: declared(Slot(max_items=2, guidance=None)), "guidance=None", "give a string"),  # type: ignore[arg-type]
     "a bound in words": (
         lambda: declared(Slot(max_items=2), max_tokens="800"), "max_tokens is '800'", "whole number"),
     "a version without a migration": (
@@ -110,7 +110,7 @@ def test_a_wrong_declaration_says_how_to_mend_it(name: str) -> None:
 
 
 def test_a_field_that_is_no_slot_fails() -> None:
-    with pytest.raises(SchemaError, match="is no slot") as error:
+    with pytest.raises(SchemaError, match="is not a slot") as error:
         type(
             "S",
             (CompressedCognitiveState,),
@@ -120,7 +120,7 @@ def test_a_field_that_is_no_slot_fails() -> None:
 
 
 def test_an_item_type_that_is_not_there_yet_fails() -> None:
-    with pytest.raises(SchemaError, match="not known where the class is made"):
+    with pytest.raises(SchemaError, match="unknown when the class is created"):
         type("S", (CompressedCognitiveState,), {
             "__annotations__": {"jobs": "Annotated[tuple[DefinedLater, ...], Slot(max_items=2)]"},
             "__module__": __name__,

@@ -207,7 +207,7 @@ def test_a_short_passage_is_taken_out_as_a_word_only() -> None:
 
 @pytest.mark.parametrize("pasted", [7, [7], b"x", {"mail": None}, {7: "x"}, None])
 def test_what_is_no_text_was_not_pasted(pasted: Any) -> None:
-    with pytest.raises(InputError, match="what was pasted is"):
+    with pytest.raises(InputError, match="a pasted passage is"):
         Turn.said("Hi.", pasted=pasted)
 
 
@@ -219,5 +219,5 @@ def test_who_spoke_stays_with_their_own_words() -> None:
 
 @pytest.mark.parametrize("turn", [None, "Never restart it.", {"observations": ()}])
 def test_what_is_no_turn_is_refused(turn: Any) -> None:
-    with pytest.raises(InputError, match="make one: "):
+    with pytest.raises(InputError, match="create one with "):
         normalize(turn, "t")

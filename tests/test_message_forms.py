@@ -187,14 +187,14 @@ def test_a_whole_request_is_read_with_its_system_prompt(
 @pytest.mark.parametrize(
     ("message", "told"),
     [
-        ({"role": "user", "text": "Never pay."}, "a message without content"),
-        ({"role": "user", "message": "Never pay."}, "a message without content"),
+        ({"role": "user", "text": "Never pay."}, "the message has no content"),
+        ({"role": "user", "message": "Never pay."}, "the message has no content"),
         ({"from": "human", "value": "Never pay."}, "unknown role None"),
         ({"author": "user", "content": "Never pay."}, "unknown role None"),
         ({"type": "mcp_list_tools", "tools": []}, "an item of the type 'mcp_list_tools'"),
         ({"type": "text", "text": "Never pay."}, "an item of the type 'text'"),
         (("nobody", "Never pay."), "unknown role 'nobody'"),
-        (ChatMessage("Never pay.", role="critic"), "a message of the kind 'chat'"),
+        (ChatMessage("Never pay.", role="critic"), "unknown type of message: 'chat'"),
         ({"role": "model", "content": "Never pay."}, "unknown role 'model'"),
     ],
 )

@@ -172,7 +172,7 @@ LOSSES: dict[str, tuple[Callable[[Stored], Any], str]] = {
         lambda s: {**s, "rules": [{**r, "text": "Rerun lab-3"} for r in s["rules"]]}, "loses text of l3 in rules"),
     "nothing, but makes one up": (
         lambda s: {**s, "rules": [*s["rules"], {"id": "l9", "text": "x", "quote": "x"}]}, "was not stored"),
-    "nothing, but gives one twice": (lambda s: {**s, "runs": s["runs"] * 2}, "gives j1 twice"),
+    "nothing, but gives one twice": (lambda s: {**s, "runs": s["runs"] * 2}, "returns j1 twice"),
     "nothing, but raises the trust": (
         lambda s: {**s, "runs": [{**r, "trust": "operator"} for r in s["runs"]]}, "writes trust of j1"),
     "all, by a defect": (_fail, "the migration fails: KeyError"),
@@ -218,7 +218,7 @@ def test_a_version_that_can_no_longer_be_read_says_what_to_do() -> None:
 def test_a_state_of_a_later_version_is_refused() -> None:
     newer = later(3).load(stored()).canonical()
     with pytest.raises(
-        StateError, match="stored under version 3 of ClinicState, and here is version 2"
+        StateError, match="stored under version 3 of ClinicState, but this is version 2"
     ):
         later(2).load(newer)
 
@@ -272,7 +272,7 @@ def test_a_parents_versions_are_counted_apart() -> None:
     state = child(parent_3, 2).load(done.state.canonical())
     assert [r.note for r in state.runs] == ["FAILED AT NOON", "SLOW"]  # type: ignore[attr-defined]
     assert state.schema_name == "WardState@2/ClinicState@3"
-    with pytest.raises(StateError, match="version 3 of ClinicState, and here is version 1"):
+    with pytest.raises(StateError, match="version 3 of ClinicState, but this is version 1"):
         child(parent_1, 2).load(state.canonical())
 
 

@@ -43,7 +43,7 @@ def channels_of(turn: Turn) -> list[Channel]:
 
 @pytest.mark.parametrize("text", [None, b"hello", 7, ["hello"]])
 def test_what_is_no_text_is_refused(text: Any) -> None:
-    with pytest.raises(InputError, match="To fix: give its text"):
+    with pytest.raises(InputError, match="To fix: pass a string"):
         Turn.said(text)
 
 

@@ -12,10 +12,10 @@ from acc.audit.record import digest_of
 from acc.audit.redaction import state_hash
 from acc.commit.commit import LAWS, commit
 from acc.errors import AccError, AuditError
+from acc.state.loading import Key, Keys, is_signed, keys_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
-from acc.state.signing import Key, Keys, is_signed, keys_of
 from acc.stores.protocol import Thread
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn

@@ -13,8 +13,8 @@ from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
 from acc.pipeline.update import Stored
+from acc.state.loading import signed
 from acc.state.model import CompressedCognitiveState
-from acc.state.signing import signed
 from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn

@@ -76,7 +76,7 @@ class Wanted:
                     hint = "name the model with --model"
                     raise ConfigurationError("no model is asked", where=name, hint=hint)
             return None
-        from acc.compress.choosing import as_compressor
+        from acc.compress.model import as_compressor
 
         return as_compressor(self.model, mode=self.mode or "revise", price=self.price)
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acc.commit.draft import Draft, show_pending
-from acc.commit.readings import drop_readings
 from acc.errors import PinnedOverflow
 from acc.state.items import Goal, Item, one_line
 from acc.state.policy import Policy
@@ -56,7 +55,7 @@ def _fit_places(draft: Draft, slot: SlotField) -> None:
         raise _overflow(
             draft,
             bound,
-            f"{len(bound)} items need a place in {slot.name}, which has {places}",
+            f"{len(bound)} pinned items need a place in {slot.name}, which has {places}",
             needed=len(bound),
             limit=places,
             slot=slot.name,
@@ -84,7 +83,7 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
         draft.lifted.clear()
         draft.doubted.clear()
         tokens = policy.tokens(draft.state())
-    if tokens > policy.max_tokens and drop_readings(draft):
+    if tokens > policy.max_tokens and _drop_readings(draft):
         tokens = policy.tokens(draft.state())
     while tokens > policy.max_tokens and _refused_one(draft, draft.slots.values()):
         tokens = policy.tokens(draft.state())
@@ -98,6 +97,23 @@ def _fit_tokens(draft: Draft, policy: Policy) -> int:
             limit=policy.max_tokens,
         )
     return tokens
+
+
+def _drop_readings(draft: Draft) -> bool:
+    """Remove the asides of all rules to make room. Return whether there were any."""
+    found = [
+        (slot, item, name)
+        for slot in draft.slots.values()
+        for item in draft.items[slot.name]
+        for name in item.asides
+        if getattr(item, name)
+    ]
+    for slot, item, name in found:
+        detail = f"{getattr(item, name)}: no room"
+        items = draft.items[slot.name]
+        items[items.index(item)] = item.model_copy(update={name: ""})
+        draft.note(Reason.READING_DROPPED, slot.name, item, detail=detail)
+    return bool(found)
 
 
 def _loose(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:
@@ -149,8 +165,8 @@ def _refused_one(draft: Draft, slots: Iterable[SlotField]) -> bool:
 def _gives_way(draft: Draft, item: Item, new: Sequence[Item]) -> bool:
     """Return whether commit may refuse a new pinned item instead of raising `PinnedOverflow`.
 
-    It may if the item has less than user trust, if the agent proposed it and the user only assented, or
-    if an earlier goal was made from the same sentence.
+    It may if the item has less than user trust, if the user only assented to it, or if an earlier goal was made
+    from the same sentence.
     """
     if item.endorsed or item.trust < Trust.USER:
         return True
@@ -172,15 +188,15 @@ def _overflow(
     held = _held(draft)
     ids = tuple(item.id for item in items if item.id in held)
     refused = tuple(str(getattr(i, i.head)) for i in items if i.id not in held)
-    told = f"; refused: {refused[0][:80]!r}" if refused else ""
-    told += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
-    wider = "" if slot else "; or widen max_tokens"
+    what += f"; refused: {refused[0][:80]!r}" if refused else ""
+    what += f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    raise_limit = "" if slot else "; or increase max_tokens"
     return PinnedOverflow(
-        what + told,
+        what,
         items=ids,
         where=", ".join(ids),
-        hint="lift what no longer holds, as the user, or as the operator (retire, acc retire ID), and "
-        f"say the refused again, a few at a time{wider}",
+        hint="end rules and goals that no longer apply: the user says so, or the operator calls retire "
+        f"(acc retire ID); then repeat the refused ones, a few at a time{raise_limit}",
         slot=slot,
         needed=needed,
         limit=limit,

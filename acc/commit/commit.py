@@ -147,8 +147,7 @@ def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_
 def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy) -> bool:
     """Apply ``proposal``; return False if nothing of it is usable (law 9).
 
-    A proposal is unusable if it is a rewrite and nothing was written, or if it has items and none of
-    their slots exists.
+    That is a rewrite that writes nothing, or a proposal whose items name no existing slot.
     """
     draft.lapse()
     if not proposal.reads_turn:
@@ -174,10 +173,7 @@ def _remarked(draft: Draft, proposal: Proposal) -> None:
 
 
 def _left_out(draft: Draft) -> bool:
-    """Evict the items that a rewrite does not mention, except pinned ones (law 7).
-
-    Returns False without any eviction if the rewrite touched no item.
-    """
+    """Evict the unpinned items that a rewrite does not mention; return False if it touched no item."""
     now = draft.turn.number
     if not any(item.touched == now for items in draft.items.values() for item in items):
         return False
@@ -193,15 +189,15 @@ def _left_out(draft: Draft) -> bool:
 def _check(state: CompressedCognitiveState, turn: Turn, policy: Policy) -> None:
     if type(state) is not policy.schema:
         raise ConfigurationError(
-            f"the policy is for {policy.schema.__name__}, the state is a {type(state).__name__}",
+            f"the policy is for {policy.schema.__name__}, but the state is a {type(state).__name__}",
             where="commit",
             hint="pass a Policy with schema=type(state)",
         )
     if [(o.ref, o.text) for o in turn.pending] != [(o.ref, o.text) for o in state.pending]:
         raise ConfigurationError(
-            "the turn does not carry what is pending in the state",
+            "the turn lacks the state's pending observations",
             where="commit",
-            hint='turn.model_copy(update={"pending": state.unread()})',
+            hint='add them: turn.model_copy(update={"pending": state.unread()})',
         )
     seeding = turn.number == 0 and state.version == 0
     if turn.number != state.turn + 1 and not seeding:

@@ -57,11 +57,8 @@ class Cited(NamedTuple):
 class Provenance(NamedTuple):
     """The trust and sources of an item.
 
-    Attributes:
-        trust: The computed trust (`Sources.weigh`).
-        sources: Refs of the sources.
-        endorsed: Whether a user's assent raised the trust.
-        lowered_by: Ref of the observation that lowered the trust because the words repeat it; or empty.
+    ``endorsed`` says that a user's assent raised the trust. ``lowered_by`` is the ref of an observation that
+    lowered it because the words repeat it.
     """
 
     trust: Trust
@@ -139,10 +136,7 @@ class Sources:
 
     @cached_property
     def privileged_texts(self) -> tuple[str, ...]:
-        """The operator's and user's words, now or in quotes of current rules and goals.
-
-        Other fields of items are excluded: their words come from the compressor.
-        """
+        """The operator's and user's words, now or in quotes of current rules and goals."""
         quotes = (getattr(i, "quote", "") for i in self._items.values() if i.trust >= Trust.USER)
         return (*self.spoken, *(quote for quote in quotes if quote))
 
@@ -204,10 +198,7 @@ class Sources:
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
     def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
-        """Return the tool or document that ``words`` come from, if the cited sources do not bear them out.
-
-        If no source has the words, return the least trusted tool or document of the turn.
-        """
+        """Return the tool or document that ``words`` come from, if the cited sources do not bear them out."""
         own = [*(_says(c) for c in cited), *self.privileged_texts]
         most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
         theirs = [o for o in self.lower if taken(words, own, [o.text], most)]

@@ -41,13 +41,7 @@ class Bearing(StrEnum):
 
 
 class Said(NamedTuple):
-    """The words that are quoted for the end of an item.
-
-    Attributes:
-        quote: As they stand in the message.
-        message: All that was said.
-        reply: What the agent had said before; or empty.
-    """
+    """Words quoted for the end of an item, their whole message, and the agent's reply before it."""
 
     quote: str
     message: str
@@ -178,7 +172,7 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
 def _share(sentence: str, item: Item) -> float:
     """Return the share of common content words, in the sentence or in the item, whichever is smaller.
 
-    A shared identifier counts as 1. A single shared word counts as 0, unless the sentence has no other.
+    A shared identifier counts as 1, a single shared word as 0 unless the sentence has no other.
     """
     words, here = _content(sentence), len(_content(sentence) & about(item))
     if _named(sentence) & _named(_says(item)):
@@ -192,7 +186,7 @@ def _share(sentence: str, item: Item) -> float:
 def _fits(sentence: str, item: Item) -> bool:
     """Whether a sentence permanently permits or waives exactly what ``item`` is about.
 
-    Every permitted word has to be a word of the item. Waiving an act that the item forbids ends nothing.
+    Waiving an act that the item forbids ends nothing.
     """
     waives, permits = _WAIVES.search(sentence), _PERMITS.search(sentence)
     if waives and not _RULE.search(sentence):
@@ -268,10 +262,10 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
     if is_users and is_assent(said):
         asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
         return any(_content(s) & own for s in (*asked, reply)) if asked else False
-    told = [s for s in sentences(said) if not _NOT_YET.search(s)]
+    stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
     return any(
         (_REACHED.search(s) and _content(said) & own) or (is_users and len(_content(s) & own) > 1)
-        for s in told
+        for s in stated
     )
 
 

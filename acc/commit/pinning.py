@@ -15,9 +15,10 @@ from acc.state.policy import Lifting
 from acc.state.proposal import ProposedItem, Retirement
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
+from acc.text.lines import LONGEST_REFERENT
 from acc.text.quoting import covers, worded
 from acc.text.same_words import same_words, sets_figure
-from acc.text.wording import is_assent, split_line
+from acc.text.wording import is_assent, marks, split_line, stems
 from acc.turn.observations import Observation, Trust
 
 _LONGEST = 4_000
@@ -32,15 +33,7 @@ _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
 class Ruling(NamedTuple):
-    """A proposed rule or goal that passed the checks.
-
-    Attributes:
-        text: The proposed words if they are an extract of the source; otherwise the source's words.
-        quoted: The quote, and the observation that contains it.
-        trust: The trust.
-        sources: Refs of the sources.
-        endorsed: Whether the user assented to the agent's words.
-    """
+    """A proposed rule or goal that passed the checks; ``text`` is an extract of its source."""
 
     text: str
     quoted: Quoted
@@ -172,8 +165,8 @@ def _finish(
     """Mark a goal done if this turn's words bear it out; an operator's goal needs the user or operator."""
     least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
     able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
-    told = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
-    if not told:
+    proofs = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
+    if not proofs:
         draft.change(slot, goal)
         if able:
             said = able[0].observation.text if able[0].observation else ""
@@ -184,10 +177,10 @@ def _finish(
             )
         draft.note(Reason.CARRIED, slot.name, goal)
         return
-    ref, trust = told[0].ref, min(goal.trust, told[0].trust)
+    ref, trust = proofs[0].ref, min(goal.trust, proofs[0].trust)
     done = draft.change(slot, goal, done=True, sources=(ref,), trust=trust)
     draft.note(Reason.DONE, slot.name, done, detail=ref)
-    words = told[0].observation.text if told[0].observation else ref
+    words = proofs[0].observation.text if proofs[0].observation else ref
     because = (split_line(one_line(words), 240)[:1] or [ref])[0]
     draft.lifted.append(RetiredRule(text=goal.text, because=f"done, says {ref}: {because}"))
 
@@ -258,8 +251,7 @@ def _amends(
 ) -> bool:
     """Return whether ``said`` is a rule retired by this proposal, with a new figure from the quote.
 
-    The user said the rest of the rule before and does not revoke it: after "Make that 300", a rule about
-    batches stays a rule about batches.
+    After "Make that 300", a rule about batches stays a rule about batches.
     """
     ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
     old = next((item for item in ended if item.id == proposed.amends), None)
@@ -308,3 +300,43 @@ def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str]
 def same_rule(items: Sequence[Item], text: str) -> Item | None:
     """Return the item that says the same as ``text`` (`acc.text.same_words.same_words`), or None."""
     return next((item for item in items if same_words(str(getattr(item, item.head)), text)), None)
+
+
+# --- what a pronoun of a rule refers to ---
+
+_PRONOUN = re.compile(
+    r"\b(?:it|its|that|this|those|these|them|they|their|him|his|her|he|she|one|there|"
+    r"es|sie|ihn|ihm|ihr|das|dies\w*|dort|le|la|les|lui|leur|ça|cela|y|lo|los|las|eso|esto|ahí)\b|"
+    r"['’]em\b|[それこあ]れ|そこ|彼|它|[这那]",
+    re.IGNORECASE,
+)
+
+
+def readings(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, text: str, sources: Sources
+) -> dict[str, str]:
+    """Return the accepted asides of a proposed rule; a refused aside is empty and gets a note.
+
+    An aside tells what a pronoun of the rule refers to. It is stored and shown as the compressor's reading; it
+    makes, changes and lifts no rule. One text of the turn, the evidence or the state must contain its words.
+    """
+    found = {}
+    for name in slot.item.asides:
+        value = proposed.fields.get(name)
+        said = one_line(value) if isinstance(value, str) else ""
+        why = _reading_problem(said, text, sources) if said else ""
+        found[name] = "" if why else said
+        if why:
+            draft.note(Reason.READING_DROPPED, slot.name, text=text, detail=f"{said[:200]}: {why}")
+    return found
+
+
+def _reading_problem(said: str, text: str, sources: Sources) -> str:
+    if len(said) > LONGEST_REFERENT:
+        return f"longer than {LONGEST_REFERENT} characters"
+    if not _PRONOUN.search(text):
+        return "the rule has no pronoun"
+    words = stems(said) | marks(said)
+    if not words or not any(words <= stems(other) | marks(other) for other in sources.texts):
+        return "nobody named it"
+    return ""

@@ -1,6 +1,6 @@
 """Compress: compressors propose the next state."""
 
-from acc.compress.choosing import as_compressor
+from acc.compress.model import as_compressor
 from acc.compress.protocol import Compressor, Price, wire_schema
 
 __all__ = [

@@ -1,9 +1,8 @@
 """Parses a model's answer into passages: JSON objects, the markers around them, and prose.
 
-Model families wrap their output in different markers: ``<think>...</think>``,
-``[THINK]...[/THINK]``, ``<|channel|>analysis<|message|>...<|end|>``. The parser therefore
-recognizes markers by form. One pass splits a text in linear time. A marker inside a JSON string
-belongs to the string.
+Model families wrap their output in different markers: ``<think>...</think>``, ``[THINK]...[/THINK]``,
+``<|channel|>analysis<|message|>...<|end|>``. The parser therefore recognizes markers by form. One pass splits
+a text in linear time. A marker inside a JSON string belongs to the string.
 """
 
 from __future__ import annotations
@@ -33,18 +32,12 @@ class NoJson(ValueError):
 def json_in(text: str, names: Collection[str]) -> Any:
     """Return the JSON value of ``text``, or the answer inside prose and fences.
 
-    The answer is the last complete object that has one of ``names`` and is outside the model's
-    thoughts. If no object has one of ``names``, the first object counts, unless a broken object
-    precedes it or the text has markers of thoughts. An object that wraps a single answer is
-    unwrapped.
-
-    Args:
-        text: The model's output.
-        names: Field names of an answer.
+    The answer is the last complete object that has one of ``names`` and is outside the model's thoughts. If no
+    object has one, the first object counts, unless a broken object precedes it or the text has markers of
+    thoughts. An object that wraps a single answer is unwrapped.
 
     Raises:
-        NoJson: There is no answer. That includes an output cut off in the answer or in the
-            thoughts before it, and several objects that each hold a part of the answer.
+        NoJson: There is no answer, or it is cut off, or spread over several objects.
     """
     try:
         return _unwrapped(_parsed(text.strip().removeprefix("\ufeff")), names)
@@ -75,9 +68,7 @@ def _named(value: Any, names: Collection[str]) -> bool:
 
 
 def _unwrapped(value: Any, names: Collection[str]) -> Any:
-    """Return the single object inside ``value`` that has ``names``, as in ``[{...}]``, or
-    ``value``.
-    """
+    """Return the single object inside ``value`` that has ``names``, as in ``[{...}]``, or ``value``."""
     found = list(islice(_fitting(value, names, depth=0), 2))
     return found[0] if len(found) == 1 else value
 
@@ -124,8 +115,8 @@ class _Choice:
     def _is_said(self, i: int) -> bool:
         """Whether object ``i`` is outside of thoughts.
 
-        Between unknown markers, it is if nothing else is between them. An object alone after the
-        last marker always is, unless that marker opens thoughts.
+        Between unknown markers it must stand alone. Alone after the last marker it is outside, unless that
+        marker opens thoughts.
         """
         parts = self._parts
         before, after = i - 1, i + 1
@@ -147,8 +138,8 @@ class _Choice:
     def _is_cut_off(self, last: int) -> bool:
         """Whether the text after the last object ends before the model finished.
 
-        A model that thinks in prose without markers writes prose on both sides of an object. If
-        the second part breaks off within a sentence, the output is cut off.
+        A model that thinks without markers writes prose on both sides of an object; the second part then breaks
+        off within a sentence.
         """
         parts, end = self._parts, len(self._parts)
         if any(s.begin > last and s.end == end and s.is_of_thoughts for s in self._spans):
@@ -160,10 +151,9 @@ class _Choice:
         return bool(ending.isalnum() or ending in _GOES_ON)
 
     def _is_a_part(self, last: int, said: Sequence[int]) -> bool:
-        """Whether the last object lacks fields of the objects directly before it.
+        """Whether the last object lacks fields of the objects before it.
 
-        An object without any fields is compared with the earlier objects separated by prose,
-        too.
+        An object without any fields is compared with earlier objects separated by prose, too.
         """
         held = self._held(last)
         beside = set(said) if not held else set[int]()
@@ -200,13 +190,9 @@ _KEY_OF_THOUGHTS = "thoughts"
 
 
 class Passage(NamedTuple):
-    """A part of a text.
+    """A part of a text. White space and fences are left out.
 
-    Attributes:
-        kind: ``broken`` is an object that cannot be parsed. White space and fences are left out.
-        name: The name of a marker.
-        value: The parsed object, or the text of prose.
-        is_nested: Whether the object begins inside a broken one.
+    ``broken`` is an object that cannot be parsed; a ``is_nested`` object begins inside a broken one.
     """
 
     kind: Literal["prose", "object", "broken", "open", "close"]
@@ -235,8 +221,8 @@ class Passage(NamedTuple):
 class Span(NamedTuple):
     """The part between two markers, with their indexes and name.
 
-    ``begin`` is -1 without an opening marker, because some chat templates put it into the
-    prompt. ``end`` is the number of passages without a closing marker.
+    Without an opening marker ``begin`` is -1: some chat templates put it into the prompt. Without a closing
+    marker ``end`` is the number of passages.
     """
 
     begin: int
@@ -292,9 +278,7 @@ class _Splitting:
         yield from _prose(text[self._at :])
 
     def _object(self, found: re.Match[str]) -> Passage:
-        """The object that begins here. After a broken one, the search continues after its first
-        key.
-        """
+        """The object that begins here. After a broken one, the search continues after its first key."""
         start = found.start()
         try:
             value, self._at = self._decoder.raw_decode(self._text, start)
@@ -317,9 +301,7 @@ def _prose(text: str) -> Iterator[Passage]:
 
 
 def _markers(found: re.Match[str]) -> Iterator[Passage]:
-    """Yield the markers of a match. A run of special tokens closes one message and opens the
-    next.
-    """
+    """Yield the markers of a match. A run of special tokens closes one message and opens the next."""
     if found.lastgroup == "special":
         ended = list(_ENDS.finditer(found.group()))
         if ended:

@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from acc.compress.answers import NoJson, json_in
-from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Message, Reply, Retries, within
+from acc.compress.endpoint import Ask, CallFailed, Endpoint, Ledger, Message, Reply, Retries
+from acc.compress.model import Run, as_compressor
 from acc.errors import ConfigurationError, EvaluationError
 
 TEXT_SCHEMA: Mapping[str, Any] = {
@@ -47,46 +48,21 @@ def asked(endpoint: Endpoint, ask: Ask, patience: Patience | None = None) -> Rep
         EvaluationError: The model does not answer.
         ConfigurationError: The model cannot answer with this configuration.
     """
-    patience = patience or Patience()
-    until = patience.retries.clock.seconds() + patience.deadline
-    attempts = 1 if endpoint.retries_itself else 0
+    wait = patience or Patience()
     steps = endpoint.steps(ask)
     try:
-        call = next(steps)
-        while True:
-            try:
-                reply = patience.retries.call(
-                    lambda call=call: _sent(endpoint, call, patience, until),  # type: ignore[misc]
-                    until,
-                    attempts,
-                )
-            except CallFailed as failure:
-                call = steps.throw(failure)
-            else:
-                call = steps.send(reply)
-    except StopIteration as end:
-        result: Reply = end.value
-        return result
+        return Run(endpoint, steps, Ledger(), wait.deadline, wait.timeout, wait.retries).finish()
     except CallFailed as failure:
         detail = f": {failure.detail}" if failure.detail else ""
         raise EvaluationError(
             f"the model does not answer: {failure.outcome}{detail}",
             where=endpoint.model,
-            hint="run the same again: what a log holds is not paid twice",
+            hint="run the same command again; calls that are in a log are not paid twice",
         ) from failure
 
 
-def _sent(endpoint: Endpoint, call: Call, patience: Patience, until: float) -> Reply:
-    left = until - patience.retries.clock.seconds()
-    return within(left, lambda: endpoint.send(call, min(patience.timeout, max(left, 0.001))))
-
-
 def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[str, Any]:
-    """Return the JSON object of a reply.
-
-    Raises:
-        EvaluationError: There is none.
-    """
+    """Return the JSON object of a reply, or raise `EvaluationError`."""
     try:
         found = json_in(reply.text, schema["properties"])
     except NoJson as error:
@@ -96,18 +72,14 @@ def object_in(reply: Reply, schema: Mapping[str, Any], model: str) -> Mapping[st
     if isinstance(found, Mapping):
         return found
     raise EvaluationError(
-        f"the model's answer is no JSON object: {why}: {reply.text[:80]!r}",
+        f"the model's answer is not a JSON object: {why}: {reply.text[:80]!r}",
         where=model,
-        hint="use a model or an endpoint that can be held to a schema, or allow longer answers",
+        hint="use an endpoint that supports JSON schemas, another model, or allow longer answers",
     )
 
 
 def text_in(reply: Reply) -> str:
-    """Return the text of a reply that was requested with `TEXT_SCHEMA`.
-
-    From a truncated reply it returns the available part; from a reply without JSON the whole
-    reply.
-    """
+    """Return the text of a reply that was requested with `TEXT_SCHEMA`, as far as it goes."""
     try:
         found = json_in(reply.text, ("text",))
     except NoJson:
@@ -126,13 +98,7 @@ def _cut_off(text: str) -> str:
 
 
 def asked_text(endpoint: Endpoint, instruction: str, text: str, *, limit: int) -> str:
-    """Return the model's answer as text.
-
-    Args:
-        endpoint: The model.
-        instruction: The stable part of the prompt.
-        text: The subject of the question.
-        limit: Maximum tokens of the answer, including its JSON.
+    """Return the model's answer as text, in at most ``limit`` tokens including its JSON.
 
     Raises:
         EvaluationError: The model does not answer.
@@ -151,8 +117,6 @@ def endpoint_named(model: str) -> Endpoint:
     Raises:
         ConfigurationError: The model cannot be reached with this configuration.
     """
-    from acc.compress.choosing import as_compressor
-
     name, at, url = model.rpartition("@")
     if at and url.startswith(("http://", "https://")):
         import openai
@@ -166,6 +130,8 @@ def endpoint_named(model: str) -> Endpoint:
     endpoint = getattr(compressor, "endpoint", None)
     if endpoint is None:
         raise ConfigurationError(
-            "no model", where=model, hint="name one: openai:gpt-x, anthropic:claude-x"
+            "this is not a language model",
+            where=model,
+            hint="name one: openai:gpt-x, anthropic:claude-x",
         )
     return cast(Endpoint, endpoint)

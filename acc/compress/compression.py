@@ -32,10 +32,9 @@ def size(reading: Reading) -> int:
 
 
 def within_budget(reading: Reading, limit: int) -> Reading:
-    """Cut the sources of ``reading`` to at most ``limit`` characters in total.
+    """Cut the sources of ``reading`` to at most ``limit`` characters in total; short sources stay whole.
 
-    Three fifths go to the turn, where speech has priority, one fifth to the evidence and one
-    fifth to unread sources. Short sources stay whole.
+    Three fifths go to the turn, speech first, one fifth to the evidence and one fifth to unread sources.
     """
     if size(reading) <= limit:
         return reading
@@ -106,15 +105,9 @@ class Judged(NamedTuple):
 
 
 class Compression:
-    """One compression in progress: the first call, one repair, and one smaller input on
-    overflow.
+    """One compression in progress: the first call, one repair, and one smaller input on overflow.
 
-    Args:
-        endpoint: The model.
-        reading: The whole reading.
-        prompt: Converts a reading into messages.
-        limit: Maximum tokens of an answer.
-        budget: Maximum characters of the sources.
+    ``limit`` bounds the answer in tokens, ``budget`` the sources in characters.
     """
 
     def __init__(
@@ -167,10 +160,9 @@ class Compression:
         messages = _messages(given)
         if not messages:
             raise ConfigurationError(
-                f"the prompt has no messages, but {str(given)[:80]!r}",
+                f"the prompt returned {str(given)[:80]!r} instead of messages",
                 where="ModelSettings.prompt",
-                hint="return a list of acc.compress.endpoint.Message(role, text), the stable part "
-                "first, and what changes after it",
+                hint="return a list of acc.compress.endpoint.Message(role, text), with the stable part first",
             )
         self._instruction = messages[0].text
         return messages
@@ -206,14 +198,14 @@ class Compression:
         if fault.outcome is Outcome.TRUNCATED:
             self._limit *= 2
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
-        told = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
+        reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
         shape = ""
         if fault.outcome in _UNREADABLE:
             shape = (
                 f"\nIt has to fit this JSON Schema:\n{json.dumps(self._schema, ensure_ascii=False)}"
             )
-        asked = (Message("assistant", said), Message("user", f"{told} {again}{shape}"))
+        asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 
     def _settled(
@@ -231,8 +223,8 @@ class Compression:
     def _proposal(self, judged: Judged, outcome: Outcome) -> Proposal:
         if judged.proposal is None:
             raise AssertionError("unreachable: only a proposal is settled on")
-        told = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
-        return judged.proposal.model_copy(update=told)
+        costs = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
+        return judged.proposal.model_copy(update=costs)
 
     def account(self, outcome: Outcome) -> Account:
         """Return the current account."""

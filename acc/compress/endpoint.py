@@ -138,14 +138,10 @@ class Endpoint(Protocol):
 
 @dataclass
 class Ledger:
-    """The cost of one compression in progress.
+    """The calls and tokens of one compression in progress.
 
-    Attributes:
-        calls: The outcome of each call.
-        usage: Tokens by kind.
-        unmetered: Number of answers without usage.
-        rung: The rung of the last call.
-        left_out: Characters of each source that the model does not read, by ref.
+    ``unmetered`` counts answers without usage; ``left_out`` holds the characters of each source, by ref, that
+    the model does not read.
     """
 
     calls: list[Outcome] = field(default_factory=list)
@@ -162,9 +158,7 @@ class Ledger:
         return reply
 
     def failed(self, failure: CallFailed) -> None:
-        """Count a call without a reply. If the model answered, the call is paid but its usage is
-        unknown.
-        """
+        """Count a call without a reply. If the model answered, the call is paid but its usage is unknown."""
         self.calls.append(failure.outcome)
         self.unmetered += failure.outcome in WORTH_REPAIRING
 
@@ -188,16 +182,15 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0
 class Retries:
     """How often and after how long a failed call is retried.
 
-    A wait requested by the server (``Retry-After`` in seconds or as a date, or
-    ``retry-after-ms``) is honored. If it ends after the deadline, the attempts end at once.
+    A wait requested by the server (``Retry-After`` in seconds or as a date, or ``retry-after-ms``) is
+    honored. If it ends after the deadline, the attempts end at once.
 
     Attributes:
         attempts: Maximum number of calls, including the first.
         clock: Measures durations and provides the current time.
         sleep: Waits, in seconds.
         asleep: Waits asynchronously.
-        jitter: Returns a number from 0 to 1. Waits not requested by the server grow by a quarter
-            of it.
+        jitter: Returns a number from 0 to 1. Waits not requested by the server grow by a quarter of it.
     """
 
     attempts: int = 3
@@ -280,9 +273,7 @@ def _until_date(value: str, now: datetime) -> float | None:
 T = TypeVar("T")
 
 LATER = 1.0
-"""Seconds between the deadline and a socket's own time-out, so the deadline always ends the call
-first.
-"""
+"""Seconds between the deadline and a socket's own time-out, so the deadline always ends the call first."""
 
 
 def within(seconds: float, call: Callable[[], T]) -> T:

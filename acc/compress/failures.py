@@ -44,9 +44,7 @@ request: codes and messages of Groq, Google, AWS, OpenAI, Ollama, llama.cpp and 
 _CUT_OFF = re.compile(
     r"(?:max\w*[ _](?:\w+[ _])?tokens|output limit)\b.{0,30}\breached", re.IGNORECASE
 )
-"""Matches a report that the token limit cut off the answer, such as OpenAI's about
-``max_tokens``.
-"""
+"""Matches a report that the token limit cut off the answer, such as OpenAI's about ``max_tokens``."""
 
 _FILTER_CODES = ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation")
 _OUT_OF_MONEY = ("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
@@ -66,13 +64,7 @@ _BY_STATUS = {
 class Refused(NamedTuple):
     """An HTTP error as reported by an SDK.
 
-    Attributes:
-        status: The status.
-        code: The body's error code; may be empty.
-        message: The body's message.
-        headers: The response's headers.
-        endpoint: Model and address, for error messages.
-        generation: The model's output, if the body contains it.
+    ``endpoint`` is model and address, for messages; ``generation`` is the model's output, if the body has it.
     """
 
     status: int
@@ -84,9 +76,7 @@ class Refused(NamedTuple):
 
 
 def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
-    """Return the failure that an HTTP error stands for; a `ConfigurationError` if no retry can
-    succeed.
-    """
+    """Return the failure that an HTTP error stands for; a `ConfigurationError` if no retry can succeed."""
     if refused.status in (401, 403):
         return key_refused(refused.endpoint, f"{refused.status} {refused.message}")
     answered = _answered(refused)
@@ -104,36 +94,35 @@ def failure_of(refused: Refused) -> CallFailed | ConfigurationError:
 
 
 def key_refused(endpoint: str, message: str) -> AuthenticationError:
-    """Return the error for an endpoint that refuses the key."""
+    """Return the error for an endpoint that rejects the key."""
     return AuthenticationError(
-        f"the endpoint refuses the key: {_brief(message)}",
+        f"the endpoint rejects the key: {_brief(message)}",
         where=endpoint,
-        hint="set the key to one that may use this model (OPENAI_API_KEY, or the client's own)",
+        hint="set a key that may use this model, as OPENAI_API_KEY or in the client",
     )
 
 
 def no_such_model(endpoint: str, message: str) -> ConfigurationError:
     """Return the error for an unknown model or address."""
     return ConfigurationError(
-        f"the endpoint finds no such model or path: {_brief(message)}",
+        f"the endpoint does not know the model or the path: {_brief(message)}",
         where=endpoint,
-        hint="name a model that it lists (GET /v1/models), let OPENAI_BASE_URL end in /v1, "
-        'and ask over api="chat" where there are no responses',
+        hint="name a model that GET /v1/models lists, end OPENAI_BASE_URL with /v1, and use "
+        'api="chat" if the endpoint has no responses API',
     )
 
 
 def _answered(refused: Refused) -> Outcome | None:
     """The fault of the model's answer, if the endpoint reports one as an error.
 
-    This check comes first, because the message may repeat the answer, and the answer may contain
-    any other error's words.
+    It is checked first: the message may repeat the answer, which may contain any other error's words.
     """
     if refused.status not in (400, 422, 424, 500):
         return None
     if _CUT_OFF.search(refused.message):
         return Outcome.TRUNCATED
-    told = f"{refused.code} {refused.message}"
-    is_answered = refused.generation or _UNREADABLE.search(told)
+    report = f"{refused.code} {refused.message}"
+    is_answered = refused.generation or _UNREADABLE.search(report)
     return Outcome.INVALID_JSON if is_answered else None
 
 
@@ -203,12 +192,7 @@ _OUTCOMES: Mapping[str, Outcome] = {
 
 
 def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
-    """Return the failure that ``error`` stands for, judged by the classes in its cause chain.
-
-    Args:
-        error: Any exception of an SDK or HTTP client.
-        endpoint: Model and address, for error messages.
-    """
+    """Return the failure that ``error`` stands for, judged by the classes in its cause chain."""
     if isinstance(error, CallFailed | AccError):
         return error
     chain = list(_chain(error))
@@ -220,7 +204,7 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
         return failure_of(_refused(refused, endpoint))
     if kinds & _MISCONFIGURED:
         return ConfigurationError(
-            f"the endpoint cannot be asked: {detail}",
+            f"the request to the endpoint cannot be sent: {detail}",
             where=endpoint,
             hint="check OPENAI_BASE_URL (http:// or https://, host, /v1) and the key",
         )
@@ -238,24 +222,24 @@ def translated(error: Exception, endpoint: str) -> CallFailed | AccError:
 def no_client(error: Exception, model: str) -> ConfigurationError:
     """Return the error for a client that cannot be created from the environment."""
     return ConfigurationError(
-        f"no client for the model: {' '.join(str(error).split())[:300]}",
+        f"the client for the model cannot be created: {' '.join(str(error).split())[:300]}",
         where=model,
-        hint="set OPENAI_API_KEY (any value where the endpoint at OPENAI_BASE_URL asks none)",
+        hint="set OPENAI_API_KEY; use any value if the endpoint at OPENAI_BASE_URL needs no key",
     )
 
 
 def status_of(error: Any) -> int:
     """Return the HTTP status of an error, or 0.
 
-    OpenAI and Anthropic have ``status_code``, Google ``code``, Mistral ``http_status``, HTTP
-    clients a response object, AWS a mapping as response.
+    OpenAI and Anthropic have ``status_code``, Google ``code``, Mistral ``http_status``, HTTP clients a response
+    object, AWS a mapping as response.
     """
     response = getattr(error, "response", None)
-    told = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
-    told.append(getattr(response, "status_code", None))
+    values = [getattr(error, name, None) for name in ("status_code", "code", "http_status")]
+    values.append(getattr(response, "status_code", None))
     if isinstance(response, Mapping):
-        told.append(_metadata(response).get("HTTPStatusCode"))
-    return next((n for n in told if type(n) is int and 400 <= n < 600), 0)
+        values.append(_metadata(response).get("HTTPStatusCode"))
+    return next((n for n in values if type(n) is int and 400 <= n < 600), 0)
 
 
 def _refused(error: Any, endpoint: str) -> Refused:

@@ -17,14 +17,14 @@ from acc.turn.observations import Evidence, storable
 from acc.turn.turn import Turn
 
 Fallback = Compressor | Literal["items", "rules"] | None
-"""What to use after a failure: the last good ``items``, the keyless ``rules``, or another
-compressor.
-"""
+"""What to use after a failure: the last good ``items``, the keyless ``rules``, or another compressor."""
 
 
 def _no_rules() -> Compressor:
     raise ConfigurationError(
-        "no compressor", where="CompressionRequest", hint="name one, or give keyless=RuleCompressor"
+        "there is no compressor",
+        where="CompressionRequest",
+        hint="pass one, or keyless=RuleCompressor",
     )
 
 
@@ -37,10 +37,8 @@ class CompressionRequest(NamedTuple):
         state: CCS_t-1.
         evidence: A_t+.
         policy: Schema and limits.
-        fallback: Used if the first compressor fails; None keeps the last good items, like
-            "items".
-        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is
-            full.
+        fallback: Used if the first compressor fails; None keeps the last good items, like "items".
+        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is full.
     """
 
     compressor: Compressor | None
@@ -110,30 +108,22 @@ async def acompressed(asked: CompressionRequest) -> CompressionResult:
 
 
 def check_compressor(compressor: Any) -> None:
-    """Check that ``compressor`` is callable or None (the keyless rules).
-
-    Raises:
-        ConfigurationError: It is neither.
-    """
+    """Raise `ConfigurationError` unless ``compressor`` is callable or None (the keyless rules)."""
     if compressor is not None and not callable(compressor):
         raise ConfigurationError(
-            f"a compressor is a callable, not {type(compressor).__name__}",
+            f"the compressor is {type(compressor).__name__}, not a callable",
             where="compressor",
             hint="pass a function of (turn, state, evidence) that returns a Proposal",
         )
 
 
 def check_fallback(fallback: Any) -> None:
-    """Check that ``fallback`` is None, "items", "rules" or a compressor.
-
-    Raises:
-        ConfigurationError: It is none of these.
-    """
+    """Raise `ConfigurationError` unless ``fallback`` is None, "items", "rules" or a compressor."""
     if not (fallback in (None, "items", "rules") or callable(fallback)):
         raise ConfigurationError(
-            f"no fallback {fallback!r}",
+            f"unknown fallback {fallback!r}",
             where="fallback",
-            hint='"items" holds the last good items, "rules" asks the keyless rules; or a compressor',
+            hint='use "items" (keep the last items), "rules" (the keyless rules) or a compressor',
         )
 
 
@@ -148,7 +138,7 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
     if isinstance(answer, Proposal):
         outcome = account.outcome if account is not None else Outcome.OK
         return CompressionResult(answer, "", outcome, bill.usage, bill.money, account)
-    failure = _told(answer)
+    failure = _error_text(answer)
     named = answer.outcome if isinstance(answer, CompressionError) else Outcome.ERROR.value
     second = _second(asked)
     proposal = None
@@ -158,7 +148,7 @@ def _asking(asked: CompressionRequest) -> Generator[Compressor, Any, Compression
         if isinstance(answer, Proposal):
             proposal = answer
         else:
-            failure = f"{failure}; fallback: {_told(answer)}"
+            failure = f"{failure}; fallback: {_error_text(answer)}"
     return CompressionResult(proposal, failure, named, bill.usage, bill.money, account)
 
 
@@ -205,7 +195,7 @@ class _Bill:
         return dict(self._usage)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     try:
         return storable(f"{type(error).__name__}: {error}"[:2_000])
     except Exception:  # the error's own __str__ fails
@@ -213,11 +203,9 @@ def _told(error: Exception) -> str:
 
 
 def _checked(answer: Any) -> Proposal | Exception:
-    """Validate a proposal again, because it may have been built without validation; pass an
-    error through.
+    """Validate a proposal again, because it may have been built without validation.
 
-    Raises:
-        ConfigurationError: ``answer`` is one.
+    An error passes through; a `ConfigurationError` is raised.
     """
     if isinstance(answer, ConfigurationError):
         raise answer

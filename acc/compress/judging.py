@@ -45,13 +45,9 @@ class Fault(NamedTuple):
 
 
 def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | None:
-    """Return the fault of ``proposal`` as a whole or the fault that costs a rule; None if there
-    is none.
+    """Return a fault of ``proposal`` as a whole, or a fault that costs a rule; None if there is none.
 
-    Args:
-        proposal: The model's proposal.
-        reading: The uncut input, because quotes are searched in the whole.
-        instruction: The stable part of the prompt.
+    ``reading`` is the uncut input, because quotes are searched in the whole.
     """
     if proposal.mode == "rewrite" and not proposal.items:
         return Fault(Outcome.EMPTY, "the next state is empty")
@@ -64,10 +60,7 @@ def fault_in(proposal: Proposal, reading: Reading, instruction: str) -> Fault | 
 
 
 def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
-    """At least half of the entries name no existing ref or id.
-
-    A retirement without a quote only makes room, so a missing item does no harm.
-    """
+    """At least half of the entries name no existing ref or id. A retirement without a quote does no harm."""
     ids = {item.id for _, item in reading.state.items()}
     refs = ids | {source.ref for source in (*reading.turn.readable, *reading.evidence)}
     named = [{i.id, *i.cites} - {""} for i in proposal.items]
@@ -76,8 +69,8 @@ def _unknown_ids(proposal: Proposal, reading: Reading) -> Fault | None:
     strays += [item_id for item_id in meant if item_id not in ids]
     if not strays or 2 * len(strays) < len(proposal.items) + len(meant):
         return None
-    told = ", ".join(dict.fromkeys(strays))[:200]
-    return Fault(Outcome.UNKNOWN_IDS, f"there are no such ids or refs: {told}")
+    listed = ", ".join(dict.fromkeys(strays))[:200]
+    return Fault(Outcome.UNKNOWN_IDS, f"there are no such ids or refs: {listed}")
 
 
 def _items_lost(proposal: Proposal, reading: Reading) -> Fault | None:
@@ -114,8 +107,8 @@ def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Faul
     texts = [source.text for source in (*reading.turn.readable, *reading.evidence)]
     texts += [item.words for _, item in reading.state.items()]
     own = frozenset[str]().union(*map(stems, texts))
-    told = stems(instruction) - own
-    echoes = [words for words in new if _echoes(stems(" ".join(words)), told)]
+    instructed = stems(instruction) - own
+    echoes = [words for words in new if _echoes(stems(" ".join(words)), instructed)]
     if not echoes or 2 * len(echoes) < len(new):
         return None
     return Fault(
@@ -124,8 +117,8 @@ def _prompt_echo(proposal: Proposal, reading: Reading, instruction: str) -> Faul
     )
 
 
-def _echoes(words: frozenset[str], told: frozenset[str]) -> bool:
-    return len(words) >= 3 and len(words & told) >= ECHO * len(words)
+def _echoes(words: frozenset[str], instructed: frozenset[str]) -> bool:
+    return len(words) >= 3 and len(words & instructed) >= ECHO * len(words)
 
 
 def _words(item: ProposedItem, reading: Reading) -> Iterator[str]:
@@ -153,12 +146,12 @@ def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
     misplaced = {i.slot for i in proposal.items if i.slot not in slots and i.fields.get("quote")}
     refused += [n for n in done.notes if n.slot in misplaced]
     if refused:
-        return Fault(Outcome.RULE_REFUSED, f"these would be refused: {_told(refused)}")
+        return Fault(Outcome.RULE_REFUSED, f"these would be refused: {_listed(refused)}")
     unusable = [n for n in done.notes if n.slot and n.reason in _UNUSABLE]
     if proposal.items and not proposal.retire and len(unusable) == len(proposal.items):
-        return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_told(unusable)}")
+        return Fault(Outcome.WRONG_SHAPE, f"no item can be used: {_listed(unusable)}")
     return None
 
 
-def _told(notes: Sequence[Note]) -> str:
+def _listed(notes: Sequence[Note]) -> str:
     return "; ".join(f"{n.slot}: {n.text[:160]!r}: {n.reason.value} {n.detail}" for n in notes[:5])

@@ -88,14 +88,14 @@ class LangChainEndpoint:
         try:
             return _reply(self._asked(call).invoke(_messages(call), _CONFIG))
         except Exception as error:
-            return _told(error, self.model)
+            return _reply_in(error, self.model)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
         """Asynchronous `send`."""
         try:
             return _reply(await self._asked(call).ainvoke(_messages(call), _CONFIG))
         except Exception as error:
-            return _told(error, self.model)
+            return _reply_in(error, self.model)
 
     def _asked(self, call: Call) -> Any:
         """The model with the output format of ``call.rung``."""
@@ -124,19 +124,19 @@ def _made(name: str) -> Any:
         from langchain.chat_models import init_chat_model
     except ImportError as error:
         raise ConfigurationError(
-            f"the model {name!r} is reached through LangChain, which is not installed",
+            f"the model {name!r} needs LangChain, which is not installed",
             where="model",
-            hint="pip install 'agent-cognitive-compressor[langchain]', or name it openai:MODEL",
+            hint="pip install 'agent-cognitive-compressor[langchain]', or use openai:MODEL",
         ) from error
     try:
         return init_chat_model(name, max_retries=0)
     except Exception as error:  # an unknown provider, a missing package or a missing key
         said = " ".join(str(error).split())[:300]
         raise ConfigurationError(
-            f"no chat model {name!r}: {type(error).__name__}: {said}",
+            f"LangChain cannot create the chat model {name!r}: {type(error).__name__}: {said}",
             where="model",
-            hint="PROVIDER:MODEL with its langchain package and key, or openai:MODEL "
-            "(OPENAI_BASE_URL names the endpoint)",
+            hint="use PROVIDER:MODEL with its langchain package and key, or openai:MODEL with "
+            "OPENAI_BASE_URL",
         ) from error
 
 
@@ -163,8 +163,7 @@ def _messages(call: Call) -> list[tuple[str, str]]:
 def _reply(answer: Any) -> Reply:
     """Return the reply in a message or in an ``include_raw`` result.
 
-    The message has priority over LangChain's parsed object, because its parser completes
-    truncated objects and uses the first of several.
+    The message has priority: LangChain's parser completes truncated objects and uses the first of several.
     """
     parsed = answer.get("parsed") if isinstance(answer, Mapping) else None
     message = answer.get("raw") if isinstance(answer, Mapping) else answer
@@ -195,14 +194,8 @@ def _usage(message: Any) -> dict[str, int] | None:
     return {"input": usage["input_tokens"], "output": usage["output_tokens"], "cached": cached}
 
 
-def _told(error: Exception, model: str) -> Reply:
-    """Return the reply that an error carries. Some models raise an error with the parsed
-    completion.
-
-    Raises:
-        CallFailed: The error carries none.
-        ConfigurationError: No call can succeed with this configuration.
-    """
+def _reply_in(error: Exception, model: str) -> Reply:
+    """Return the reply that an error carries, as some models do, or raise the translated error."""
     completion = getattr(error, "completion", None)
     if completion is not None and callable(getattr(completion, "to_dict", None)):
         return reply_of(completion.to_dict(warnings=False), "chat")

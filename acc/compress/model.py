@@ -1,19 +1,19 @@
 """Compresses with a language model behind any `Endpoint`.
 
-`ModelCompressor` asks an `Endpoint`, judges the reply, asks once more with the fault, and gives
-up at a deadline with a named outcome. Then the controller's fallback takes over.
-`acc.compress.compression` builds the requests and evaluates the replies. This module has the
-loops that make the calls, one sync and one async.
+`ModelCompressor` asks an `Endpoint`, judges the reply, asks once more with the fault, and gives up at a
+deadline with a named outcome. Then the controller's fallback takes over. `acc.compress.compression` builds
+the requests and evaluates the replies. This module has the loops that make the calls, one sync and one async.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self, TypedDict, Unpack, get_args
+from typing import Any, Generic, Self, TypedDict, TypeVar, Unpack, get_args
 
 from acc.compress.compression import Compression, is_idle
 from acc.compress.endpoint import (
@@ -29,7 +29,7 @@ from acc.compress.endpoint import (
     within,
 )
 from acc.compress.prompt import CompressorPrompt, Prompt, Reading
-from acc.compress.protocol import Price
+from acc.compress.protocol import Compressor, Price
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -41,9 +41,7 @@ LEAST_OUTPUT = 1_024
 """Tokens of an answer for a schema full of empty lists, plus some reasoning."""
 
 OUTPUT_OF = {"revise": 2, "rewrite": 4}
-"""Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not
-rendered.
-"""
+"""Tokens of an answer per token of the state's limit: ids, cites, quotes and field names are not rendered."""
 
 
 class ModelOptions(TypedDict, total=False):
@@ -70,14 +68,12 @@ class ModelSettings:
         guidance: The deployer's additional instructions, in the stable part of the prompt.
         prompt: A callable of a `Reading` that replaces the whole prompt.
         price: Token prices; None counts no money.
-        skip_idle: Whether turns with only courtesies skip the model
-            (`acc.compress.compression`).
+        skip_idle: Whether turns with only courtesies skip the model (`acc.compress.compression`).
         deadline: Seconds for the whole compression: calls, waits, retries and the repair.
         timeout: Seconds that one call may wait for the next byte.
-        max_output_tokens: Limit of an answer; the default derives from the state's limit
-            (`output_bound`). A model with long reasoning needs more.
-        input_chars: Maximum characters of turn, evidence and unread sources that the model
-            reads.
+        max_output_tokens: Limit of an answer; the default derives from the state's limit (`output_bound`). A
+            model with long reasoning needs more.
+        input_chars: Maximum characters of turn, evidence and unread sources that the model reads.
         retries: Retry policy; also holds the clock.
 
     Raises:
@@ -114,7 +110,7 @@ class ModelSettings:
             raise ConfigurationError(
                 f"the model cannot be asked with {said[0]}",
                 where="ModelSettings",
-                hint='mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
+                hint='use mode "revise" or "rewrite", positive numbers, Price(...), Retries(...), '
                 "and either guidance or a prompt",
             )
 
@@ -184,9 +180,9 @@ class ModelCompressor:
 
     def under(self, policy: Policy) -> Self:
         """Return a copy that knows the limits that commit applies to its proposals."""
-        told = copy(self)
-        told._policy = policy
-        return told
+        bound = copy(self)
+        bound._policy = policy
+        return bound
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
@@ -197,69 +193,84 @@ class ModelCompressor:
             CompressionError: No usable proposal came out; carries the outcome and the usage.
             ConfigurationError: The key, the model or the address cannot work.
         """
-        run = self._begin(turn, state, evidence)
-        call = run.advance(None)
-        while call is not None:
-            answer: Reply | CallFailed
-            try:
-                answer = self.settings.retries.call(
-                    partial(run.attempt, call), run.until, run.attempts
-                )
-            except CallFailed as failure:
-                answer = failure
-            call = run.advance(answer)
-        return run.proposal
+        return self._begin(turn, state, evidence).finish()
 
     async def acompress(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
         """Asynchronous `__call__`."""
-        run = self._begin(turn, state, evidence)
-        call = run.advance(None)
-        while call is not None:
-            answer: Reply | CallFailed
-            try:
-                answer = await self.settings.retries.acall(
-                    partial(run.aattempt, call), run.until, run.attempts
-                )
-            except CallFailed as failure:
-                answer = failure
-            call = run.advance(answer)
-        return run.proposal
+        return await self._begin(turn, state, evidence).afinish()
 
     def _begin(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
-    ) -> _Run:
+    ) -> Run[Proposal]:
         settings = self.settings
+        times = settings.deadline, settings.timeout, settings.retries
         if settings.skip_idle and is_idle(turn):
             skipped = Account(outcome=Outcome.SKIPPED, model=self.name)
-            return _Run(self, _at_once(Proposal(author=self.name, account=skipped)), Ledger())
+            steps = _at_once(Proposal(author=self.name, account=skipped))
+            return Run(self.endpoint, steps, Ledger(), *times)
         policy = self._policy or Policy(schema=type(state))
         reading = Reading(turn, state, tuple(evidence), policy, settings.mode)
         limit = settings.max_output_tokens or output_bound(policy, settings.mode)
         work = Compression(self.endpoint, reading, self._prompt, limit, settings.input_chars)
-        return _Run(self, work.steps(), work.ledger)
+        return Run(self.endpoint, work.steps(), work.ledger, *times)
 
 
-Steps = Generator[Call, Reply, Proposal]
+R = TypeVar("R")
 
 
-class _Run:
-    """A compression in progress: its steps, its cost and its deadline."""
+class Run(Generic[R]):
+    """Makes the calls that ``steps`` yields, with retries and under a deadline, and counts them in a ledger."""
 
-    def __init__(self, compressor: ModelCompressor, steps: Steps, ledger: Ledger) -> None:
-        settings = compressor.settings
-        self._endpoint = compressor.endpoint
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        steps: Generator[Call, Reply, R],
+        ledger: Ledger,
+        deadline: float,
+        timeout: float,
+        retries: Retries,
+    ) -> None:
+        self._endpoint = endpoint
         self._steps = steps
         self._ledger = ledger
-        self._clock = settings.retries.clock
-        self._timeout = settings.timeout
-        self.until = self._clock.seconds() + settings.deadline
-        self.attempts = 1 if self._endpoint.retries_itself else 0
-        self.proposal: Proposal
+        self._timeout = timeout
+        self._retries = retries
+        self._until = retries.clock.seconds() + deadline
+        self._attempts = 1 if endpoint.retries_itself else 0
+        self._result: R
 
-    def advance(self, answer: Reply | CallFailed | None) -> Call | None:
-        """Return the next call; None at the end, when `proposal` is set."""
+    def finish(self) -> R:
+        """Make all calls and return the result of the steps."""
+        call = self._advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = self._retries.call(
+                    partial(self._attempt, call), self._until, self._attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = self._advance(answer)
+        return self._result
+
+    async def afinish(self) -> R:
+        """Asynchronous `finish`."""
+        call = self._advance(None)
+        while call is not None:
+            answer: Reply | CallFailed
+            try:
+                answer = await self._retries.acall(
+                    partial(self._aattempt, call), self._until, self._attempts
+                )
+            except CallFailed as failure:
+                answer = failure
+            call = self._advance(answer)
+        return self._result
+
+    def _advance(self, answer: Reply | CallFailed | None) -> Call | None:
+        """Return the next call; None at the end, when the result is set."""
         try:
             if answer is None:
                 return next(self._steps)
@@ -267,17 +278,15 @@ class _Run:
                 return self._steps.throw(answer)
             return self._steps.send(answer)
         except StopIteration as end:
-            self.proposal = end.value
+            self._result = end.value
             return None
 
-    def attempt(self, call: Call) -> Reply:
-        """Make a call within the remaining time."""
+    def _attempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.send, call, self._wait(left))
             return self._ledger.answered(within(left, made))
 
-    async def aattempt(self, call: Call) -> Reply:
-        """Asynchronous `attempt`."""
+    async def _aattempt(self, call: Call) -> Reply:
         with self._counted(call) as left:
             made = partial(self._endpoint.asend, call, self._wait(left))
             return self._ledger.answered(await awithin(left, made))
@@ -287,7 +296,7 @@ class _Run:
         """Yield the remaining seconds; count a call that fails."""
         self._ledger.rung = call.rung
         try:
-            left = self.until - self._clock.seconds()
+            left = self._until - self._retries.clock.seconds()
             if left <= 0:
                 raise up()
             yield left
@@ -299,6 +308,86 @@ class _Run:
         return self._timeout if self._timeout < left else left + LATER
 
 
-def _at_once(proposal: Proposal) -> Steps:
+def _at_once(proposal: Proposal) -> Generator[Call, Reply, Proposal]:
     return proposal
     yield
+
+
+def chosen(compressor: Compressor | None, model: Any) -> Compressor | None:
+    """Return the compressor, or one that asks ``model``; None for the keyless rules.
+
+    Raises:
+        ConfigurationError: Both are set, or the model cannot be asked.
+    """
+    if model is None:
+        return compressor
+    if compressor is not None:
+        raise ConfigurationError(
+            "both a compressor and a model are set",
+            where="compressor, model",
+            hint="set one of them; as_compressor(model, ...) makes a compressor from a model",
+        )
+    return as_compressor(model)
+
+
+def as_compressor(model: Any, **options: Unpack[ModelOptions]) -> Compressor:
+    """Return a compressor that asks ``model``.
+
+    Args:
+        model: A name: ``openai:NAME`` or NAME, at OPENAI_BASE_URL with OPENAI_API_KEY;
+            ``PROVIDER:NAME`` through LangChain. Or a LangChain chat model. Or OpenAI clients and
+            a name, as ``(client, "name")`` or ``(client, async_client, "name")``.
+        options: Fields of `ModelSettings`.
+
+    Raises:
+        ConfigurationError: ``model`` is none of these, or a key or package is missing.
+    """
+    if isinstance(model, ModelCompressor) and not options:
+        return model
+    if isinstance(model, str) and model:
+        return _named(model, options)
+    if isinstance(model, tuple) and 2 <= len(model) <= 3 and isinstance(model[-1], str):
+        from acc.compress.openai import OpenAICompressor
+
+        clients = dict(zip(("client", "async_client"), model[:-1], strict=False))
+        return OpenAICompressor(model[-1], **clients, **options)
+    if _is_chat_model(model):
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(model, **options)
+    raise ConfigurationError(
+        f"the model is {type(model).__name__}, which is not supported",
+        where="model",
+        hint='pass "gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model or (client, "gpt-x")',
+    )
+
+
+def _named(name: str, options: ModelOptions) -> Compressor:
+    provider, colon, rest = name.partition(":")
+    if colon and provider != "openai":
+        from acc.compress.langchain import LangChainCompressor
+
+        return LangChainCompressor(name, **options)
+    from acc.compress.openai import OpenAICompressor
+
+    compressor = OpenAICompressor(rest if colon else name, **options)
+    compressor.endpoint.ready()
+    return compressor
+
+
+def _is_chat_model(model: Any) -> bool:
+    """Whether it is a LangChain chat model, possibly wrapped with settings or fallbacks."""
+    models = sys.modules.get("langchain_core.language_models")
+    inner, around = model, 0
+    while models is not None and inner is not None and around < _MOST_AROUND:
+        if isinstance(inner, models.BaseChatModel):
+            return True
+        inner, around = (
+            getattr(inner, "bound", None) or getattr(inner, "runnable", None),
+            around + 1,
+        )
+    return False
+
+
+_MOST_AROUND = 8
+"""Maximum number of wrapper layers: with_config, with_retry, with_fallbacks, bind."""

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
 
 def impatient_client() -> Any:
-    """Return the SDK's default HTTP client with the read time-out applied to each whole response
-    body.
-    """
+    """Return the SDK's default HTTP client with the read time-out applied to each whole response body."""
     import openai
 
     return openai.DefaultHttpx2Client(event_hooks={"response": [_bound]})
@@ -64,17 +62,10 @@ DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
 
 class Clients:
-    """A synchronous and an asynchronous client of one endpoint, created on first use.
-
-    Args:
-        model: The model's name, for errors.
-        client: The caller's client, of either kind.
-        async_client: The caller's asynchronous client, in addition to ``client``.
-        base_url: Address for clients created here; the default is OPENAI_BASE_URL.
+    """A synchronous and an asynchronous client of one endpoint, created on first use unless given.
 
     Raises:
-        ConfigurationError: An argument is not a client, or ``base_url`` is combined with a
-            client.
+        ConfigurationError: An argument is not a client, or ``base_url`` is combined with a client.
     """
 
     def __init__(
@@ -82,17 +73,17 @@ class Clients:
     ) -> None:
         if base_url and (client or async_client):
             raise ConfigurationError(
-                "an address beside a client, which has its own",
+                "both base_url and a client are set, and a client has its own address",
                 where=model,
-                hint="give base_url, or a client made with it",
+                hint="pass base_url or a client",
             )
         for given in (client, async_client):
             if not (given is None or hasattr(given, "chat") or hasattr(given, "responses")):
                 raise ConfigurationError(
-                    f"{type(given).__name__} is no client",
+                    f"the client is {type(given).__name__}",
                     where=model,
-                    hint="give openai.OpenAI(...) or openai.AsyncOpenAI(...), or none: then it is "
-                    "made of OPENAI_BASE_URL and OPENAI_API_KEY",
+                    hint="pass openai.OpenAI(...) or openai.AsyncOpenAI(...), or no client: then "
+                    "OPENAI_BASE_URL and OPENAI_API_KEY apply",
                 )
         is_async = type(client).__name__.startswith("Async")
         self._model = model
@@ -125,7 +116,7 @@ class Clients:
             raise ConfigurationError(
                 "an asynchronous client cannot make synchronous calls",
                 where=self._model,
-                hint="step with AsyncMemoryController, or pass client=OpenAI(...) too",
+                hint="use AsyncMemoryController, or also pass client=OpenAI(...)",
             )
         if self._sync is None:
             self._sync = self._made_of("OpenAI", http_client=impatient_client())
@@ -178,12 +169,11 @@ class OpenAICompressor(ModelCompressor):
 
         Args:
             model: Its name at the endpoint.
-            client: The caller's client, with its own retries off for these calls; by default a
-                client from OPENAI_BASE_URL and OPENAI_API_KEY.
-            async_client: The same for asynchronous calls. If only a synchronous ``client`` is
-                passed, asynchronous calls run it in a thread.
-            base_url: Address of the endpoint if no client is passed; the default is
-                OPENAI_BASE_URL.
+            client: The caller's client, with its own retries off for these calls; by default a client from
+                OPENAI_BASE_URL and OPENAI_API_KEY.
+            async_client: The same for asynchronous calls. If only a synchronous ``client`` is passed,
+                asynchronous calls run it in a thread.
+            base_url: Address of the endpoint if no client is passed; the default is OPENAI_BASE_URL.
             api: Chat completions or responses.
             request: Further arguments of each request, such as ``{"temperature": 0}``.
             options: Fields of `ModelSettings`: mode, guidance, price, deadline and so on.
@@ -216,9 +206,9 @@ class OpenAIEndpoint:
     ) -> None:
         if not model or api not in ("chat", "responses"):
             raise ConfigurationError(
-                f"model {model!r} over the API {api!r}",
+                f"the model is {model!r} and the API is {api!r}",
                 where="OpenAICompressor",
-                hint='name a model, and api="chat" or api="responses"',
+                hint='name a model, and use api="chat" or api="responses"',
             )
         self.model = model
         self._api: Api = api
@@ -236,21 +226,15 @@ class OpenAIEndpoint:
         return known(self._clients.base_url, self.model, self._api)
 
     def ready(self) -> None:
-        """Create a client now, so a missing key raises at once.
-
-        Raises:
-            ConfigurationError: The environment lacks a setting.
-        """
+        """Create a client now, so that a missing key raises `ConfigurationError` at once."""
         self._clients.sync()
 
     def steps(self, ask: Ask) -> Generator[Call, Reply, Reply]:
-        """Yield the call on the known rung, then on lower ones while the endpoint refuses the
-        rung.
+        """Yield the call on the known rung, then on lower ones while the endpoint refuses the rung.
 
         Raises:
             CallFailed: The endpoint refuses for another reason, or on every rung.
-            ConfigurationError: The model or path is not found and the endpoint has never
-                answered.
+            ConfigurationError: The model or path is not found and the endpoint has never answered.
         """
         found = self.known
         room = found.room if self._api == "chat" else ""
@@ -272,7 +256,7 @@ class OpenAIEndpoint:
         try:
             answer = create(**self._arguments(call, seconds))
         except Exception as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
         return reply_of(_plain(answer), self._api)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
@@ -283,18 +267,16 @@ class OpenAIEndpoint:
         try:
             answer = await create(**self._arguments(call, seconds))
         except Exception as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
         return reply_of(_plain(answer), self._api)
 
-    def _told(self, error: Exception) -> Exception:
-        """The error to raise for ``error``. An argument that the SDK does not know is a
-        configuration error.
-        """
+    def _translated(self, error: Exception) -> Exception:
+        """The error to raise for ``error``. An argument that the SDK does not know is a configuration error."""
         if isinstance(error, TypeError) and self._request and "argument" in str(error):
             return ConfigurationError(
-                f"the request cannot be made: {error}",
+                f"the SDK rejects an argument of the request: {error}",
                 where=f"request {sorted(self._request)}",
-                hint='what only this server takes goes into request={"extra_body": {...}}',
+                hint='pass arguments that only this server knows as request={"extra_body": {...}}',
             )
         return translated(error, self.where)
 

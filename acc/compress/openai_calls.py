@@ -28,33 +28,23 @@ class OutputMode(StrEnum):
 
 
 RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, OutputMode.TEXT)
-"""The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own
-way.
-"""
+"""The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own way."""
 
 IN_WORDS = {
-    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint itself holds the model to the state's schema",
-    OutputMode.STRUCTURED: "structured output: the schema goes to the provider in its own way",
-    OutputMode.TOOL: "forced tool call: the schema goes along as a tool that the model has to call",
-    OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON, the schema stands in the prompt",
-    OutputMode.TEXT: "plain text: the schema stands in the prompt, the JSON is taken out of the answer",
+    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint forces the model to follow the schema",
+    OutputMode.STRUCTURED: "structured output: the provider enforces the schema in its own way",
+    OutputMode.TOOL: "forced tool call: the model must call a tool that has the schema",
+    OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON; the schema is in the prompt",
+    OutputMode.TEXT: "plain text: the schema is in the prompt; the JSON is extracted from the answer",
 }
 
 ROOMS = ("max_completion_tokens", "max_tokens")
-"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then
-most others.
-"""
+"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then most others."""
 
 
 @dataclass
 class Known:
-    """Knowledge about an endpoint.
-
-    Attributes:
-        rung: The strictest rung that it may accept.
-        room: Its parameter for the answer's limit.
-        proven: Whether it has answered on that rung.
-    """
+    """What is known about an endpoint: its strictest rung, the limit's parameter, and whether it has answered."""
 
     rung: OutputMode = OutputMode.JSON_SCHEMA
     room: str = ROOMS[0]
@@ -83,17 +73,10 @@ REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 def descend(
     call: Call, found: Known, rungs: Sequence[OutputMode] = RUNGS
 ) -> Generator[Call, Reply, Reply]:
-    """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it
-    accepts.
-
-    Args:
-        call: The first call.
-        found: Knowledge about the endpoint; updated on success.
-        rungs: The rungs, strictest first.
+    """Yield ``call``; while the endpoint refuses it, yield the next call down. Record what it accepts.
 
     Raises:
-        CallFailed: The endpoint refuses on every rung (its first refusal), or the call fails for
-            a reason unrelated to the rung.
+        CallFailed: The endpoint refuses on every rung (its first refusal), or fails for another reason.
     """
     following: Call | None = call
     first: CallFailed | None = None
@@ -118,26 +101,20 @@ def descend(
 def next_call(
     call: Call, failure: CallFailed, rungs: Sequence[OutputMode] = RUNGS, *, proven: bool
 ) -> Call | None:
-    """Return the call after ``failure``: the other name of the limit, or the next rung down.
+    """Return the call after ``failure``: the other name of the limit, the next rung down, or None.
 
-    Returns None if the request was refused for another reason. An endpoint that has answered on
-    this rung must name the format in its refusal. For a new endpoint any bad request counts.
+    An endpoint that has answered on this rung must name the format in its refusal. For a new endpoint any bad
+    request counts.
     """
     if failure.outcome not in REFUSED:
         return None
-    if call.room and call.room == ROOMS[0] and _names_room(failure, ROOMS[0]):
-        return call._replace(room=ROOMS[1])
-    if call.room and call.room == ROOMS[1] and _names_room(failure, ROOMS[1]):
-        return call._replace(room=ROOMS[0])
+    if call.room in ROOMS and re.search(rf"\b{call.room}\b", failure.detail):
+        return call._replace(room=ROOMS[1 - ROOMS.index(call.room)])
     names_format = FORMAT.search(failure.detail) is not None
     if not names_format and (proven or failure.outcome is Outcome.NOT_FOUND):
         return None
     below = rungs[rungs.index(OutputMode(call.rung)) + 1 :]
     return call._replace(rung=below[0]) if below else None
-
-
-def _names_room(failure: CallFailed, room: str) -> bool:
-    return re.search(rf"\b{room}\b", failure.detail) is not None
 
 
 Api = Literal["chat", "responses"]
@@ -168,17 +145,13 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
     messages = with_schema(call)
     said = [{"role": message.role, "content": message.text} for message in messages]
     if api == "chat":
-        return {"messages": said, call.room: call.ask.limit, **_chat_format(call)}
-    return {
-        "input": said, "max_output_tokens": call.ask.limit, "store": False,
-        **_responses_format(call),
-    }  # fmt: skip
+        return {"messages": said, call.room: call.ask.limit, **_format(call, api)}
+    limit = call.ask.limit
+    return {"input": said, "max_output_tokens": limit, "store": False, **_format(call, api)}
 
 
 def with_schema(call: Call) -> Sequence[Message]:
-    """Return the messages. If the endpoint does not get the schema, the first message includes
-    it.
-    """
+    """Return the messages. If the endpoint does not get the schema, the first message includes it."""
     first, *rest = call.ask.messages
     if call.rung not in (OutputMode.JSON_OBJECT, OutputMode.TEXT):
         return call.ask.messages
@@ -187,41 +160,29 @@ def with_schema(call: Call) -> Sequence[Message]:
     return (first._replace(text=asked), *rest)
 
 
-def _chat_format(call: Call) -> dict[str, Any]:
+def _format(call: Call, api: Api) -> dict[str, Any]:
+    """Return the arguments that ask for the rung's output format; none on the lowest rung."""
+    is_chat = api == "chat"
+    if call.rung == OutputMode.TOOL:
+        tool = {"name": NAME, "parameters": call.ask.schema, "strict": True}
+        if is_chat:
+            return {
+                "tools": [{"type": "function", "function": tool}],
+                "tool_choice": {"type": "function", "function": {"name": NAME}},
+            }
+        choice = {"type": "function", "name": NAME}
+        return {"tools": [{"type": "function", **tool}], "tool_choice": choice}
+    form: dict[str, Any] = {"type": str(call.rung)}
     if call.rung == OutputMode.JSON_SCHEMA:
         schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
-        return {"response_format": {"type": "json_schema", "json_schema": schema}}
-    if call.rung == OutputMode.TOOL:
-        function = {"name": NAME, "parameters": call.ask.schema, "strict": True}
-        return {
-            "tools": [{"type": "function", "function": function}],
-            "tool_choice": {"type": "function", "function": {"name": NAME}},
-        }
-    if call.rung == OutputMode.JSON_OBJECT:
-        return {"response_format": {"type": "json_object"}}
-    return {}
-
-
-def _responses_format(call: Call) -> dict[str, Any]:
-    if call.rung == OutputMode.JSON_SCHEMA:
-        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
-        return {"text": {"format": {"type": "json_schema", **schema}}}
-    if call.rung == OutputMode.TOOL:
-        tool = {
-            "type": "function", "name": NAME, "parameters": call.ask.schema, "strict": True
-        }  # fmt: skip
-        return {"tools": [tool], "tool_choice": {"type": "function", "name": NAME}}
-    if call.rung == OutputMode.JSON_OBJECT:
-        return {"text": {"format": {"type": "json_object"}}}
-    return {}
+        form |= {"json_schema": schema} if is_chat else schema
+    elif call.rung != OutputMode.JSON_OBJECT:
+        return {}
+    return {"response_format": form} if is_chat else {"text": {"format": form}}
 
 
 def reply_of(body: Any, api: Api) -> Reply:
-    """Return the reply in a response body.
-
-    Raises:
-        CallFailed: The body is not a JSON object or reports an error.
-    """
+    """Return the reply in a response body; raise `CallFailed` if it is no JSON object or reports an error."""
     if not isinstance(body, Mapping):
         detail = " ".join(str(body).split())[:200]
         raise CallFailed(Outcome.MALFORMED_REPLY, f"the reply is no JSON object: {detail}")

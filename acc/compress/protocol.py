@@ -37,7 +37,9 @@ class Price:
         given = (self.input, self.output, 0.0 if self.cached is None else self.cached)
         if not all(_is_price(value) for value in given):
             raise ConfigurationError(
-                "a price is negative or no number", where="Price", hint="per million tokens, from 0"
+                "a price is negative or not a number",
+                where="Price",
+                hint="give money per million tokens, 0 or more",
             )
 
     def of(self, usage: Mapping[str, int]) -> float:
@@ -62,10 +64,9 @@ def _count(usage: Mapping[str, int], kind: str) -> int:
 class Compressor(Protocol):
     """Proposes the next state. A plain function of the three arguments qualifies.
 
-    A compressor with I/O may add ``async def acompress`` with the same arguments; the
-    asynchronous controller awaits it. A compressor that needs the limits may add
-    ``under(policy)``, which returns the compressor for that policy. A paid compressor may have a
-    ``price`` (`Price`).
+    A compressor with I/O may add ``async def acompress`` with the same arguments; the asynchronous controller
+    awaits it. A compressor that needs the limits may add ``under(policy)``, which returns the compressor for
+    that policy. A paid compressor may have a ``price`` (`Price`).
     """
 
     def __call__(
@@ -74,10 +75,9 @@ class Compressor(Protocol):
         """Read the input and propose.
 
         Raises:
-            CompressionError: No usable proposal came out. Any other exception except
-                `ConfigurationError` has the same effect.
-            ConfigurationError: The compressor cannot work with this configuration; ends the
-                step.
+            CompressionError: No usable proposal came out. Any other exception except `ConfigurationError` has
+                the same effect.
+            ConfigurationError: The compressor cannot work with this configuration; ends the step.
         """
         ...
 
@@ -85,8 +85,7 @@ class Compressor(Protocol):
 def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> dict[str, Any]:
     """Return the JSON Schema of a proposal, as strict structured output accepts it.
 
-    The schema is flat: all properties are required, without defaults or unions. Commit checks
-    lengths.
+    The schema is flat: all properties are required, without defaults or unions. Commit checks lengths.
 
     Args:
         schema: The state class.

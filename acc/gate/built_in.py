@@ -20,18 +20,14 @@ from acc.turn.observations import Channel, Trust
 class Contradiction(Gate):
     """Refuses a candidate that contradicts a pinned rule of a more trusted source.
 
-    A sentence contradicts a rule if it shares ``share`` (default: half) of the rule's content
-    words, at least two; contains a directive word (must, now, may, lifted, approved ...); and
-    lifts the rule or has the opposite polarity. A report without a directive word does not
-    count, nor does a sentence that supports the rule.
+    A sentence contradicts a rule if it shares ``share`` of the rule's content words, at least two, has a
+    directive word (must, now, may, lifted, approved ...), and lifts the rule or has the opposite polarity.
     """
 
     share: float = 0.5
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare each directive sentence with each rule that is more trusted than the
-        candidate.
-        """
+        """Compare each directive sentence with each rule that is more trusted than the candidate."""
         trust = candidate.trust
         rules = [rule for rule in context.quoted if rule.trust > trust]
         if rules:
@@ -75,10 +71,9 @@ def _directives(text: str) -> Iterator[str]:
 class Relevance(Gate):
     """Refuses a candidate that the turn does not ask for.
 
-    The score must reach ``threshold``; for documents 1.5 times the threshold. The candidate must
-    also contain ``words`` of the user's content words, or all of them if there are fewer. When
-    `qualify` asks again to reach its floor, only the score counts, and the threshold is
-    ``relaxed``; the verdict records that.
+    The score must reach ``threshold``; for documents 1.5 times the threshold. The candidate must also contain
+    ``words`` of the user's content words, or all of them if there are fewer. When `qualify` asks again to
+    reach its floor, only the score counts, and the threshold is ``relaxed``; the verdict records that.
     """
 
     threshold: float = 0.45
@@ -113,9 +108,7 @@ LEAST_LEFT = 100
 """Tokens. With less budget left than this, cutting a long text to fit is not worth it."""
 
 SHORT = 400
-"""Characters. A longer candidate states more than one fact, so a replaced fact does not refuse
-it.
-"""
+"""Characters. A longer candidate states more than one fact, so a replaced fact does not refuse it."""
 
 LONGEST_ITEM = 1_000
 """Characters. Every item of a state is shorter than this."""
@@ -125,10 +118,8 @@ LONGEST_ITEM = 1_000
 class Novelty(Gate):
     """Refuses a candidate that adds nothing to the turn or the state.
 
-    A candidate adds nothing if one item of the state contains all its stems and marks, or if it
-    only repeats the user's words (`acc.text.wording.only_repeats`). For a candidate from outside
-    the thread, items that the next commit drops do not count, because the candidate would be
-    needed again.
+    It adds nothing if one item of the state contains all its stems and marks, or if it only repeats the user's
+    words. For a candidate from outside the thread, items that the next commit drops do not count.
     """
 
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
@@ -151,9 +142,8 @@ class Novelty(Gate):
 class NotStale(Gate):
     """Refuses a candidate that later information has replaced.
 
-    A candidate is stale in four cases: it holds words of the user that a later turn retired; it
-    is an item that was replaced; the same tool later returned nearly the same words with other
-    numbers; the state holds a later value of the fact that it states.
+    It is stale if a later turn retired what the user asked for in it; if it is a replaced item; if the same
+    tool later returned nearly the same words with other numbers; or if the state holds a later value of its fact.
     """
 
     alike: float = 0.8
@@ -208,9 +198,7 @@ class Trusted(Gate):
 
 @dataclass(frozen=True)
 class Distinct(Gate):
-    """Refuses near-duplicates of admitted evidence. The gate sees the best score first, so the
-    best stays.
-    """
+    """Refuses near-duplicates of admitted evidence. The gate sees the best score first, so the best stays."""
 
     alike: float = 0.85
 
@@ -242,11 +230,10 @@ class Budget(Gate):
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
-    """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this
-    order.
+    """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this order.
 
-    The cheap gates run first. When the floor relaxes relevance, all the other gates still judge
-    the candidate.
+    The cheap gates run first. When the floor relaxes relevance, all the other gates still judge the
+    candidate.
 
     Args:
         tokens: Budget in tokens for the evidence of one turn.

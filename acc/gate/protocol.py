@@ -42,10 +42,7 @@ _NEEDED = (
 
 
 def instruction_like(text: str, trust: Trust) -> str:
-    """Return the first words of ``text`` that look like an instruction, at most 80 characters.
-
-    Returns an empty string if there are none, or if ``trust`` is at least an agent's.
-    """
+    """Return the first words of ``text`` that look like an instruction; empty for agents and above."""
     return _first(text) if trust < Trust.AGENT else ""
 
 
@@ -72,8 +69,7 @@ class Verdict(BaseModel):
         gate: Name of the gate that decided.
         ref: The candidate's ref.
         artifact: The candidate's artifact id.
-        telemetry: Signals to count that do not affect the decision, such as
-            ``instruction_like``.
+        telemetry: Signals to count that do not affect the decision, such as ``instruction_like``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -152,8 +148,7 @@ class Context:
 
         Args:
             candidate: The candidate.
-            limit: Maximum length of the excerpt in characters. The first call for an artifact
-                fixes it.
+            limit: Maximum length of the excerpt in characters. The first call for an artifact fixes it.
         """
         artifact = candidate.artifact
         if artifact.id in self._read:
@@ -231,16 +226,12 @@ class Plain(Gate):
 
 
 def as_gate(gate: GateLike) -> Gate:
-    """Return ``gate`` itself if it is a `Gate`, otherwise wrap it in `Plain`.
-
-    Raises:
-        ConfigurationError: ``gate`` is not callable.
-    """
+    """Return ``gate`` as a `Gate`, or raise `ConfigurationError` if it is not callable."""
     if not callable(gate):
         raise ConfigurationError(
-            f"a gate is a callable, not {type(gate).__name__}",
+            f"the gate is {type(gate).__name__}, not a callable",
             where="gate",
-            hint="pass a Gate, or a function of (candidate, context)",
+            hint="pass a Gate or a function of (candidate, context)",
         )
     return gate if isinstance(gate, Gate) else Plain(gate)
 
@@ -315,10 +306,9 @@ def qualify(
     Args:
         candidates: A_t.
         gate: The gate. If it raises, the candidate is refused and the turn continues.
-        context: The turn, the state and the retirements. Evidence is appended to
-            ``context.admitted``.
-        floor: Number of candidates to admit if a lower relevance threshold is enough. Refusals
-            by other gates are final.
+        context: The turn, the state and the retirements. Evidence is appended to ``context.admitted``.
+        floor: Number of candidates to admit if a lower relevance threshold is enough. Refusals by other gates
+            are final.
 
     Returns:
         The evidence as the compressor reads it, and one verdict for each candidate.

@@ -25,7 +25,7 @@ from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
 from acc.turn.observations import Channel, Observation
 from acc.turn.redact import Redact, redacted
-from acc.turn.transcript import checked_speakers, named_channels, speaks_for_user, tell
+from acc.turn.transcript import checked_speakers, named_channels, read_transcript, speaks_for_user
 
 EVIDENCE_TOOL = "open_evidence"
 """The tool that shows stored evidence; its result is a document unless configured otherwise."""
@@ -103,7 +103,7 @@ def observed(messages: Sequence[BaseMessage], voices: Voices) -> tuple[Observati
     channels = {EVIDENCE_TOOL: Channel.DOCUMENT, **voices.channels}
     kept = [m for m in messages if not (is_summary(m) or isinstance(m, RemoveMessage))]
     became = {id(step[0]): fates(step) for step in steps(kept)}
-    told = tell(kept, channels=channels, speakers=voices.speakers)
+    told = read_transcript(kept, channels=channels, speakers=voices.speakers)
     seen = [
         observation
         for message, (_, made, _) in zip(kept, told, strict=True)
@@ -140,7 +140,10 @@ def is_users(message: BaseMessage, voices: Voices) -> bool:
         return False
     if isinstance(message.content, str):
         return speaks_for_user(message.name, voices.speakers, voices.channels)
-    return any(t.opens for t in tell([message], channels=voices.channels, speakers=voices.speakers))
+    return any(
+        t.opens
+        for t in read_transcript([message], channels=voices.channels, speakers=voices.speakers)
+    )
 
 
 def is_answer(step: Sequence[BaseMessage]) -> bool:

@@ -18,9 +18,9 @@ from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
 from acc.recall.candidates import Recall
+from acc.state.loading import Keys, keys_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.signing import Keys, keys_of
 from acc.stores.protocol import Thread
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
@@ -49,7 +49,7 @@ class Settings:
             runs once more. If the handler returns no ids, the error is raised. See `acc.operators`.
         state_key: Key that signs states: at least 16 random bytes, or a list of keys. The first key of
             a list signs; all are accepted. With a key, a state without a signature is a `StateError`.
-            See `acc.state.signing`.
+            See `acc.state.loading`.
         redact: Removes secrets from every input before it is stored or compressed: "secrets"
             (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
 

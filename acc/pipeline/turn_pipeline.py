@@ -17,9 +17,9 @@ from acc.gate.protocol import Context, Verdict, qualify
 from acc.pipeline.session import ThreadSession
 from acc.pipeline.update import keyless
 from acc.recall.candidates import Candidate
+from acc.state.loading import signature_of
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
-from acc.state.signing import signature_of
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
 from acc.thread.log import is_reply, refuse_foreign

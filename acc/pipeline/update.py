@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from acc.commit.commit import Commit, commit
-from acc.compress.choosing import chosen
 from acc.compress.fallback import (
     CompressionRequest,
     CompressionResult,
@@ -16,6 +15,7 @@ from acc.compress.fallback import (
     check_fallback,
 )
 from acc.compress.fallback import compressed as asked_for
+from acc.compress.model import chosen
 from acc.compress.protocol import Compressor
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
@@ -49,7 +49,7 @@ def update_state(
         state: CCS_t-1, or its canonical JSON; None for an empty one.
         turn: The observations since the last commit.
         compressor: Proposes the next state; None uses the keyless rules.
-        model: A model for a compressor to ask (`acc.compress.choosing.as_compressor`), instead of
+        model: A model for a compressor to ask (`acc.compress.model.as_compressor`), instead of
             ``compressor``.
         evidence: Evidence that the caller recalled and qualified.
         policy: Schema and bounds.

@@ -1,9 +1,8 @@
 """Recall of candidates: from the thread, from documents and from the user's other threads.
 
-For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25
-over the texts then ranks the best `CANDIDATES` exactly. With a dense embedder
-(`acc.recall.dense`), its best records are candidates too, and the score is minmax(bm25) + weight
-* minmax(dense).
+For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25 over the texts
+then ranks the best `CANDIDATES` exactly. With a dense embedder (`acc.recall.dense`), its best records are
+candidates too, and the score is minmax(bm25) + weight * minmax(dense).
 """
 
 from __future__ import annotations
@@ -34,20 +33,14 @@ if TYPE_CHECKING:
 
 
 class WordCounts:
-    """Cache of term counts for recently ranked records.
-
-    Args:
-        most: Maximum number of cached records. The cache is cleared when full.
-    """
+    """Cache of term counts of at most ``most`` recently ranked records; cleared when full."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._of: dict[str, tuple[str, Counter[str], int]] = {}
 
     def bm25(self, query: str, artifacts: Sequence[Artifact]) -> NDArray[np.float64]:
-        """Return the scores that `acc.text.ranking.LexicalIndex.bm25` gives for these records
-        alone.
-        """
+        """Return the scores that `acc.text.ranking.LexicalIndex.bm25` gives for these records alone."""
         if len(self._of) + len(artifacts) > self._most:
             self._of = {}
         counted = [self._counted(artifact) for artifact in artifacts]
@@ -77,19 +70,11 @@ Found = list[tuple[Artifact, float]]
 
 
 class WideScope:
-    """Searches the documents visible to a namespace and the records of its threads.
+    """Searches the documents visible to a namespace and the records of all its threads.
 
-    The scope covers all threads of the namespace. Callers that recall for a conversation must
-    check `Thread.has_user` first: without a known user, other threads may belong to other
-    people.
-
-    Args:
-        store: Any store.
-        space: The namespace.
-        candidates: Number of records that the vectors propose for exact ranking.
-        dense: Dense embedder that ranks in addition to BM25.
-        kept: Cache of the vectors read from the store.
-        words: Cache of term counts.
+    Callers that recall for a conversation must check `Thread.has_user` first: without a known user, other
+    threads may belong to other people. The vectors propose ``candidates`` records for exact ranking; ``kept``
+    and ``words`` cache vectors and term counts.
     """
 
     def __init__(
@@ -196,11 +181,7 @@ def _telling(query: str, found: Found) -> Found:
 
 
 def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
-    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as
-    prefix.
-
-    A document's ref comes from its hash, so it is the same in every thread that can see it.
-    """
+    """Yield the artifacts with unique refs: a ref of another thread gets that thread's key as prefix."""
     for artifact, _ in found:
         own = artifact.kind == "document" or artifact.thread == space.key
         ref = artifact.ref if own else f"{artifact.thread[:8]}/{artifact.ref}"
@@ -214,10 +195,9 @@ class Candidate:
     Attributes:
         artifact: The record.
         score: Its score relative to the best candidate, 0 to 1.
-        by_turn: The share of the record's own score, without its neighbors', that comes from the
-            user's words.
-        shared: Terms of the user's words that matched the record; None if they were not
-            computed.
+        by_turn: The share of the record's own score, without its neighbors', that comes from the user's
+            words.
+        shared: Terms of the user's words that matched the record; None if they were not computed.
     """
 
     artifact: Artifact
@@ -262,12 +242,7 @@ class Recall:
         return sorted([*near, *far], key=lambda candidate: -candidate.score)
 
     def _far(self, query: str, branch: Branch, threads: int = 0) -> Iterator[Candidate]:
-        """Yield candidates from documents, and at most ``threads`` records of the user's other
-        threads.
-
-        Without a known user, other threads may belong to other people, so none of their records
-        is proposed.
-        """
+        """Yield candidates from documents, and at most ``threads`` records of a known user's other threads."""
         threads = threads if branch.thread.has_user else 0
         if not self.documents and not threads:
             return
@@ -290,8 +265,10 @@ class Recall:
             total[[at for at in branch.positions(observation.ref) if at < past]] = 0.0
         best = _best(total, self.limit)
         # An earlier copy of the question matches all its words, so it is no scale for the answers.
-        told = (at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words))
-        highest = float(total[next(told, best[0])]) if best else 1.0
+        answers = (
+            at for at in best if not only_repeats(branch.artifacts[at].text, turn.user_words)
+        )
+        highest = float(total[next(answers, best[0])]) if best else 1.0
         shared = branch.index.shared(turn.user_words, best)
         return [
             Candidate(
@@ -334,8 +311,7 @@ class WideRecall(Recall):
     Without a known user (`Thread.has_user`) it recalls nothing from other threads.
 
     Attributes:
-        wide: Maximum number of candidates from other threads, in addition to the thread's and
-            the documents'.
+        wide: Maximum number of candidates from other threads, in addition to the thread's and the documents'.
     """
 
     wide: int = 8

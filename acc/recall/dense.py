@@ -1,10 +1,8 @@
-"""Dense vectors for the wider scope of recall: computed once per record and persisted in the
-store.
+"""Dense vectors for the wider scope of recall: computed once per record and persisted in the store.
 
-A namespace's vectors are read by id, once, into one matrix, like the lexical ones. A query
-therefore embeds one query text and the records added since the last query. The embedder is an
-external service and may fail. Recall then uses BM25 alone and reports the failure through
-``on_failure``.
+A namespace's vectors are read by id, once, into one matrix, like the lexical ones. A query therefore embeds
+one query text and the records added since the last query. The embedder is an external service and may fail.
+Recall then uses BM25 alone and reports the failure through ``on_failure``.
 """
 
 from __future__ import annotations
@@ -44,9 +42,7 @@ def cosine(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def lexical(text: str) -> Sequence[float]:
-    """Return the keyless vector of a text (`acc.stores.embedding`); all zeros for a text without
-    terms.
-    """
+    """Return the keyless vector of a text (`acc.stores.embedding`); all zeros for a text without terms."""
     vector = embed(text)
     return vector if vector[0] >= 0 else [0.0] * DIMENSION
 
@@ -98,8 +94,7 @@ class Rows:
         likeness: Likeness,
         keep: Callable[[str], bool] | None = None,
     ) -> list[tuple[str, float]]:
-        """Return the ``k`` most similar names with scores, best first; the later vector wins
-        ties.
+        """Return the ``k`` most similar names with scores, best first; the later vector wins ties.
 
         Args:
             vector: The query vector.
@@ -140,11 +135,10 @@ class Dense:
     Attributes:
         embedder: Embeds texts; receives at most 100 texts per call.
         weight: alpha of the weighted score; 0.5 to 1 measured best.
-        name: The model's name, under which the store persists its vectors; the default is the
-            embedder's ``name`` attribute. Without a name the vectors stay in the process. Each
-            model needs its own name.
-        most: Maximum number of records of a namespace with a dense vector. The first read
-            prefers the newest records. Records beyond the limit are found by words only.
+        name: The model's name, under which the store persists its vectors; the default is the embedder's
+            ``name`` attribute. Without a name the vectors stay in the process. Each model needs its own name.
+        most: Maximum number of records of a namespace with a dense vector. The first read prefers the newest
+            records. Records beyond the limit are found by words only.
         on_failure: Called with the error when the embedder fails.
     """
 
@@ -180,9 +174,9 @@ class Dense:
         found = np.asarray(self.embedder(texts), np.float32)
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
             raise StoreError(
-                f"{len(texts)} texts came back as numbers of shape {found.shape}",
+                f"the embedder returned an array of shape {found.shape} for {len(texts)} texts",
                 where=self.title or "embedder",
-                hint="return one vector of finite numbers for each text, all of one length",
+                hint="return one vector of finite numbers for each text, all of the same length",
             )
         lengths = np.linalg.norm(found, axis=1, keepdims=True)
         unit: NDArray[np.float32] = np.divide(
@@ -192,14 +186,7 @@ class Dense:
 
 
 class DenseRows:
-    """The dense vectors of a namespace's records.
-
-    Args:
-        store: Persists the vectors if it is an `acc.stores.protocol.DenseStore` and the embedder
-            has a name.
-        tenant: The tenant.
-        dense: The embedder.
-    """
+    """The dense vectors of a namespace's records; a `DenseStore` persists them if the embedder has a name."""
 
     def __init__(self, store: ArtifactStore, tenant: str, dense: Dense) -> None:
         self._store = store if isinstance(store, DenseStore) and dense.title else None
@@ -228,7 +215,7 @@ class DenseRows:
 
     def best(self, asked: Vector, k: int, keep: Callable[[str], bool] | None) -> list[str]:
         """Return the ids of at most ``k`` records with the highest positive cosine."""
-        return [id_ for id_, score in self._rows.best(asked, k, _product, keep) if score > 0]
+        return [id_ for id_, score in self._rows.best(asked, k, product, keep) if score > 0]
 
     def scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each record with the query; 0 for a record without a vector."""
@@ -267,7 +254,8 @@ class DenseRows:
         return made
 
 
-def _product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def product(vector: Vector, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the dot product of ``vector`` with each row."""
     found: NDArray[np.float32] = rows @ vector
     return found
 
@@ -307,9 +295,9 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
                 reply = speaking.embeddings.create(model=model, input=asked[start : start + _BATCH])
             except openai.OpenAIError as error:
                 raise StoreError(
-                    f"texts cannot be embedded: {type(error).__name__}: {error}"[:300],
+                    f"the endpoint cannot embed texts: {type(error).__name__}: {error}"[:300],
                     where=model,
-                    hint="look at the endpoint and its key, or recall without a dense embedder",
+                    hint="check the endpoint and its key, or recall without a dense embedder",
                 ) from error
             found.extend(row.embedding for row in sorted(reply.data, key=lambda row: row.index))
         return found
@@ -319,8 +307,7 @@ def openai_embedder(model: str = "text-embedding-3-small", client: Any = None) -
 
 
 def sentence_transformer(model: str, **settings: Any) -> Embedder:
-    """Return an embedder for a sentence-transformers model (extra ``dense``). A folder path
-    needs no network.
+    """Return an embedder for a sentence-transformers model (extra ``dense``). A folder path needs no network.
 
     Raises:
         ConfigurationError: The package is not installed, or the model does not load.
@@ -339,7 +326,7 @@ def sentence_transformer(model: str, **settings: Any) -> Embedder:
         raise ConfigurationError(
             f"the model does not load: {type(error).__name__}: {error}"[:300],
             where=model,
-            hint="name a folder that holds it, or a model that can be fetched",
+            hint="name a folder that contains the model, or a model that can be downloaded",
         ) from error
 
     def embed(texts: Sequence[str]) -> list[list[float]]:

@@ -1,9 +1,8 @@
 """Records of a namespace as rows of vectors, synchronized with the store, for the wider scope.
 
-A namespace's records have computable ids, so their vectors are read by id, once, into one
-matrix. A query costs one matrix product, whatever else the store holds. The vectors contain no
-inverse document frequency; the query weighs its own buckets by their frequency among the
-records.
+A namespace's records have computable ids, so their vectors are read by id, once, into one matrix. A query
+costs one matrix product, whatever else the store holds. The vectors contain no inverse document frequency;
+the query weighs its own buckets by their frequency among the records.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.recall.dense import Dense, DenseRows, Rows
+from acc.recall.dense import Dense, DenseRows, Rows, product
 from acc.state.model import ROOT
 from acc.stores.directory import threads_in
 from acc.stores.embedding import embed
@@ -42,13 +41,7 @@ _KINDS = ("observation", "set_aside", "document")
 class Holding:
     """The documents of a namespace, or the records of its threads (their main branches).
 
-    Args:
-        store: Any store. Without stored vectors (`acc.stores.protocol.ManagedStore`) they are
-            computed from the texts.
-        space: The namespace.
-        what: Documents or threads. The cost of documents does not depend on the number of
-            threads.
-        dense: Dense embedder for search by meaning.
+    Without stored vectors (`acc.stores.protocol.ManagedStore`) they are computed from the texts.
     """
 
     def __init__(
@@ -75,8 +68,7 @@ class Holding:
         self._now: int | None = None
 
     def probes(self) -> list[str]:
-        """Return the ids to look up: one of them exists if records were added since the last
-        look.
+        """Return the ids to look up: one of them exists if records were added since the last look.
 
         Returns no ids if this process is the only writer and has written no such record since.
         """
@@ -112,9 +104,7 @@ class Holding:
     def proposed(
         self, query: str, asked: Vector | None, most: int, keep: Keep | None
     ) -> list[Artifact]:
-        """Return the ``most`` nearest records by words and the ``most`` nearest by meaning,
-        unordered.
-        """
+        """Return the ``most`` nearest records by words and the ``most`` nearest by meaning, unordered."""
         if not len(self._rows):
             return []
         ids = self._by_words(query, most, keep)
@@ -124,9 +114,7 @@ class Holding:
         return [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
 
     def dense_scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosine of each record with the query; 0 for a record without a vector in
-        this holding.
-        """
+        """Return the cosine of each record with the query; 0 for a record without a vector in this holding."""
         if self._dense_rows is None:
             return np.zeros(len(ids))
         return self._dense_rows.scores(asked, ids)
@@ -137,7 +125,7 @@ class Holding:
             return []
         having = self._having
         asked = vector * np.log1p((len(self._rows) - having + 0.5) / (having + 0.5))
-        ids = self._rows.best(asked.astype(np.float32), most, _product, keep)
+        ids = self._rows.best(asked.astype(np.float32), most, product, keep)
         return [name for name, score in ids if score > 0]
 
     def _texts(self, ids: Sequence[str]) -> list[Artifact]:
@@ -151,9 +139,7 @@ class Holding:
         return [self._known[id_] for id_ in ids if id_ in self._known]
 
     def _counted(self, name: str) -> int | None:
-        """A counter of the store's own writes; None if the store has none or other processes
-        write too.
-        """
+        """A counter of the store's own writes; None if the store has none or other processes write too."""
         return None if self.store.shared else getattr(self.store, name, None)
 
     def _entered(self) -> list[str]:
@@ -190,12 +176,7 @@ class Holding:
 
 
 class Holdings:
-    """Cache of recently used holdings, shared by all threads that may see them.
-
-    Args:
-        most: Maximum number of holdings. The least recently used one is evicted and read again
-            on demand.
-    """
+    """Cache of the ``most`` recently used holdings, shared by all threads that may see them."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
@@ -212,12 +193,7 @@ class Holdings:
 
 
 def refresh(holdings: Iterable[Holding]) -> None:
-    """Read the records added to any of the holdings since the last look, usually with one store
-    call.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Read the records added to any of the holdings since the last look, usually with one store call."""
     behind = [(holding, ids) for holding in holdings if (ids := holding.probes())]
     asked = [id_ for _, ids in behind for id_ in ids]
     there = {
@@ -229,11 +205,6 @@ def refresh(holdings: Iterable[Holding]) -> None:
     }
     for holding, _ in behind:
         holding.take(there)
-
-
-def _product(vector: NDArray[np.float32], rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    found: NDArray[np.float32] = rows @ vector
-    return found
 
 
 def _id(log: str, seq: int) -> str:

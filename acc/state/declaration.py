@@ -1,8 +1,4 @@
-"""Checks on the declaration of a state class, its slots and its item types.
-
-The checks run when the class is created: a wrong declaration fails there, with a hint, and not when
-an agent runs.
-"""
+"""Checks the declaration of a state class, its slots and its item types when the class is created."""
 
 from __future__ import annotations
 
@@ -21,38 +17,39 @@ Problem = tuple[str, str]
 """The fault, and how to fix it."""
 
 
+_KINDS: Mapping[str, tuple[type, str]] = {
+    "max_items": (int, "give a whole number"),
+    "eviction_priority": (int, "give a whole number"),
+    "min_trust": (Trust, "give a Trust, such as Trust.USER"),
+    "ephemeral": (bool, "give True or False"),
+    "id_prefix": (str, "give a string"),
+    "join": (str, "give a string"),
+    "guidance": (str, "give a string"),
+}
+"""The type of each simple value of a `Slot`, and the hint for another type."""
+
+
 def value_problems(name: str, rules: Slot) -> Iterator[Problem]:
     """Yield a problem for each value in ``rules`` of slot ``name`` that has the wrong type."""
-    for number in ("max_items", "eviction_priority"):
-        value = getattr(rules, number)
-        if not isinstance(value, int) or isinstance(value, bool):
-            yield f"slot {name!r} has {number}={value!r}", "give a whole number"
-    if not isinstance(rules.min_trust, Trust):
-        yield f"slot {name!r} has min_trust={rules.min_trust!r}", "give a Trust, such as Trust.USER"
-    for text in ("id_prefix", "join", "guidance"):
-        value = getattr(rules, text)
-        if not isinstance(value, str):
-            yield f"slot {name!r} has {text}={value!r}", "give a text"
-    yield from _listed(name, rules)
-
-
-def _listed(name: str, rules: Slot) -> Iterator[Problem]:
-    words = rules.cues
-    if not isinstance(words, tuple) or not all(isinstance(w, str) and w.strip() for w in words):
+    for rule, (kind, hint) in _KINDS.items():
+        value = getattr(rules, rule)
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            yield f"slot {name!r} has {rule}={value!r}", hint
+    cues, examples = rules.cues, rules.examples
+    if not isinstance(cues, tuple) or not all(isinstance(w, str) and w.strip() for w in cues):
         yield (
-            f"slot {name!r} has cues={words!r}",
-            'give a tuple of words, one too: cues=("hours",)',
+            f"slot {name!r} has cues={cues!r}",
+            'give a tuple of words; for one word write cues=("hours",)',
         )
-    given = rules.examples
-    if not isinstance(given, tuple) or not all(isinstance(e, Example) for e in given):
+    if not isinstance(examples, tuple) or not all(isinstance(e, Example) for e in examples):
         yield (
-            f"slot {name!r} has examples that are no tuple of Example",
-            "give a tuple, of one too: examples=(Example(...),)",
+            f"slot {name!r} has examples that are not a tuple of Example",
+            "give a tuple; for one example write examples=(Example(...),)",
         )
 
 
 def example_problems(slot: SlotField) -> Iterator[Problem]:
-    """Yield a problem for each example that makes no item of the slot or lacks its words."""
+    """Yield a problem for each example that is not a valid item, or whose text lacks a field's value."""
     for example in slot.rules.examples:
         of = f"the example {example.text[:60]!r} of slot {slot.name!r}"
         fields = dict(example.fields)
@@ -61,13 +58,13 @@ def example_problems(slot: SlotField) -> Iterator[Problem]:
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(map(str, first["loc"])) or slot.item.__name__
-            yield f"{of} makes no item: {place}: {first['msg']}", "give the item's own fields"
+            yield f"{of} is not a valid item: {place}: {first['msg']}", "give the item's own fields"
             continue
         for name in (n for n in slot.item.wire_fields() if n in fields):
             if not _is_said(slot, name, fields[name], example.text):
                 yield (
-                    f"{of} does not say its {name} {fields[name]!r}",
-                    "write the value as it stands in the words",
+                    f"{of} does not contain its {name} {fields[name]!r}",
+                    "write the value exactly as it stands in the example's text",
                 )
 
 
@@ -78,7 +75,7 @@ def _is_said(slot: SlotField, name: str, value: Any, text: str) -> bool:
 
 
 LEAST_PINNED_TOKENS = 10
-"""Minimum tokens of one pinned item; a class with more pinned places than fit the bound is an error."""
+"""Tokens that a pinned item needs at least. All pinned places of a class must fit its token bound."""
 
 LEAST_TOKENS = 64
 """The smallest token bound of a state."""
@@ -93,13 +90,7 @@ def check_slots(
     inherited: Mapping[str, SlotField],
     max_tokens: int,
 ) -> None:
-    """Check the slots of a state class.
-
-    Args:
-        state: The class.
-        slots: Its slots.
-        inherited: The slots of its base class.
-        max_tokens: The token bound of the class.
+    """Check the slots of a state class against the ``inherited`` ones and against ``max_tokens``.
 
     Raises:
         SchemaError: A slot loosens or drops an inherited rule, an item type does not work with commit,
@@ -118,31 +109,27 @@ def check_slots(
 def check_fields(
     state: type[BaseModel], slots: Mapping[str, SlotField], bookkeeping: Iterable[str]
 ) -> None:
-    """Check that each field of a state class is a slot or one of the ``bookkeeping`` fields (law 1).
-
-    Raises:
-        SchemaError: Commit would never write a field, or a slot has the name of a bookkeeping field.
-    """
+    """Raise `SchemaError` unless each field of a state class is a slot or a ``bookkeeping`` field (law 1)."""
     for name in bookkeeping:
         if name in slots:
             raise SchemaError(
-                f"{name!r} is bookkeeping of every state, and cannot be a slot",
+                f"{name!r} is a bookkeeping field of every state and cannot be a slot",
                 where=state.__qualname__,
-                hint="name the slot otherwise",
+                hint="give the slot another name",
             )
     for name, field in state.model_fields.items():
         if isinstance(field.annotation, ForwardRef | str):
             raise SchemaError(
-                f"the type of field {name!r} is not known where the class is made",
+                f"the type of field {name!r} is unknown when the class is created",
                 where=state.__qualname__,
-                hint="define its item type above the state, in the same module",
+                hint="define the item type above the state class, in the same module",
             )
         if name not in slots and name not in bookkeeping:
             raise SchemaError(
-                f"field {name!r} is no slot: no commit would ever write it",
+                f"field {name!r} is not a slot, so no commit would write it",
                 where=state.__qualname__,
                 hint=f"write {name}: Annotated[tuple[MyItem, ...], Slot(max_items=8)], "
-                "or make it a ClassVar",
+                "or declare it as a ClassVar",
             )
 
 
@@ -151,7 +138,7 @@ def _inheritance(
 ) -> Iterator[Problem]:
     for name, parent in inherited.items():
         if name not in slots:
-            yield f"slot {name!r} lost its Slot", "keep the inherited annotation"
+            yield f"slot {name!r} has no Slot any more", "keep the inherited annotation"
             continue
         old, new = parent.rules, slots[name].rules
         loosened = {
@@ -166,7 +153,7 @@ def _inheritance(
             was = parent.item.__name__ if rule == "item type" else _shown(getattr(old, rule))
             yield (
                 f"slot {name!r} loosens {rule} of the slot it inherits, which is {was}",
-                "a subclass may add slots and tighten rules; name a new slot instead",
+                "a subclass may only add slots and tighten rules; declare a new slot instead",
             )
 
 
@@ -175,7 +162,7 @@ def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
         yield f"max_tokens is {max_tokens!r}", "give a whole number"
         return
     if max_tokens < LEAST_TOKENS:
-        yield f"max_tokens is {max_tokens}", f"give the state {LEAST_TOKENS} tokens or more"
+        yield f"max_tokens is {max_tokens}", f"set it to {LEAST_TOKENS} or more"
     pinned = {s.name: s.rules.max_items for s in slots if s.rules.pinned}
     places = sum(pinned.values())
     if places * LEAST_PINNED_TOKENS > max_tokens:
@@ -183,7 +170,7 @@ def _bounds(slots: Iterable[SlotField], max_tokens: int) -> Iterator[Problem]:
         yield (
             f"{places} pinned places ({named}) cannot fit {max_tokens} tokens "
             f"at {LEAST_PINNED_TOKENS} each",
-            f"declare at most {max_tokens // LEAST_PINNED_TOKENS} pinned places in all, or "
+            f"declare at most {max_tokens // LEAST_PINNED_TOKENS} pinned places in total, or set "
             f"max_tokens: ClassVar[int] = {places * LEAST_PINNED_TOKENS} or more on the class",
         )
 
@@ -201,29 +188,27 @@ def _rules(slot: SlotField) -> Iterator[Problem]:
     name, rules = slot.name, slot.rules
     if name == RETIRE:
         yield (
-            f"a slot named {name!r}",
-            "name it otherwise: there a proposal lists the items that end",
+            f"a slot has the name {name!r}",
+            "give it another name: a proposal lists the retired items under this one",
         )
     if rules.max_items < 1:
-        yield f"slot {name!r} has no places", "declare max_items=1 or more"
-    if not isinstance(rules.ephemeral, bool):
-        yield f"slot {name!r} has ephemeral={rules.ephemeral!r}", "declare True or False"
+        yield f"slot {name!r} has no places", "set max_items to 1 or more"
     if rules.pinned and rules.ephemeral:
-        yield f"slot {name!r} is pinned and lives one turn", "declare ephemeral=False"
+        yield f"slot {name!r} is both pinned and ephemeral", "set ephemeral=False"
     if rules.pinned and (rules.min_trust < Trust.USER or not rules.quote):
         yield (
-            f"slot {name!r} is pinned, and others than the user could fill it",
-            "declare min_trust=Trust.USER and quote=True: what nobody can evict needs the user's words",
+            f"slot {name!r} is pinned, but others than the user could fill it",
+            "set min_trust=Trust.USER and quote=True: an item that is never evicted needs the user's words",
         )
     letter = rules.id_prefix
     if len(letter) != 1 or not "a" <= letter <= "z" or letter in TAKEN_LETTERS:
         yield (
-            f"slot {name!r} has the letter {letter!r}",
-            f"one small letter, none of {', '.join(TAKEN_LETTERS)}: those begin the refs of evidence",
+            f"slot {name!r} has id_prefix={letter!r}",
+            f"give one lower-case letter except {', '.join(TAKEN_LETTERS)}, which begin the refs of evidence",
         )
     if rules.quote and "quote" not in slot.item.own_fields():
         yield (
-            f"slot {name!r} asks for quotes, and {slot.item.__name__} has no field for them",
+            f"slot {name!r} requires quotes, but {slot.item.__name__} has no field for them",
             "add `quote: Quote` to the item type",
         )
 
@@ -234,7 +219,7 @@ def _bookkeeping(slot: SlotField) -> Iterator[Problem]:
     for name in sorted(taken & set(Item.model_fields)):
         yield (
             f"item type {slot.item.__name__} of slot {slot.name!r} declares {name!r} itself",
-            "name the field otherwise: commit alone fills that one",
+            "give the field another name: only commit fills the one of that name",
         )
 
 
@@ -245,13 +230,16 @@ def _head_and_key(slot: SlotField) -> Iterator[Problem]:
     if not item.key or any(n not in fields for n in (item.head, *item.key)):
         yield (
             f"{of} needs a head and a key among its fields",
-            (f"set head and key to names out of {names}"),
+            f"set head and key to fields of the type: {names}",
         )
         return
     if item.head in item.unseen:
-        yield f"{of} has its head {item.head!r} among what is not shown", "take it out of unseen"
+        yield f"{of} does not show its head {item.head!r}", "remove it from unseen"
     if unknown := [n for n in item.computed if n not in fields]:
-        yield f"{of} computes {unknown[0]!r}, which it has not", f"name fields out of {names}"
+        yield (
+            f"{of} computes {unknown[0]!r}, which is not its field",
+            f"name fields of the type: {names}",
+        )
 
 
 def _taken_names(slot: SlotField) -> Iterator[Problem]:
@@ -261,22 +249,22 @@ def _taken_names(slot: SlotField) -> Iterator[Problem]:
     if "by" in fields:
         yield (
             f"{of} 'by'",
-            "name it otherwise: that column shows the trust of low-trust items",
+            "give it another name: that column shows the trust of low-trust items",
         )
     if "cites" in fields:
-        yield f"{of} 'cites'", "name it otherwise: there a proposal names its sources"
+        yield f"{of} 'cites'", "give it another name: a proposal lists its sources under this one"
     annotations: dict[str, Any] = {name: item.model_fields[name].annotation for name in fields}
     if annotations.get("status", Status) != Status:
         yield (
-            f"{of} 'status' that is no acc.state.items.Status",
-            "name it stage, phase or health: commit puts what is doubtful under status hypothesis",
+            f"{of} 'status' that is not an acc.state.items.Status",
+            "call it stage, phase or health: commit writes status hypothesis for a doubtful item",
         )
     if "channel" in fields and (
         annotations["channel"] is not Channel or "channel" not in item.computed
     ):
         yield (
             f"{of} 'channel' that commit does not compute",
-            "name it otherwise: a row with that column shows no other mark of low trust",
+            "give it another name: a row with that column shows no other mark of low trust",
         )
 
 

@@ -292,8 +292,8 @@ def wire_field(item: type[Item], name: str) -> dict[str, Any]:
 
 def _inexpressible(item: type[Item], name: str) -> SchemaError:
     return SchemaError(
-        f"field {name!r} of {item.__name__} cannot be asked of a model",
+        f"a model cannot fill field {name!r} of {item.__name__}",
         where=item.__qualname__,
-        hint="use str, int, float, bool or a Literal of strings; "
-        "for text that may be missing OptionalLine or OptionalName of acc.state.items",
+        hint="use str, int, float, bool or a Literal of strings; for optional text use OptionalLine "
+        "or OptionalName of acc.state.items",
     )

@@ -6,13 +6,15 @@ state, which makes the migration visible in the hash chain.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import hmac
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from acc.errors import StateError
+from acc.errors import ConfigurationError, StateError
 from acc.state.items import Item
 from acc.state.migrations import Stored, class_named, migrated, stored_name
 from acc.state.reasons import EvictedItem
@@ -35,7 +37,7 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
     name = str(stored.get("schema_name", ""))
     if class_named(name) != schema.__name__:
         raise StateError(
-            f"a state of schema {name!r}",
+            f"the state has the schema {name!r}",
             where=f"loading {schema.__name__}",
             hint=f"load it with that class, or start from {schema.__name__}.empty()",
         )
@@ -60,20 +62,12 @@ def load_state(schema: type[State], raw: Any, adopt: Trust | None) -> State:
 
 
 def migrated_items(schema: type[State], stored: str, items: Stored) -> Stored:
-    """Migrate complete items by slot from the schema version ``stored`` to ``schema``.
-
-    Raises:
-        StateError: An item cannot be migrated; the error names the item and the reason.
-    """
+    """Migrate items by slot from the schema version ``stored``; a `StateError` names an item that cannot be."""
     return migrated(schema, schema.slots(), stored, items)
 
 
 def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[EvictedItem]:
-    """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order.
-
-    Raises:
-        StateError: An item has another shape and no migration converts it.
-    """
+    """Return the items that an audited commit set aside, migrated to ``schema``, in recorded order."""
     stored: Stored = {}
     for gone in record["set_aside"]:
         stored.setdefault(gone["slot"], []).append(gone["item"])
@@ -91,7 +85,7 @@ def set_aside_today(schema: type[State], record: Mapping[str, Any]) -> list[Evic
 def _item_of(schema: type[State], name: str, stored: Mapping[str, Any]) -> Item:
     slot = schema.slots().get(name)
     if slot is None:
-        raise _no_state(schema, f"an item of slot {name!r}, which is not there", str(stored["id"]))
+        raise _no_state(schema, f"there is no slot {name!r}", str(stored["id"]))
     try:
         return slot.item.model_validate(stored)
     except ValidationError as error:
@@ -121,9 +115,9 @@ def _plain(schema: type[State], raw: Any) -> dict[str, Any]:
         if isinstance(raw, str | bytes):
             raw = from_json(raw)
     except ValueError as error:
-        raise _no_state(schema, f"not JSON: {error}", "the whole") from error
+        raise _no_state(schema, f"not JSON: {error}", "the whole state") from error
     if not isinstance(raw, Mapping):
-        raise _no_state(schema, f"{type(raw).__name__}, not an object", "the whole")
+        raise _no_state(schema, f"{type(raw).__name__}, not an object", "the whole state")
     return dict(raw)
 
 
@@ -132,16 +126,16 @@ def _validated(schema: type[State], stored: Mapping[str, Any]) -> State:
         return schema.model_validate(stored)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        place = ".".join(str(part) for part in first["loc"]) or "the whole state"
         raise _no_state(schema, first["msg"], place) from error
 
 
 def _no_state(schema: type[State], what: str, place: str) -> StateError:
     return StateError(
-        f"not a state of {stored_name(schema)}: {what}",
+        f"this is not a state of {stored_name(schema)}: {what}",
         where=place,
-        hint="pass what canonical() returned, unchanged; if the schema has changed since, "
-        "its migrations have to answer for that (acc schema diff OLD NEW)",
+        hint="pass the unchanged result of canonical(); if the schema has changed since, add a "
+        "migration (acc schema diff OLD NEW)",
     )
 
 
@@ -175,3 +169,82 @@ def _adopted(state: State, trust: Trust) -> State:
         "counter": max(state.counter, max(numbers, default=0)),
     }
     return state.model_copy(update=changed).sealed()
+
+
+# --- signatures ---
+#
+# A state's hash detects damage, but does not tell who made the state: anybody who can write to a checkpoint can
+# make a state and its hash. With `Settings.state_key`, each commit is signed by an HMAC over its hash, and a step
+# refuses a prior state that no key signed.
+
+Key = bytes | str
+Keys = tuple[bytes, ...]
+
+SHORTEST_KEY = 16
+"""Minimum length of a key in bytes."""
+
+
+def keys_of(given: Key | Sequence[Key] | None) -> Keys:
+    """Return the keys in ``Settings.state_key``: the first one signs, all are accepted.
+
+    Raises:
+        ConfigurationError: A key has the wrong type or is too short.
+    """
+    listed = [given] if isinstance(given, bytes | str) else given
+    if listed is None:
+        return ()
+    keys = tuple(map(_key, listed)) if isinstance(listed, Iterable) else (b"",)
+    if not keys or any(len(key) < SHORTEST_KEY for key in keys):
+        # The error must not reveal the key.
+        raise ConfigurationError(
+            "state_key is not a valid key",
+            where="Settings",
+            hint=f"give at least {SHORTEST_KEY} random bytes, such as secrets.token_bytes(32), or a list of "
+            "such keys; the first one signs",
+        )
+    return keys
+
+
+def _key(given: Any) -> bytes:
+    if isinstance(given, str):
+        return given.encode("utf-8", "surrogatepass")
+    return bytes(given) if isinstance(given, bytes | bytearray) else b""
+
+
+def signature_of(state_hash: str, keys: Keys) -> str:
+    """Return the signature over a state's hash by the first key; empty without keys."""
+    return _by(keys[0], state_hash) if keys else ""
+
+
+def is_signed(state_hash: str, signature: str, keys: Keys) -> bool:
+    """Return whether one of ``keys`` made ``signature`` over this state hash."""
+    return any(
+        hmac.compare_digest(_by(key, state_hash).encode(), signature.encode("utf-8", "replace"))
+        for key in keys
+    )
+
+
+def signed(state: State, keys: Keys) -> State:
+    """Return ``state`` signed by the first key; unsigned if there are no keys."""
+    mark = signature_of(state.hash, keys)
+    return state.model_copy(update={"signature": mark}) if mark != state.signature else state
+
+
+def refuse_unsigned(state: CompressedCognitiveState, keys: Keys) -> None:
+    """Raise `StateError` unless ``state`` is signed by a key, empty, or vouched for by this process."""
+    if not keys or state.is_vouched or state.hash == type(state).empty().hash:
+        return
+    hashes = (state.hash, state.stored_hash)
+    if not any(is_signed(made, state.signature, keys) for made in hashes):
+        what = "not signed" if not state.signature else "signed by no key of this memory"
+        raise StateError(
+            f"the state is {what}",
+            where=f"turn {state.turn}, hash {state.hash[:12]}",
+            hint="pass the state that the last step returned, or last_state(thread); if the key has changed, set "
+            "state_key=[new, old]; to accept this state, use memory.signed(State.load(raw)), or "
+            "State.load(raw, adopt=Trust.USER) to lower its trust",
+        )
+
+
+def _by(key: bytes, state_hash: str) -> str:
+    return hmac.new(key, f"acc state {state_hash}".encode(), hashlib.sha256).hexdigest()

@@ -4,10 +4,9 @@
         schema_version: ClassVar[int] = 2
         migrations: ClassVar[Migrations] = {1: Migration(jobs_are_runs)}
 
-Each class counts its own versions; a parent counts its own. A stored state names all of them:
-``ClinicState`` is version 1, ``ClinicState@2`` is version 2, and ``ClinicState@2/ITOperationsState@3``
-is version 2 on top of version 3 of its parent. A migration that loses an item or a value raises an
-error that names it.
+Each class counts its own versions; a parent counts its own. A stored state names all of them: ``ClinicState``
+is version 1, ``ClinicState@2`` is version 2, and ``ClinicState@2/ITOperationsState@3`` is version 2 on top of
+version 3 of its parent. A migration that loses an item or a value raises an error that names it.
 """
 
 from __future__ import annotations
@@ -49,11 +48,7 @@ Migrations: TypeAlias = Mapping[int, Migration]
 
 
 def check_versions(state: type[BaseModel]) -> None:
-    """Check that a state class has one migration for each of its earlier versions.
-
-    Raises:
-        SchemaError: A migration is missing, or starts from a version that does not exist.
-    """
+    """Raise `SchemaError` unless a state class has one migration for each of its earlier versions."""
     version, migrations = own_version(state), own_migrations(state)
     if not isinstance(version, int) or version < 1:
         raise SchemaError(
@@ -62,16 +57,16 @@ def check_versions(state: type[BaseModel]) -> None:
     for since in range(1, version):
         if not isinstance(migrations.get(since), Migration):
             raise SchemaError(
-                f"schema_version is {version}, and no migration starts from {since}",
+                f"schema_version is {version}, but no migration starts from {since}",
                 where=state.__qualname__,
                 hint=f"declare migrations: ClassVar[Migrations] = {{{since}: Migration(...)}}; "
-                "acc schema diff OLD NEW tells what it must answer",
+                "acc schema diff OLD NEW lists the changes that it must cover",
             )
     if beyond := [since for since in migrations if since not in range(1, version)]:
         raise SchemaError(
-            f"a migration starts from version {beyond[0]!r}, and schema_version is {version}",
+            f"a migration starts from version {beyond[0]!r}, but schema_version is {version}",
             where=state.__qualname__,
-            hint="raise schema_version to the version that the last migration leads to",
+            hint="raise schema_version to the version after the last migration",
         )
 
 
@@ -106,13 +101,7 @@ def class_named(stored: str) -> str:
 def migrated(
     state: type[BaseModel], slots: Mapping[str, SlotField], stored: str, items: Stored
 ) -> Stored:
-    """Migrate ``items`` from the schema version ``stored`` to ``state``.
-
-    Args:
-        state: The class.
-        slots: Its slots.
-        stored: The stored name of the state (`stored_name`).
-        items: Complete items by slot. Migrations neither see nor change their bookkeeping fields.
+    """Migrate complete items by slot from the schema version ``stored`` to ``state``.
 
     Raises:
         StateError: A later version stored the items, or a migration fails or loses something.
@@ -124,9 +113,9 @@ def migrated(
         is_moved = was_in.get(item.get("id")) != name
         if is_moved and item.get("quote") and not (name in slots and slots[name].rules.quote):
             raise StateError(
-                f"migrating moves the quoted item {item.get('id')} to {name!r}, which keeps no quotes",
+                f"the migration moves the quoted item {item.get('id')} to {name!r}, which keeps no quotes",
                 where=state.__qualname__,
-                hint="have the migration put it into a slot with quote=True",
+                hint="move it to a slot with quote=True",
             )
     return {name: each for name, each in items.items() if each or name in slots}
 
@@ -136,7 +125,7 @@ def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel
     lineage = {base.__name__: base for base in _lineage(state)}
     if class_named(stored) not in lineage:
         raise StateError(
-            f"stored under {stored!r}, which {state.__qualname__} does not descend from",
+            f"the state was stored under {stored!r}, which is not a parent of {state.__qualname__}",
             where=f"loading {state.__qualname__}",
             hint="load it with that schema, or start another thread",
         )
@@ -144,8 +133,8 @@ def _steps(state: type[BaseModel], stored: str) -> Iterator[tuple[type[BaseModel
         now = own_version(lineage[name]) if name in lineage else 0
         if version > now:
             raise StateError(
-                f"stored under version {version} of {name}, and here is "
-                + (f"version {now}" if now else "no such class among its parents"),
+                f"the state was stored under version {version} of {name}, but "
+                + (f"this is version {now}" if now else "this schema has no such parent"),
                 where=f"loading {state.__qualname__}",
                 hint="load it with the release that stored it, or a later one",
             )
@@ -181,13 +170,13 @@ def _step(base: type[BaseModel], since: int, items: Stored) -> Stored:
         raise StateError(
             f"the migration fails: {type(error).__name__}: {error}",
             where=where,
-            hint="mend the migration of the schema; the stored state is as it was",
+            hint="correct the migration of the schema; the stored state is unchanged",
         ) from error
     for what in _lost(said, after, migration.rewrites):
         raise StateError(
             f"the migration {what}",
             where=where,
-            hint="carry it on under its id, or name slot.field in the migration's rewrites",
+            hint="return every item under its id; list values that may change as slot.field in rewrites",
         )
     return {
         name: [{**_bookkeeping(kept[item["id"]]), **item} for item in each]
@@ -201,12 +190,12 @@ def _lost(before: Stored, after: Stored, rewrites: tuple[str, ...]) -> Iterator[
     if missing := [i for i in old if i not in ids]:
         yield f"drops {', '.join(missing)} of {old[missing[0]][0]}"
     if made := [i for i in ids if i not in old]:
-        yield f"makes an item {made[0]!r} that was not stored"
+        yield f"returns an item {made[0]!r} that was not stored"
     if twice := [i for i in old if ids.count(i) > 1]:
-        yield f"gives {twice[0]} twice"
+        yield f"returns {twice[0]} twice"
     for _, item in _each(after):
         if forged := sorted(_BOOKKEEPING & set(item)):
-            yield f"writes {forged[0]} of {item['id']}, which is commit's"
+            yield f"writes {forged[0]} of {item['id']}, which only commit may write"
         name, was = old[str(item["id"])]
         for field in _missing(was, item):
             if f"{name}.{field}" not in rewrites or was.get("quote"):

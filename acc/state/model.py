@@ -85,7 +85,7 @@ class CompressedCognitiveState(BaseModel):
         policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
         parent: Hash of the state it replaced; empty for the first.
         hash: SHA-256 over all the rest but the signature.
-        signature: Who made it, by a key (`acc.state.signing`); empty, and then no part of the canonical state,
+        signature: Who made it, by a key (`acc.state.loading`); empty, and then no part of the canonical state,
             where none is set.
         lifted: Rules and goals retired in this turn.
         doubted: Rules and goals that were perhaps meant to be lifted in this turn: they stand, and the
@@ -256,7 +256,7 @@ class CompressedCognitiveState(BaseModel):
     __hash__ = BaseModel.__hash__
 
     def vouched(self) -> Self:
-        """Return a copy marked as made or chosen by this process; it needs no commit record or signature.
+        """Return a copy that needs no commit record or signature, because this process made or chose it.
 
         The mark belongs to that object: serialized, copied or rehashed states do not have it.
         """

@@ -48,9 +48,7 @@ class Policy:
             object.__setattr__(self, "max_tokens", self.schema.max_tokens)
         if self.max_tokens < 64:
             raise ConfigurationError(
-                f"max_tokens is {self.max_tokens}",
-                where="Policy",
-                hint="give the state 64 tokens or more",
+                f"max_tokens is {self.max_tokens}", where="Policy", hint="set it to 64 or more"
             )
 
     def _check(self) -> None:
@@ -60,7 +58,7 @@ class Policy:
             "max_tokens": (isinstance(self.max_tokens, int), "a number of tokens"),
             "counter": (
                 isinstance(self.counter, TokenCounter) and _has_name(self.counter),
-                'an object that is called with a text, with a text as its name: name = "my-tokens/1"',
+                'a callable of a text, with an attribute such as name = "my-tokens/1"',
             ),
             "style": (self.style in styles, f"one of {', '.join(styles)}"),
             "lifting": (self.lifting in get_args(Lifting), '"confirm" or "accept"'),

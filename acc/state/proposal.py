@@ -166,12 +166,7 @@ class Retirement(BaseModel):
 
 
 class Remark(BaseModel):
-    """A compressor's remark on an observation that it could not use.
-
-    Attributes:
-        code: The remark. Commit has a reason code for each allowed value.
-        ref: The observation's ref.
-    """
+    """A compressor's remark on an observation that it could not use. Commit has a reason for each code."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -46,9 +46,8 @@ identical objects give the same text.
 def render_toon(state: CompressedCognitiveState) -> str:
     """Return the state in TOON: one table per slot, one row per item.
 
-    If a slot holds items from tools or documents, its rows have a column ``by`` with the trust; slots
-    with a status or channel column do not need it. What a rule's pronoun refers to is marked as the
-    compressor's reading. Retired rules, doubted rules and pending observations follow.
+    A column ``by`` shows the trust where a slot holds items from tools or documents and has no status or
+    channel column.
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
@@ -101,9 +100,8 @@ _TOKEN = re.compile(rf"\s*({_ATOM}|[()])")
 def render_predicates(state: CompressedCognitiveState) -> str:
     """Return the state in the predicate notation of the paper's Figure 3.
 
-    An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and
-    ``@document`` mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains
-    ``@``.
+    An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and ``@document``
+    mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains ``@``.
     """
     paragraphs = []
     for name, slot in state.slots().items():

@@ -105,9 +105,7 @@ _GOES_ON = re.compile(
 
 
 def sentence_spans(text: str) -> list[Span]:
-    """Return the spans of the sentences. A line break ends a sentence if the next line begins
-    another.
-    """
+    """Return the spans of the sentences. A line break ends a sentence if the next line begins another."""
     ends = [
         m.end() if not m["item"] else m.start() + 1 if m[0][0] == "\n" else 0
         for m in _STOP.finditer(text)
@@ -212,18 +210,10 @@ _FORBIDS_MORE = re.compile(
 
 
 def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, bool]]:
-    """Return the clauses of the quote and the clauses that govern it.
+    """Return the clauses of the quote and the clauses that govern it, inside the sentences ``whole``.
 
-    If the quote cuts off a governing part of its clause, the whole clause is returned.
-
-    Args:
-        text: The text.
-        whole: Span of the sentences around the quote.
-        quote: Span of the quote.
-
-    Returns:
-        For each clause its span, ``is_own`` and ``is_loose`` (`acc.text.quoting.Clause`), in
-        order.
+    Each has a span, ``is_own`` and ``is_loose`` (`acc.text.quoting.Clause`). If the quote cuts off a governing
+    part of its clause, the whole clause is returned.
     """
     cuts = [m.end() for m in JOINT.finditer(text, *whole) if m.end() < whole[1]]
     spans = list(pairwise((whole[0], *cuts, whole[1])))

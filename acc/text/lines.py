@@ -1,8 +1,7 @@
 """Canonical JSON, one-line text fields, and inert text that a terminal or pager only displays.
 
-Tools, documents and users may put anything into a conversation: escape sequences that write to
-the clipboard or hide a line, marks that change the reading direction. All printed text must pass
-through this module.
+Tools, documents and users may put anything into a conversation: escape sequences that write to the clipboard
+or hide a line, marks that change the reading direction. All printed text must pass through this module.
 """
 
 from __future__ import annotations
@@ -37,9 +36,7 @@ _UNSEEN = re.compile(
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` on one line: control, bidirectional and invisible characters become
-    spaces.
-    """
+    """Return ``text`` on one line: control, bidirectional and invisible characters become spaces."""
     return " ".join(_UNSEEN.sub(" ", text).split())
 
 
@@ -92,12 +89,9 @@ def inert_line(text: str) -> str:
 
 
 class InertStream:
-    """A text stream that writes inert text to another stream and delegates everything else to
-    it.
+    """A text stream that writes inert text to another stream and delegates everything else to it.
 
-    Attributes:
-        raw: The wrapped stream, for code that draws. Such code must pass foreign text through
-            `inert`.
+    Code that draws may write to ``raw``, but must pass foreign text through `inert`.
     """
 
     def __init__(self, raw: TextIO) -> None:

@@ -1,10 +1,9 @@
 """Finds a quote, the clauses that govern it, and the words that may be left out of it.
 
-A rule must never be less restrictive or less conditional than the user's words. A quote
-therefore includes every negation, restriction, condition and exception that may govern it, and a
-wording may only omit words. For English, only the governing clauses are included. For other
-languages and odd line breaks, the whole sentence is the rule. All functions are pure. They never
-decide trust, which comes from the channel (law 6).
+A rule must never be less restrictive or less conditional than the user's words. A quote therefore includes
+every negation, restriction, condition and exception that may govern it, and a wording may only omit words.
+For English, only the governing clauses are included. For other languages and odd line breaks, the whole
+sentence is the rule. All functions are pure. They never decide trust, which comes from the channel (law 6).
 """
 
 from __future__ import annotations
@@ -45,10 +44,9 @@ class Clause(NamedTuple):
     """A clause of a text, or the whole text if its clauses are not recognized.
 
     Attributes:
-        text: Its words.
         is_own: Whether it was quoted. Other clauses only govern quoted ones.
-        is_loose: Whether it can be omitted: it governs no other clause, and either has its own
-            subject and verb or contains nothing binding.
+        is_loose: Whether it can be omitted: it governs no other clause, and either has its own subject and verb
+            or contains nothing binding.
         is_apart: Whether other words of the text lie between it and the previous clause.
     """
 
@@ -59,15 +57,13 @@ class Clause(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Quoted words and the clauses that govern them.
+    """Quoted words, and all clauses that may forbid, restrict or condition them.
 
     Attributes:
         quote: The words as in the text, on one line.
-        clauses: All clauses that may forbid, restrict or condition the words, and the words
-            themselves, in order.
+        clauses: The governing clauses and the quoted ones, in order.
         splits: Whether the clauses were recognized, so some may be omitted.
-        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if
-            ``splits`` is False.
+        is_whole: Whether the quote consists of whole clauses, or of a whole sentence if ``splits`` is False.
     """
 
     quote: str
@@ -91,9 +87,8 @@ def find_quote(quote: str, text: str) -> str | None:
 def find_passage(quote: str, text: str) -> Passage | None:
     """Find ``quote`` in ``text`` and return it with the clauses that govern it, or None.
 
-    The comparison ignores white space, case, quotation marks and closing punctuation (law 6). A
-    quote without a letter or digit is never found. If the words occur several times, an
-    occurrence with a restriction wins. Time is linear in the texts.
+    White space, case, quotation marks and closing punctuation do not matter (law 6). If the words occur several
+    times, an occurrence with a restriction wins.
     """
     wanted = _folded(quote)[0].lstrip().rstrip(_CLOSING)
     if not any(c.isalnum() for c in wanted):
@@ -227,11 +222,10 @@ _JOINS = frozenset([*PAUSES, "and", "or", "&", "und", "et", "y", "e", "o", "ou",
 
 
 def shortens(text: str, whole: str) -> bool:
-    """Whether ``text`` is ``whole`` with some words omitted and the same assignments of names
-    and numbers.
+    """Whether ``text`` is ``whole`` with some words omitted, in the same order.
 
-    The order of the words stays. Words that forbid, restrict or bound are never omitted. A name
-    or a number may be omitted only with its whole phrase, from one comma or "and" to the next.
+    Words that forbid, restrict or bound are never omitted. A name or a number may be omitted only with its
+    whole phrase, from one comma or "and" to the next.
     """
     kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
     gap: list[str] = []
@@ -275,8 +269,7 @@ _FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", 
 def _content(
     text: str, splits: bool = True
 ) -> tuple[tuple[object, ...], frozenset[int], frozenset[int]]:
-    """The content words of ``text``, without inflection if ``splits``; the indexes of stops; the
-    indexes of all pauses.
+    """The content words of ``text``, and the indexes of stops and of all pauses among them.
 
     An index is the number of content words before the mark. Stops are all pauses except commas.
     """

@@ -94,12 +94,11 @@ _own = _OfThread()
 
 @lru_cache(maxsize=2048)
 def terms(text: str) -> tuple[str, ...]:
-    """Return the terms of ``text``, in order and with repeats: lower case, stemmed, no
-    stopwords.
+    """Return the terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
 
-    An identifier (words joined by ``- . _ : / @``) yields itself, then its parts: ``ORA-00942``
-    yields ``ora-00942``, ``ora``, ``00942``. Only alphabetic words are stemmed. Never raises;
-    time is linear in the text.
+    An identifier (words joined by ``- . _ : / @``) yields itself, then its parts: ``ORA-00942`` yields
+    ``ora-00942``, ``ora``, ``00942``. Only alphabetic words are stemmed. Never raises; time is linear in the
+    text.
     """
     names = _NAME.findall(text.lower())
     # Caching names of any length would keep whole documents in memory.
@@ -122,9 +121,7 @@ HEAD = 160
 """Terms of a predecessor that are indexed with its successor: about a thousand characters."""
 
 REACH = 64
-"""Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a
-millionth.
-"""
+"""Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a millionth."""
 
 _NOWHERE = (array("i"), array("f"))
 
@@ -152,13 +149,7 @@ class Weights:
 
 
 def saturation(weights: Weights, lengths: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    """Return the summand of tf in the divisor, per document.
-
-    Args:
-        weights: k1 and b.
-        lengths: Lengths of the documents in terms, shape (n,).
-        total: Sum of all lengths.
-    """
+    """Return the summand of tf in the divisor for each document; ``total`` is the sum of ``lengths``."""
     k1, b = weights.k1, weights.b
     scale: NDArray[np.float64] = k1 * (1 - b) + k1 * b * len(lengths) / (total or 1.0) * lengths
     return scale
@@ -170,12 +161,9 @@ def rarity(weights: Weights, count: int, df: int) -> float:
 
 
 class LexicalIndex:
-    """Documents in the order of their thread, searchable by words.
+    """Documents in the order of their thread, searchable by words. Not thread-safe.
 
-    A document added without predecessor begins a new run. Scores are shared only within a run,
-    so unrelated documents never raise each other's score.
-
-    Adding and querying may alternate. The class is not thread-safe.
+    A document added without predecessor begins a new run. Scores are shared only within a run.
     """
 
     def __init__(self, weights: Weights = Weights()) -> None:
@@ -213,9 +201,7 @@ class LexicalIndex:
         return position
 
     def in_context(self, own: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores ``own`` of the first documents, each with its share of the scores
-        around it.
-        """
+        """Return the scores ``own`` of the first documents, each with its share of the scores around it."""
         return np.where(own > 0, own + self._weights.share * self._around(own), 0.0)
 
     def scores(self, query: str) -> dict[int, float]:
@@ -228,16 +214,13 @@ class LexicalIndex:
     ) -> list[tuple[int, float]]:
         """Return the ``k`` best positions with scores; the later position wins ties.
 
-        A position that ``keep`` refuses is left out but still contributes to its neighbors'
-        scores.
+        A position that ``keep`` refuses is left out but still contributes to its neighbors' scores.
         """
         kept = ((score, at) for at, score in self.scores(query).items() if keep(at))
         return [(at, score) for score, at in nlargest(k, kept)]
 
     def bm25(self, query: str, first: int | None = None) -> NDArray[np.float64]:
-        """Return the BM25 score of each position, or of the ``first`` positions, without
-        context.
-        """
+        """Return the BM25 score of each position, or of the ``first`` positions, without context."""
         count = len(self) if first is None else min(first, len(self))
         found = list(self._found(query, count))
         if not found:

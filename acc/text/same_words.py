@@ -1,8 +1,7 @@
-"""Decides whether two texts state the same rule: the same words except inflection, order and
-politeness.
+"""Decides whether two texts state the same rule: the same words except inflection, order and politeness.
 
-It errs towards "different": two rules kept apart cost a line, but a rule taken for another is
-lost. Inflection is English; in other languages only the same words are the same.
+It errs towards "different": two rules kept apart cost a line, but a rule taken for another is lost.
+Inflection is English; in other languages only the same words are the same.
 """
 
 from __future__ import annotations
@@ -29,92 +28,19 @@ _REMINDER = re.compile(
     r"|(?:please )?remember(?: that)?|could you|would you|can you|I repeat)\b\W*)+",
     re.I,
 )
-EMPTY = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "am",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "do",
-        "does",
-        "did",
-        "doing",
-        "must",
-        "should",
-        "shall",
-        "will",
-        "would",
-        "ever",
-        "also",
-        "please",
-        "pls",
-        "kindly",
-        "thanks",
-        "thank",
-    ]
-)
+_EMPTY_WORDS = """
+    a an the am is are was were be been being do does did doing must should shall will would ever
+    also please pls kindly thanks thank
+"""
+EMPTY = frozenset(_EMPTY_WORDS.split())
 """Words that do not change what a rule requires."""
 
-_OPENS = frozenset(
-    [
-        "not",
-        "always",
-        "only",
-        "to",
-        "from",
-        "of",
-        "in",
-        "into",
-        "on",
-        "onto",
-        "at",
-        "by",
-        "with",
-        "without",
-        "for",
-        "before",
-        "after",
-        "until",
-        "till",
-        "during",
-        "between",
-        "under",
-        "over",
-        "above",
-        "below",
-        "through",
-        "via",
-        "against",
-        "about",
-        "near",
-        "off",
-        "out",
-        "up",
-        "down",
-        "per",
-        "as",
-        "than",
-        "within",
-        "outside",
-        "inside",
-        "since",
-        "and",
-        "or",
-        "if",
-        "when",
-        "unless",
-        "while",
-        "because",
-        "but",
-    ]
-)
+_OPENING_WORDS = """
+    not always only to from of in into on onto at by with without for before after until till during
+    between under over above below through via against about near off out up down per as than within
+    outside inside since and or if when unless while because but
+"""
+_OPENS = frozenset(_OPENING_WORDS.split())
 """Words that begin a phrase. Phrases may change places."""
 
 Phrase = tuple[tuple[str, str], ...]
@@ -123,8 +49,7 @@ Phrase = tuple[tuple[str, str], ...]
 def same_words(one: str, other: str) -> bool:
     """Whether ``one`` and ``other`` differ only in inflection, order of phrases and politeness.
 
-    Every other word counts, including prepositions, pronouns and numbers: "before noon" is not
-    "after noon", and "round up" is not "round down". Never raises; time is linear in the texts.
+    Every other word counts: "before noon" is not "after noon".
     """
     if one.casefold() == other.casefold():
         return True
@@ -133,9 +58,7 @@ def same_words(one: str, other: str) -> bool:
 
 
 def sets_figure(text: str, old: str, quote: str) -> bool:
-    """Whether ``text`` is ``old``, word for word, with one number replaced by a number of
-    ``quote``.
-    """
+    """Whether ``text`` is ``old``, word for word, with one number replaced by a number of ``quote``."""
     new, before = text.split(), old.split()
     changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
     if len(new) != len(before) or len(changed) != 1:
@@ -161,8 +84,7 @@ def phrases(text: str) -> tuple[Phrase, ...]:
 
 
 def tokens(text: str) -> list[str]:
-    """Return words, names, numbers, signs and pauses of ``text`` in order, without leading
-    politeness.
+    """Return words, names, numbers, signs and pauses of ``text`` in order, without leading politeness.
 
     Every plain negation becomes "not".
     """
@@ -188,7 +110,7 @@ def _phrases(text: str) -> list[Phrase]:
 def uninflected(word: str) -> tuple[str, str]:
     """Return a word's stem and the word without a plural or verb ending.
 
-    The stem alone equates "policy" and "police"; the ending alone equates "plane" and "plan".
+    Both are needed: the stem equates "policy" and "police", the ending "plane" and "plan".
     """
     if not word.isalpha():
         return word, ""

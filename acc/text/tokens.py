@@ -29,9 +29,7 @@ class TokenCounter(Protocol):
 
 
 class Utf8Quarter:
-    """UTF-8 bytes divided by four, rounded up. Needs no vocabulary and no download; the count
-    never changes.
-    """
+    """UTF-8 bytes divided by four, rounded up. Needs no vocabulary and no download; the count never changes."""
 
     name = "utf8/4"
 
@@ -44,12 +42,10 @@ utf8_quarter = Utf8Quarter()
 
 
 def guarded(counter: TokenCounter) -> TokenCounter:
-    """Wrap ``counter`` so that every text gets a count.
+    """Wrap ``counter`` so that every text gets a count, under the same name.
 
-    The wrapper has the same name and counts, so fingerprints and states do not change. If
-    ``counter`` raises or returns anything but a non-negative integer, the wrapper estimates: at
-    least `utf8_quarter`, and more if ``counter`` counts more than that for those lines of the
-    text that it does count. The first estimate logs a warning, later ones log at debug level.
+    If ``counter`` raises or returns anything but a count, the wrapper estimates: at least `utf8_quarter`, and
+    more if ``counter`` counts more for lines of the text. Only the first estimate logs a warning.
     """
     return counter if type(counter) in (Utf8Quarter, _Guarded) else _Guarded(counter)
 
@@ -67,40 +63,42 @@ class _Guarded:
         return self._name
 
     def __call__(self, text: str) -> int:
-        told = self._told(text)
-        tokens = _whole(told)
+        value = self._asked(text)
+        tokens = _whole(value)
         if tokens is not None:
             return tokens
-        self._warn(text, told)
-        if isinstance(told, float) and math.isfinite(told):
-            return max(utf8_quarter(text), math.ceil(told))
+        self._warn(text, value)
+        if isinstance(value, float) and math.isfinite(value):
+            return max(utf8_quarter(text), math.ceil(value))
         return self._estimated(text)
 
-    def _told(self, text: str) -> Any:
-        """The counter's return value, or a `_Failure`."""
+    def _asked(self, text: str) -> Any:
+        """Return the counter's value, or its error."""
         try:
             return self._counter(text)
         except Exception as error:
-            return _Failure(error)
+            return error
         except BaseException as error:  # a panic in Rust code is not an Exception
             if type(error).__name__ != "PanicException":
                 raise
-            return _Failure(error)
+            return error
 
     def _estimated(self, text: str) -> int:
         lines = text.splitlines()[:_MOST_LINES]
-        counted = [(line, n) for line in lines if (n := _whole(self._told(line))) is not None]
+        counted = [(line, n) for line in lines if (n := _whole(self._asked(line))) is not None]
         letters = sum(len(line.encode("utf-8", "surrogatepass")) for line, _ in counted)
         tokens = sum(n for _, n in counted)
         estimate = utf8_quarter(text)
         return max(estimate, -(-4 * estimate * tokens // letters)) if letters else estimate
 
-    def _warn(self, text: str, told: Any) -> None:
+    def _warn(self, text: str, value: Any) -> None:
         level = logging.DEBUG if self._has_warned else logging.WARNING
         self._has_warned = True
-        is_int = isinstance(told, int) and not isinstance(told, bool)
-        returned = "a negative number" if is_int else f"a value of type {type(told).__name__}"
-        why = f"it raised {told.kind}" if isinstance(told, _Failure) else f"it returned {returned}"
+        is_int = isinstance(value, int) and not isinstance(value, bool)
+        returned = "a negative number" if is_int else f"a value of type {type(value).__name__}"
+        # The error's message may contain the text, so the log names only its type.
+        failed = isinstance(value, BaseException)
+        why = f"it raised {type(value).__name__}" if failed else f"it returned {returned}"
         _LOG.log(
             level,
             "the token counter %r does not count a text of %d characters (%s); "
@@ -119,19 +117,12 @@ _MOST_LINES = 1_000
 """Lines from the start of a text that an estimate counts one by one."""
 
 
-class _Failure:
-    """A counter's failure. The error's message may contain the text, so only its type is kept."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.kind = type(error).__name__
-
-
-def _whole(told: Any) -> int | None:
+def _whole(value: Any) -> int | None:
     """Return a valid count, including numpy integers, or None."""
-    if isinstance(told, bool):
+    if isinstance(value, bool):
         return None
     try:
-        count = operator.index(told)
+        count = operator.index(value)
     except Exception:  # not an integer, or an object with a broken __index__
         return None
     return count if count >= 0 else None

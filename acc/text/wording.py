@@ -25,9 +25,7 @@ _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
 @lru_cache(maxsize=2048)
 def marks(text: str) -> frozenset[str]:
-    """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may
-    invent one.
-    """
+    """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may invent one."""
     tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
     found = (
         part
@@ -95,10 +93,7 @@ _POLAR = re.compile(
 
 
 def polarity(text: str) -> Counter[str | None]:
-    """Count the words by which ``text`` forbids, restricts and bounds, by kind.
-
-    Wordings that may replace each other have equal counts.
-    """
+    """Count the words by which ``text`` forbids, restricts and bounds, by kind."""
     return Counter(match.lastgroup for match in _POLAR.finditer(text))
 
 
@@ -214,10 +209,9 @@ def vocabulary(texts: tuple[str, ...]) -> Vocabulary:
 
 
 def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
-    """Whether ``own`` texts support ``text`` and it takes nothing from ``foreign`` ones.
+    """Whether ``own`` texts support ``text`` and it takes nothing from ``foreign`` ones (law 6).
 
-    Rule (law 6): every identifier, address and number is in ``own``; at least a third of the
-    content words are; under 40 % are only in ``foreign``.
+    All marks and a third of the content words are in ``own``; under 40 % are only in ``foreign``.
     """
     mine, theirs = vocabulary(tuple(own)), vocabulary(tuple(foreign))
     words = stems(text)
@@ -229,9 +223,7 @@ def borne_out(text: str, own: Iterable[str], foreign: Iterable[str]) -> bool:
 
 
 def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
-    """Whether ``own`` texts contain at least the share ``least`` of the content words of
-    ``text``.
-    """
+    """Whether ``own`` texts contain at least the share ``least`` of the content words of ``text``."""
     words = stems(text)
     return len(words & vocabulary(tuple(own)).stems) >= least * len(words)
 
@@ -264,11 +256,7 @@ _CLAUSE = re.compile(r"(?<=[.;!?,]) | (?=(?:and|but|or|then|because|so) )")
 
 
 def split_line(text: str, limit: int) -> list[str]:
-    """Cut an overlong line at sentences, clauses or words, never inside a word.
-
-    Returns:
-        Pieces of at most ``limit`` characters; empty if a single word is longer than that.
-    """
+    """Cut a line at sentences, clauses or words into pieces of at most ``limit``; empty if a word is longer."""
     pieces: list[str] = []
     for clause in _CLAUSE.split(" ".join(text.split())):
         for part in [clause] if len(clause) <= limit else clause.split():
@@ -295,9 +283,8 @@ def asks(text: str) -> bool:
 def only_repeats(text: str, said: str) -> bool:
     """Whether ``text`` adds nothing to ``said``.
 
-    A question adds nothing if all its content words are in ``said``. A statement adds nothing if
-    both have the same content words and polarity and ``said`` is not a question; otherwise the
-    statement may be an answer ("yes, it is so").
+    A question adds nothing if ``said`` has all its content words. A statement, which may be an answer, adds
+    nothing if both have the same content words and polarity and ``said`` is not a question.
     """
     if len(text) > 4 * len(said) + 80:
         return False

@@ -33,14 +33,9 @@ READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
 
 
 class Message(NamedTuple):
-    """One normalized message.
+    """One message in the common form, without the model's reasoning.
 
-    Attributes:
-        role: The author's role.
-        parts: The content in order, without the model's reasoning.
-        name: The speaker's or tool's name, if the message has one.
-        id: The message's id, if it has one.
-        is_item: Whether it is one of several items that make up an answer.
+    ``is_item`` marks one of several items that make up an answer.
     """
 
     role: Role
@@ -56,15 +51,10 @@ class Message(NamedTuple):
 
 
 def read_message(raw: Any, where: str) -> Message:
-    """Normalize one message.
-
-    Args:
-        raw: A message as a dict, as an object of an SDK or of LangChain, or ``(role, text)``.
-        where: The message's place, for errors.
+    """Read a message given as a dict, an object of an SDK or of LangChain, or ``(role, text)``.
 
     Raises:
-        InputError: ``raw`` is not a message or has an unsupported form. The error says how to
-            fix it.
+        InputError: ``raw`` has no supported form; the error names ``where``.
     """
     if isinstance(raw, tuple) and len(raw) == 2 and isinstance(raw[0], str):
         return _chat({"content": raw[1]}, _role(raw[0], _LANGCHAIN, where), where)
@@ -73,7 +63,7 @@ def read_message(raw: Any, where: str) -> Message:
     raw = raw.model_dump() if hasattr(raw, "model_dump") else raw
     if not isinstance(raw, Mapping):
         raise InputError(
-            f"a message is {type(raw).__name__}, not an object",
+            f"the message is {type(raw).__name__}, not an object",
             where=where,
             hint='write {"role": ..., "content": ...}',
         )
@@ -118,9 +108,9 @@ def _langchain(kind: str, fields: Mapping[str, Any], where: str) -> Message:
         plain = str(fields.get("role"))
     if plain not in _LANGCHAIN:
         raise InputError(
-            f"a message of the kind {kind!r}",
+            f"unknown type of message: {kind!r}",
             where=where,
-            hint=f"give only {', '.join(_LANGCHAIN)}",
+            hint=f"use one of {', '.join(_LANGCHAIN)}",
         )
     more = fields.get("additional_kwargs")
     if isinstance(more, Mapping) and more.get("lc_source") == "summarization":
@@ -136,7 +126,7 @@ def _role(role: Any, roles: Mapping[str, Role], where: str) -> Role:
     raise InputError(
         f"unknown role {role!r}",
         where=where,
-        hint=f"use one of {', '.join(_ROLES)}, in messages of a form that is read: {READ}",
+        hint=f"use one of {', '.join(_ROLES)}; supported are messages in {READ} form",
     )
 
 
@@ -146,9 +136,9 @@ def _item(raw: Mapping[str, Any], where: str) -> Message:
     role: Role = "tool" if parts and all(p.kind == "result" for p in parts) else "assistant"
     if any(part.kind not in ("call", "result") for part in parts):
         raise InputError(
-            f"an item of the type {raw['type']!r}",
+            f"an item of the type {raw['type']!r} is not supported",
             where=where,
-            hint="leave it out, or give it as a message with a role and content",
+            hint="leave it out, or write it as a message with a role and content",
         )
     return Message(role, parts, id=_id(raw), is_item=True)
 
@@ -158,8 +148,8 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     parts = read_parts(_content(raw, where), by_agent=by_agent, where=where)
     if by_agent:
         made = list(_calls(raw, where))
-        told = {(part.call_id, part.name) for part in made}
-        own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in told]
+        listed = {(part.call_id, part.name) for part in made}
+        own = [p for p in parts if p.kind != "call" or (p.call_id, p.name) not in listed]
         parts = (*own, *_voiced(raw, own), *made)
     name = first(raw, ("name",))
     if role == "tool" and not any(part.kind == "result" for part in parts):
@@ -172,8 +162,8 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
     """Return the message's content. Raises an error if it may be under an unknown key."""
     content, parts = raw.get("content"), raw.get("parts")
     if isinstance(parts, list):
-        told = as_text(parts)
-        before = [content] if isinstance(content, str) and content not in told else []
+        joined = as_text(parts)
+        before = [content] if isinstance(content, str) and content not in joined else []
         return [*before, *parts]
     beside = [_beside(key, each) for key in _BESIDE for each in _listed(raw, key, where)]
     if beside:
@@ -182,9 +172,9 @@ def _content(raw: Mapping[str, Any], where: str) -> Any:
     known = {"content", "tool_calls", "function_call", "refusal", "audio", "additional_kwargs"}
     if not known & raw.keys():
         raise InputError(
-            "a message without content",
+            "the message has no content",
             where=where,
-            hint=f"put its words under 'content'; messages are {READ}",
+            hint=f"put its text under 'content'; supported are messages in {READ} form",
         )
     return content
 
@@ -213,11 +203,11 @@ def _calls(raw: Mapping[str, Any], where: str) -> Iterator[Part]:
     for given in made:
         call = given.model_dump() if hasattr(given, "model_dump") else given
         if not isinstance(call, Mapping):
-            what = f"a tool call is {type(call).__name__}, not an object"
+            what = f"the tool call is {type(call).__name__}, not an object"
             raise InputError(what, where=where, hint=_CALL)
         function = call.get("function") or call.get("custom") or call
         if not isinstance(function, Mapping):
-            raise InputError("a tool call without a function", where=where, hint=_CALL)
+            raise InputError("the tool call has no function", where=where, hint=_CALL)
         arguments = function.get("arguments", function.get("args", function.get("input", "")))
         name, call_id = str(function.get("name") or ""), str(call.get("id") or "")
         yield Part("call", as_arguments(arguments), name, call_id)

@@ -22,13 +22,9 @@ from acc.errors import InputError
 
 
 class Part(NamedTuple):
-    """One part of a message.
+    """One part of a message: its words, the arguments of a call, or the bracketed type of a mark.
 
-    Attributes:
-        kind: The kind (see the module's docstring).
-        text: Its words; the arguments of a call; the bracketed type of a mark.
-        name: Name of the tool or document, if any.
-        call_id: Id of the call, on the call and on its result.
+    ``call_id`` is the same on a call and on its result.
     """
 
     kind: Literal["speech", "document", "call", "result", "mark", "thought"]
@@ -79,16 +75,10 @@ _DATA_URL = re.compile(r"data:(?P<mime>[^;,]*)(?P<options>[^,]*),", re.ASCII)
 
 
 def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
-    """Classify the parts of a message's content.
-
-    Args:
-        content: Text, a list of parts, or None.
-        by_agent: Whether the agent wrote the message. Only an agent's message has calls and
-            thoughts.
-        where: The message's place, for errors.
+    """Classify the parts of a message's content. Only an agent's message has calls and thoughts.
 
     Raises:
-        InputError: The content has another type, or is nested too deeply.
+        InputError: The content is neither text nor a list, or is nested too deeply.
     """
     if content is None:
         return ()
@@ -96,14 +86,16 @@ def read_parts(content: Any, *, by_agent: bool, where: str) -> tuple[Part, ...]:
         return (Part("speech", content),)
     if not isinstance(content, list | tuple):
         raise InputError(
-            f"content is {type(content).__name__}", where=where, hint="use text or a list of parts"
+            f"content is {type(content).__name__}",
+            where=where,
+            hint="use a string or a list of parts",
         )
     parts = (part for raw in content for part in read_part(raw, by_agent=by_agent))
     try:
         return tuple(_glued(parts) if by_agent else parts)
     except RecursionError as error:
         what = "a part of the content is nested too deeply"
-        raise InputError(what, where=where, hint="flatten it") from error
+        raise InputError(what, where=where, hint="give it fewer levels") from error
 
 
 def read_part(raw: Any, *, by_agent: bool) -> Iterator[Part]:
@@ -268,9 +260,7 @@ def _json(value: Any) -> str:
 
 
 def _has_text(value: Any) -> bool:
-    """Whether a part of a tool's output is text, a picture or a document, not the tool's own
-    data.
-    """
+    """Whether a part of a tool's output is text, a picture or a document, not the tool's own data."""
     if not isinstance(value, Mapping):
         return isinstance(value, str)
     kind = value.get("type")

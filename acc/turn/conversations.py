@@ -20,7 +20,7 @@ from acc.errors import InputError
 from acc.text.tokens import TokenCounter
 from acc.turn.chat_messages import READ, is_message
 from acc.turn.observations import Channel, storable
-from acc.turn.transcript import Told, check_messages, tell
+from acc.turn.transcript import ReadMessage, check_messages, read_transcript
 from acc.turn.turn import Turn
 
 _LISTS = ("messages", "contents", "input")
@@ -30,20 +30,13 @@ _PROMPTS = ("system", "instructions", "systemInstruction", "system_instruction")
 """Keys under which such an object has the system prompt if it is not among the messages."""
 
 _FORMS = (
-    'give a JSON array of chat messages, {"messages": [...]}, one message a line, or a scenario; '
-    f"messages are {READ}"
+    'write a JSON array of chat messages, {"messages": [...]}, one message per line, or a scenario; '
+    f"supported are messages in {READ} form"
 )
 
 
 class Given(NamedTuple):
-    """The unchecked messages of a file, with the place of each.
-
-    Attributes:
-        messages: The messages in order.
-        places: File and line, or file and number, of each message.
-        scenario: Whether the messages were made from a scenario.
-        dropped: Each omission of the repair as one sentence with its place.
-    """
+    """The unchecked messages of a file, the place of each, and what the repair left out."""
 
     messages: list[Any]
     places: list[str]
@@ -52,11 +45,7 @@ class Given(NamedTuple):
 
 
 def read_messages(file: Path, *, repair: bool) -> Given:
-    """Read the messages in ``file``, in any supported form.
-
-    Args:
-        file: The file.
-        repair: Whether to replace broken UTF-8 and drop a last line of JSONL that is cut off.
+    """Read the messages in ``file``; ``repair`` replaces broken UTF-8 and drops a last line that is cut off.
 
     Raises:
         InputError: The file cannot be read, is empty, is not UTF-8, or has no supported form.
@@ -68,19 +57,19 @@ def _text(file: Path, repair: bool) -> str:
     try:
         data = file.read_bytes()
     except OSError as error:
-        what, hint = "the file cannot be read: " + str(error.strerror or error), "name another"
+        what, hint = f"the file cannot be read: {error.strerror or error}", "check its permissions"
         if isinstance(error, FileNotFoundError):
-            what, hint = "no such file", "correct the path"
+            what, hint = "there is no such file", "correct the path"
         elif isinstance(error, IsADirectoryError):
-            what, hint = "a folder, not a file", "name a file in it"
+            what, hint = "this is a folder, not a file", "name a file in it"
         raise InputError(what, where=str(file), hint=hint) from error
     try:
         text = data.decode("utf-8-sig", "replace" if repair else "strict")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"not UTF-8: byte 0x{data[error.start]:02x}",
+            f"the file is not UTF-8: byte 0x{data[error.start]:02x}",
             where=f"{file}, line {data.count(10, 0, error.start) + 1}",
-            hint="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
+            hint="save the file as UTF-8, or replace such bytes by U+FFFD with --repair",
         ) from error
     if not text.strip():
         raise InputError("the file is empty", where=str(file), hint=_FORMS)
@@ -93,11 +82,12 @@ def _messages(text: str, file: Path, repair: bool) -> Given:
     whole = not text[end:].strip()
     if isinstance(first, Mapping) and not {*_LISTS, "turns"} & first.keys():
         if whole and not is_message(first):
-            raise InputError("neither 'messages' nor 'turns'", where=str(file), hint=_FORMS)
+            what = "the object has neither 'messages' nor 'turns'"
+            raise InputError(what, where=str(file), hint=_FORMS)
         return _lines(text, file, repair)
     if not whole:
         line = text.count("\n", 0, end + len(text[end:]) - len(text[end:].lstrip())) + 1
-        raise InputError("text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
+        raise InputError("there is text after the JSON", where=f"{file}, line {line}", hint=_FORMS)
     if isinstance(first, Mapping) and "turns" in first:
         return _scenario(first, file)
     if not isinstance(first, Mapping):
@@ -113,7 +103,8 @@ def _messages(text: str, file: Path, repair: bool) -> Given:
 
 def _listed(found: Any, file: Path) -> Given:
     if not isinstance(found, list):
-        raise InputError(f"{type(found).__name__}, not messages", where=str(file), hint=_FORMS)
+        what = f"the messages are {type(found).__name__}, not a list"
+        raise InputError(what, where=str(file), hint=_FORMS)
     return Given(found, [f"{file}, message {n}" for n in range(1, len(found) + 1)])
 
 
@@ -129,11 +120,13 @@ def _lines(text: str, file: Path, repair: bool) -> Given:
             if not (broken and given.messages and number == lines[-1][0]):
                 raise
             if not repair:  # the last line of a killed writer
-                hint = "complete the last line, or let it be dropped (--repair)"
+                hint = "complete the last line, or drop it with --repair"
                 raise InputError(error.what, where=place, hint=hint) from error
             return given._replace(dropped=(f"the last line is cut off and was dropped ({place})",))
         if line[end:].strip():
-            raise InputError("more than one value", where=place, hint="write one message a line")
+            raise InputError(
+                "the line has two values", where=place, hint="write one message per line"
+            )
         given.messages.append(message)
         given.places.append(place)
     return given
@@ -146,14 +139,15 @@ def _decoded(text: str, start: int, file: Path, line: int) -> tuple[Any, int]:
     try:
         return json.JSONDecoder().raw_decode(text, start)
     except json.JSONDecodeError as error:
-        what = f"not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
+        what = f"this is not JSON: {error.msg[0].lower()}{error.msg[1:]}, column {error.colno}"
         where = f"{file}, line {line + error.lineno - 1}"
         raise InputError(what, where=where, hint=_FORMS) from error
     except RecursionError as error:
         what = "the JSON is nested too deeply"
         raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
     except ValueError as error:  # a number with thousands of digits
-        raise InputError(f"not JSON: {error}", where=f"{file}, line {line}", hint=_FORMS) from error
+        what = f"this is not JSON: {error}"
+        raise InputError(what, where=f"{file}, line {line}", hint=_FORMS) from error
 
 
 def _scenario(scenario: Mapping[str, Any], file: Path) -> Given:
@@ -186,8 +180,12 @@ def _field(entry: Any, name: str, kind: type, place: str) -> Any:
     if isinstance(found, kind):
         return found
     there = isinstance(entry, Mapping) and name in entry
-    what = f"{name!r} is {type(found).__name__}, not {kind.__name__}" if there else f"no {name!r}"
-    hint = 'a turn is {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
+    what = (
+        f"{name!r} is {type(found).__name__}, not {kind.__name__}"
+        if there
+        else f"{name!r} is missing"
+    )
+    hint = 'write a turn as {"user": ..., "tool_outputs": [{"tool": ..., "content": ...}], ...}'
     raise InputError(what, where=place, hint=hint)
 
 
@@ -202,7 +200,7 @@ class Conversation:
         role: The agent's role: the system messages at the beginning.
         turns: The turns in order.
         texts: The texts of each turn's messages. The first turn includes the messages before it.
-        dropped: Each omission of the repair as one sentence with its place.
+        dropped: One sentence for each thing that the repair left out.
     """
 
     role: str
@@ -211,22 +209,19 @@ class Conversation:
     dropped: tuple[str, ...] = ()
 
     def transcript_tokens(self, counter: TokenCounter) -> list[int]:
-        """Return the cumulative tokens of all messages at the end of each turn: the cost of
-        replaying them.
-        """
+        """Return the cumulative tokens of all messages at the end of each turn: the cost of replaying them."""
         return list(accumulate(sum(counter(text) for text in texts) for texts in self.texts))
 
 
 def read_conversation(
     path: str | Path, *, repair: bool = False, channels: Mapping[str, Channel] | None = None
 ) -> Conversation:
-    """Read the conversation in the file ``path``.
+    """Read a conversation from a UTF-8 file.
 
     Args:
-        path: The file, UTF-8.
-        repair: Whether to replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool
-            results without their call, and drop a last line of JSONL that is cut off. Without it
-            each of these is an error.
+        path: The file.
+        repair: Replace lone surrogates, NUL and broken UTF-8 by U+FFFD, keep tool results without their call, and
+            drop a last line of JSONL that is cut off. Otherwise each of these is an error.
         channels: Channel by tool name, for tools that are trusted only as documents.
 
     Raises:
@@ -244,19 +239,19 @@ def read_conversation(
             if not (repair or given.scenario):
                 check_messages(given.messages)
             turns = tuple(Turn.all_from_messages(given.messages, channels=channels))
-            told = list(tell(given.messages, channels=channels or {}))
+            read = list(read_transcript(given.messages, channels=channels or {}))
     except RecursionError as error:
         what = "a message is nested too deeply"
-        raise InputError(what, where=str(file), hint="flatten it") from error
+        raise InputError(what, where=str(file), hint="give it fewer levels") from error
     if not turns:
         raise InputError(
-            "no user message: the conversation is empty",
+            "the conversation has no user message",
             where=str(file),
-            hint="a turn begins with a message of the role 'user'",
+            hint="begin each turn with a message of the role 'user'",
         )
     for each in given.dropped:
         _log.warning("%s", each)
-    return Conversation(_role(told), turns, tuple(_texts_by_turn(told)), given.dropped)
+    return Conversation(_role(read), turns, tuple(_texts_by_turn(read)), given.dropped)
 
 
 def _check_types(message: Any, place: str) -> None:
@@ -266,14 +261,15 @@ def _check_types(message: Any, place: str) -> None:
     for key in ("role", "name", "tool_call_id"):
         if not isinstance(message.get(key), str | None):
             kind = type(message[key]).__name__
-            raise InputError(f"{key} is {kind}, not text", where=place, hint="write a string")
+            raise InputError(f"{key} is {kind}, not a string", where=place, hint="write a string")
     content, calls = message.get("content"), message.get("tool_calls")
     if isinstance(content, list) and not all(isinstance(part, str | dict) for part in content):
-        raise InputError("a part of the content is no object", where=place, hint="write objects")
+        what = "a part of the content is neither a string nor an object"
+        raise InputError(what, where=place, hint='write {"type": "text", "text": ...}')
     openai = "role" in message and calls is not None  # LangChain's calls have another form
     if openai and not (isinstance(calls, list) and all(map(_is_call, calls))):
         hint = 'write [{"id": ..., "function": {"name": ..., "arguments": ...}}]'
-        raise InputError("malformed tool calls", where=place, hint=hint)
+        raise InputError("the tool calls are malformed", where=place, hint=hint)
 
 
 def _is_call(call: Any) -> bool:
@@ -282,24 +278,12 @@ def _is_call(call: Any) -> bool:
     return named and isinstance(call.get("id"), str) and bool(call["id"])
 
 
-def _check_storable(value: Any, place: str) -> None:
-    for text in _strings(value):
-        if storable(text) != text:
-            kind = "a NUL byte" if "\x00" in text else "a lone surrogate"
-            hint = "write what it stands for, or let it be replaced by U+FFFD (--repair)"
-            raise InputError(f"{kind} in a text", where=place, hint=hint)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for entry in value:
-            yield from _strings(entry)
-    elif isinstance(value, dict):
-        for key, entry in value.items():
-            yield key
-            yield from _strings(entry)
+def _check_storable(message: Any, place: str) -> None:
+    if _mended(message) != message:
+        what = "a text has a NUL byte or a lone surrogate, which no store can hold"
+        raise InputError(
+            what, where=place, hint="correct the text, or use --repair to write U+FFFD there"
+        )
 
 
 def _mended(value: Any) -> Any:
@@ -321,15 +305,15 @@ def _placed(places: Sequence[str]) -> Iterator[None]:
         raise InputError(error.what, where=where, hint=error.hint) from error
 
 
-def _role(told: Sequence[Told]) -> str:
-    leading = takewhile(lambda each: each.message.role == "system", told)
+def _role(read: Sequence[ReadMessage]) -> str:
+    leading = takewhile(lambda each: each.message.role == "system", read)
     return "\n".join(map(_said, leading))
 
 
-def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
+def _texts_by_turn(read: Sequence[ReadMessage]) -> Iterator[tuple[str, ...]]:
     texts: list[str] = []
     spoken = False
-    for each in told:
+    for each in read:
         if each.opens:
             if spoken:
                 yield tuple(texts)
@@ -339,9 +323,9 @@ def _texts_by_turn(told: Sequence[Told]) -> Iterator[tuple[str, ...]]:
     yield tuple(texts)
 
 
-def _said(told: Told) -> str:
+def _said(message: ReadMessage) -> str:
     """All text that counts for a replayed message: its words and its calls."""
-    parts = told.message.parts
+    parts = message.message.parts
     texts = (
         f"{p.name}({p.text})" if p.kind == "call" else p.text for p in parts if p.kind != "mark"
     )

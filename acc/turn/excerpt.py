@@ -27,25 +27,15 @@ SCANNED = 200_000
 
 
 MOST_SOUGHT = 1_000
-"""Number of stems up to which each is searched in the text; with more stems, the text is stemmed
-instead.
-"""
+"""Number of stems up to which each is searched in the text; with more stems, the text is stemmed instead."""
 
 
 def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
-    """Return the lines of ``text`` that share most stems with ``about``, in order and without
-    indentation.
+    """Return the lines of ``text`` that share most stems with ``about``, in at most ``limit`` characters.
 
-    The best line has priority. Then the first and the last line are kept for context, if there
-    is room. The earlier line wins ties. A token longer than a line is left out, never cut.
-    Speech is kept or left out in whole sentences, and a heading that restricts a list has
-    priority over everything else, because half a sentence may state the opposite.
-
-    Args:
-        text: Any text.
-        about: Stems that matter: of the state and of the question.
-        limit: Maximum length of the result in characters.
-        is_speech: Whether the text is speech, which can become a rule.
+    The best line comes first, then the first and the last line as context. A token longer than a line is left
+    out, never cut. Speech is kept or left out in whole sentences, and a heading that restricts a list has
+    priority, because half a sentence may state the opposite.
     """
     if len(text) <= limit:
         return text
@@ -88,25 +78,19 @@ def _bearing(lines: Sequence[str], about: frozenset[str]) -> list[int]:
 
 
 def cut_turn(turn: Turn, about: Iterable[str], limit: int) -> Turn:
-    """Return ``turn`` cut to the compressor's input limit.
+    """Return ``turn`` cut to about ``limit`` characters; the texts ``about`` define relevance.
 
-    Speech of operator, user and agent gets up to ``limit`` characters. Tools and documents share
-    the rest, at least a quarter of ``limit``. The previous reply and its sources get a quarter
-    each. Short texts stay whole; long ones share the room equally.
-
-    Args:
-        turn: The turn.
-        about: Texts that define relevance.
-        limit: Characters.
+    Speech of operator, user and agent gets up to ``limit``. Tools and documents share the rest, at least a
+    quarter. The previous reply and its sources get a quarter each. Short texts stay whole.
     """
     speech = [o for o in turn.observations if _is_speech(o)]
     said = _share([len(o.text) for o in speech], limit)
     spoken = sum(min(len(o.text), said) for o in speech)
-    told = [len(o.text) for o in turn.observations if not _is_speech(o)]
-    rest = _share(told, max(limit - spoken, limit // 4))
+    lengths = [len(o.text) for o in turn.observations if not _is_speech(o)]
+    rest = _share(lengths, max(limit - spoken, limit // 4))
     heard = _share([len(o.text) for o in turn.heard], limit // 4)
     replied = len(turn.reply.text) if turn.reply is not None else 0
-    short = max(told, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
+    short = max(lengths, default=0) <= rest and spoken == sum(len(o.text) for o in speech)
     if short and replied <= limit // 4 and all(len(o.text) <= heard for o in turn.heard):
         return turn
     # Speech also defines relevance: the speakers' words may come from these tools and documents.
@@ -152,9 +136,7 @@ def _cut(observation: Seen, about: frozenset[str], limit: int) -> Seen:
 
 
 def _ends(text: str) -> list[str]:
-    """Return ``text``, or the two ends of a long text, cut between words, with `GAP` between
-    them.
-    """
+    """Return ``text``, or the two ends of a long text, cut between words, with `GAP` between them."""
     if len(text) <= SCANNED:
         return [text]
     head, tail = text[: SCANNED // 2], text[-SCANNED // 2 :]
@@ -164,9 +146,7 @@ def _ends(text: str) -> list[str]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """Split ``line`` into pieces of at most `LONGEST_LINE`; `GAP` replaces a token that is too
-    long.
-    """
+    """Split ``line`` into pieces of at most `LONGEST_LINE`; `GAP` replaces a token that is too long."""
     start = 0
     while len(line) - start > LONGEST_LINE:
         end = _last_cut(line, start, start + LONGEST_LINE)

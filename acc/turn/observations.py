@@ -62,11 +62,7 @@ _TRUSTS = {channel: Trust[channel.name] for channel in Channel}
 
 @dataclass(frozen=True)
 class _Split:
-    """The words left after pasted passages were removed.
-
-    Two instances always compare equal, because the mark must not affect equality of
-    observations.
-    """
+    """The words left after pasted passages were removed. The mark does not affect equality of observations."""
 
     words: str | None = field(default=None, compare=False)
 
@@ -79,12 +75,11 @@ class Observation(BaseModel):
         text: Its words. Lone surrogates and NUL, which no store can hold, become U+FFFD.
         name: Name of the tool or document; empty for speech.
         call_id: Id of the tool call, on the call (agent) and on its result (tool).
-        ref: The ref that compressors cite: the channel's letter, the turn, and from the second
-            observation on a running index: ``u7``, ``t7``, ``t7.1``. Empty until
-            `Turn.numbered`.
+        ref: The ref that compressors cite: the channel's letter, the turn, and from the second observation on
+            a running index: ``u7``, ``t7``, ``t7.1``. Empty until `Turn.numbered`.
         left_out: Characters removed from ``text`` to fit the input budget.
-        message: Id of the chat message it came from, if known. It is not part of `identity`, and
-            no compressor reads it.
+        message: Id of the chat message it came from, if known. It is not part of `identity`, and no
+            compressor reads it.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -114,11 +109,7 @@ class Observation(BaseModel):
         return self._split.words == self.text
 
     def as_split(self) -> Self:
-        """Return a copy marked as words from which pasted passages were removed.
-
-        The mark is not a field: dumping, validating or replacing the words drops it. Only
-        `acc.turn.observations` and readers of stored observations set it.
-        """
+        """Return a copy marked as words without pasted passages. Dumping or replacing the words drops the mark."""
         marked = self.model_copy()
         marked._split = _Split(self.text)
         return marked
@@ -156,9 +147,7 @@ class Evidence(Observation):
 
 
 DOCUMENT = "doc."
-"""Prefix of the refs of ingested documents. Refs of observations start with one letter and a
-number.
-"""
+"""Prefix of the refs of ingested documents. Refs of observations start with one letter and a number."""
 
 
 def identities(observations: Sequence[Observation]) -> list[str]:
@@ -207,22 +196,16 @@ PASTED = "pasted"
 def user_observations(
     text: str, pasted: str | Iterable[str] | Mapping[str, str] = ()
 ) -> tuple[Observation, ...]:
-    """Split a user's message into observations: pasted passages as documents, then the user's
-    own words.
+    """Split a user's message into observations: pasted passages as documents, then the user's own words.
 
-    If the whole message is pasted, the user's words are only the `[pasted]` mark.
-
-    Args:
-        text: The message as the user sent it.
-        pasted: Passages known to be pasted, inside ``text`` or separate: texts, or texts by
-            name.
+    ``pasted`` are passages known to be pasted, inside ``text`` or separate: texts, or texts by name.
 
     Raises:
         InputError: The message or a passage is not text.
     """
     if not isinstance(text, str):
         raise InputError(
-            f"the user's message is {type(text).__name__}", where="turn", hint="give its text"
+            f"the user's message is {type(text).__name__}", where="turn", hint="pass a string"
         )
     known = tuple(_named(pasted))
     own, passages = split_pasted(text, [passage for _, passage in known])
@@ -234,15 +217,11 @@ def user_observations(
 
 
 def as_observations(given: Sequence[Any]) -> tuple[Observation, ...]:
-    """Check that ``given`` holds observations and split off the user's pasted passages.
-
-    Raises:
-        InputError: An element is not an observation.
-    """
+    """Check that ``given`` holds observations (else `InputError`), and split off pasted passages."""
     seen = tuple(given) if isinstance(given, Iterable) else (given,)
     if odd := [o for o in seen if not isinstance(o, Observation)]:
         raise InputError(
-            f"observations expected, and there is {type(odd[0]).__name__}",
+            f"an observation is expected, but {type(odd[0]).__name__} was given",
             where="the decision to record",
             hint="pass observations, such as Turn.from_messages(messages).observations",
         )
@@ -257,18 +236,16 @@ def _named(pasted: Any) -> Iterator[tuple[str, str]]:
     for name, text in given.items() if isinstance(given, Mapping) else ((PASTED, t) for t in given):
         if not (isinstance(name, str) and isinstance(text, str)):
             raise InputError(
-                f"what was pasted is {type(text).__name__}",
+                f"a pasted passage is {type(text).__name__}",
                 where="pasted",
-                hint='give texts, or texts by name: pasted={"mail": text}',
+                hint='pass strings, or strings by name: pasted={"mail": text}',
             )
         if text.strip():
             yield name, text
 
 
 def split(observations: Iterable[Observation]) -> Iterator[Observation]:
-    """Yield the observations, with pasted passages of the user's messages as documents before
-    them.
-    """
+    """Yield the observations, with pasted passages of the user's messages as documents before them."""
     for observation in observations:
         if observation.channel is not Channel.USER or observation.is_split:
             yield observation

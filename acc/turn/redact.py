@@ -84,9 +84,7 @@ _TOKEN_HINTS = (
     "pplx-", "r8_", "hf_", "lin_api", "k_live", "k_test", "whsec", "sg.", "key-", "npm_", "pypi-", "dop_v1",
     "dapi", "hvs.", "hvb.", "shpat", "shpca", "shppa", "shpss", ":aa", "eyj",
 )  # fmt: skip
-"""Every token contains one of these in lower case. Searching for them first saves most of the
-time.
-"""
+"""Every token contains one of these in lower case. Searching for them first saves most of the time."""
 _VALUED = (
     (_HEADER, ("authorization", "bearer")),
     (_IN_URL, ("://",)),
@@ -160,25 +158,12 @@ def _is_password(value: str, sign: str) -> bool:
     return digits and sign != "is" and len(value) >= 6
 
 
-_WORDS = frozenset(
-    {
-        "required",
-        "optional",
-        "string",
-        "password",
-        "secret",
-        "undefined",
-        "default",
-        "changed",
-        "unknown",
-    }
-)
+_DESCRIBING = "required optional string password secret undefined default changed unknown"
+_WORDS = frozenset(_DESCRIBING.split())
 
 
 def _is_card(text: str) -> bool:
-    """Whether the digits are a card number: known issuer, no mixed separators, valid check
-    digit.
-    """
+    """Whether the digits are a card number: known issuer, no mixed separators, valid check digit."""
     digits = re.sub(r"[ -]", "", text)
     if not _CARD.fullmatch(digits) or (" " in text and "-" in text) or len(set(digits)) < 2:
         return False
@@ -196,15 +181,9 @@ def _is_iban(text: str) -> bool:
 
 
 def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Redact | None:
-    """Return the redactor that ``Settings.redact`` selects, checked at each call.
+    """Return the redactor that ``Settings.redact`` selects, or None.
 
-    Args:
-        redact: The setting.
-        key: Key of the placeholders.
-
-    Returns:
-        The redactor, or None if ``redact`` is None. It raises `ConfigurationError` if the
-        setting's function fails or returns no text. The error never contains the text.
+    It raises `ConfigurationError`, which never contains the text, if the function fails or returns no text.
     """
     if redact is None:
         return None
@@ -224,10 +203,7 @@ def redactor(redact: Redact | Literal["secrets"] | None, key: bytes = b"") -> Re
 
 
 def key_of(folder: Path | None) -> bytes:
-    """Return the key of the memory in ``folder``; create it on first use.
-
-    Returns an empty key if there is no folder or the key cannot be written.
-    """
+    """Return the placeholders' key of the memory in ``folder``, created on first use; empty if it cannot be."""
     if folder is None:
         return b""
     file = folder / KEY_FILE
@@ -253,9 +229,7 @@ def redacted_turn(turn: Turn, redact: Redact | None) -> Turn:
 
 
 def redacted(said: Sequence[Said], redact: Redact | None) -> tuple[Said, ...]:
-    """Redact texts and names of observations. An observation without a secret is returned
-    unchanged.
-    """
+    """Redact texts and names of observations. An observation without a secret is returned unchanged."""
     return tuple(said) if redact is None else tuple(_redacted(each, redact) for each in said)
 
 
@@ -269,5 +243,5 @@ def _failed(what: str) -> ConfigurationError:
     return ConfigurationError(
         f"redact failed: {what}",
         where="Settings.redact",
-        hint="give a function of a text that returns a text; nothing was stored",
+        hint="pass a function that takes and returns a string; nothing was stored",
     )

@@ -1,9 +1,8 @@
 """Groups a chat transcript into turns.
 
-A turn begins with a user message and ends before the next one. A system message at the beginning
-is the agent's role and belongs to no turn. Any other system message is a document, because an
-application inserted it; `channels={"system": ...}` overrides that. `acc.turn.chat_messages`
-lists the supported messages.
+A turn begins with a user message and ends before the next one. A system message at the beginning is the
+agent's role and belongs to no turn. Any other system message is a document, because an application inserted
+it; `channels={"system": ...}` overrides that. `acc.turn.chat_messages` lists the supported messages.
 """
 
 from __future__ import annotations
@@ -30,11 +29,7 @@ class _Call:
 
 @dataclass
 class Calls:
-    """The tool calls of a conversation so far, by step.
-
-    Attributes:
-        channels: Channel by tool name; the default is the tool channel.
-    """
+    """The tool calls of a conversation so far, by step; ``channels`` names the channel of each tool."""
 
     channels: Mapping[str, Channel]
     _steps: list[list[_Call]] = field(default_factory=list)
@@ -109,14 +104,8 @@ It is left out, like the separate parts in which other servers return reasoning.
 """
 
 
-class Told(NamedTuple):
-    """A message with its observations.
-
-    Attributes:
-        message: The normalized message.
-        observations: Its observations in order.
-        opens: Whether a turn begins with it.
-    """
+class ReadMessage(NamedTuple):
+    """A message with its observations in order; ``opens`` says whether a turn begins with it."""
 
     message: Message
     observations: tuple[Observation, ...]
@@ -124,29 +113,22 @@ class Told(NamedTuple):
 
 
 def named_channels(channels: Mapping[str, Channel] | None) -> dict[str, Channel]:
-    """Check ``channels`` by tool name; each value is a `Channel` or its string.
-
-    Raises:
-        ConfigurationError: A value is not a channel.
-    """
+    """Return ``channels`` by tool name as `Channel` values, or raise `ConfigurationError`."""
     try:
         return {name: Channel(channel) for name, channel in (channels or {}).items()}
     except (ValueError, AttributeError, TypeError) as error:
         raise ConfigurationError(
-            f"no channel by tool name: {error}", where="channels",
-            hint='write {"web_search": Channel.DOCUMENT}; there are ' + ", ".join(Channel),
+            f"channels has an invalid value: {error}", where="channels",
+            hint='write {"web_search": Channel.DOCUMENT}; the channels are ' + ", ".join(Channel),
         ) from error  # fmt: skip
 
 
 def speaker_channel(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> Channel:
-    """Return the channel of a message with the user role.
+    """Return the channel of a message with the user role and this name; an entry in ``channels`` wins.
 
-    Args:
-        name: The name on the message; empty or None if it has none.
-        speakers: Names that speak for the user; None for all names.
-        channels: Channel by name; an entry overrides ``speakers``.
+    ``speakers`` are the names that speak for the user; None means all names.
     """
     if name and name in channels:
         return channels[name]
@@ -157,34 +139,31 @@ def speaker_channel(
 def speaks_for_user(
     name: str | None, speakers: Collection[str] | None, channels: Mapping[str, Channel]
 ) -> bool:
-    """Whether a message with the user role and this name is on the user channel
-    (`speaker_channel`).
-    """
+    """Whether a message with the user role and this name is on the user channel (`speaker_channel`)."""
     return speaker_channel(name, speakers, channels) is Channel.USER
 
 
 def checked_speakers(speakers: Collection[str] | None) -> Collection[str] | None:
-    """Check that ``speakers`` is a collection of names.
+    """Return ``speakers`` if it is a collection of names.
 
     Raises:
-        ConfigurationError: It is one string, in which every substring would count as a name, or
-            another type.
+        ConfigurationError: It is one string, whose substrings would all count as names, or another type.
     """
     if isinstance(speakers, str | bytes) or not isinstance(speakers, Collection | None):
         raise ConfigurationError(
-            f"the speakers are {type(speakers).__name__}, not names",
+            f"speakers is {type(speakers).__name__}, not a collection of names",
             where="speakers",
-            hint='list the names whose messages are the user\'s: speakers=["alice"]',
+            hint='list the names that speak for the user: speakers=["alice"]',
         )
     return speakers
 
 
-def tell(
+def read_transcript(
     messages: Iterable[Any],
     *,
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
-) -> Iterator[Told]:
+) -> Iterator[ReadMessage]:
     """Yield each message, including system messages, with its observations.
 
     Args:
@@ -208,7 +187,7 @@ def tell(
         if message.id:
             found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
         opens = message.role == "user" and message.speaks and channel is Channel.USER
-        yield Told(message, found, opens)
+        yield ReadMessage(message, found, opens)
 
 
 def read_exchanges(
@@ -217,16 +196,15 @@ def read_exchanges(
     channels: Mapping[str, Channel],
     speakers: Collection[str] | None = None,
 ) -> Iterator[tuple[Observation, ...]]:
-    """Group a transcript's observations by user message.
+    """Group a transcript's observations by user message; without one there is no group.
 
-    Messages before the first user message belong to the first group, except a system message at
-    the very beginning. A transcript without a user message has no groups.
+    Earlier messages belong to the first group, except a system message at the very beginning.
     """
     _check_list(messages)
     exchange: list[Observation] = []
     spoken = False
-    told = tell(messages, channels=channels, speakers=speakers)
-    for place, (message, observations, opens) in enumerate(told):
+    read = read_transcript(messages, channels=channels, speakers=speakers)
+    for place, (message, observations, opens) in enumerate(read):
         if opens and spoken:
             yield tuple(exchange)
             exchange = []
@@ -238,36 +216,19 @@ def read_exchanges(
 
 
 def check_messages(messages: Sequence[Any]) -> None:
-    """Refuse what `read_exchanges` silently tolerates.
-
-    Raises:
-        InputError: A tool result without its call, a lone surrogate or a NUL. The error names
-            the place.
-    """
+    """Check that each tool result follows its call, or raise an `InputError` that names the message."""
     calls = Calls({})
     for index, raw in enumerate(messages):
         for part in read_message(raw, _place(index)).parts:
-            _check_text(part.text, index)
             if part.kind == "call":
                 calls.made(part.call_id, part.name)
             legacy = isinstance(raw, Mapping) and raw.get("role") == "function"
             if part.kind == "result" and not (legacy or calls.knows(part.call_id)):
                 raise InputError(
-                    f"a tool result without its call: {part.call_id!r}",
+                    f"the tool result {part.call_id!r} has no tool call",
                     where=_place(index),
                     hint="put the assistant message with that tool call before it",
                 )
-
-
-def _check_text(text: str, index: int) -> None:
-    for position, character in enumerate(text):
-        if character == "\x00" or "\ud800" <= character <= "\udfff":
-            kind = "a NUL byte" if character == "\x00" else "a lone surrogate"
-            raise InputError(
-                f"{kind} at character {position + 1} of the text",
-                where=_place(index),
-                hint="re-encode the file as UTF-8, or let it be replaced by U+FFFD (--repair)",
-            )
 
 
 def _check_list(messages: Any) -> None:
@@ -275,9 +236,9 @@ def _check_list(messages: Any) -> None:
         return
     hint = 'pass [{"role": ..., "content": ...}, ...]'
     if isinstance(messages, str):
-        hint = "pass Turn.said(text) in its place, or a list of messages"
+        hint = "use Turn.said(text) for one text, or pass a list of messages"
     elif isinstance(messages, Mapping) and "messages" in messages:
-        hint = 'pass what stands under "messages"'
+        hint = 'pass the list under "messages"'
     elif isinstance(messages, Mapping) or hasattr(messages, "content"):
         hint = "put the message into a list: [message]"
     elif isinstance(messages, Iterable):

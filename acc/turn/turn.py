@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
 from acc.errors import InputError
-from acc.turn.observations import Channel, Observation, split, user_observations
+from acc.turn.observations import (
+    Channel,
+    Observation,
+    identities,
+    refs,
+    split,
+    user_observations,
+)
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
 
@@ -44,24 +50,22 @@ class Turn(BaseModel):
     ) -> Self:
         """Return the current turn of a chat transcript; `all_from_messages` returns every turn.
 
-        The turn is the last user message and everything after it, plus the unanswered user
-        messages directly before it. If the last user message has no answer yet, the turn also
-        includes the tool results and the reply after the previous user message, which no commit
-        has seen.
+        The turn is the last user message and everything after it, plus the unanswered user messages directly
+        before it. If the last user message has no answer yet, the turn also includes the tool results and the
+        reply after the previous user message, which no commit has seen.
 
         Args:
-            messages: The whole transcript or its tail: OpenAI chat messages or Responses items,
-                or messages of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as
-                objects, or ``("user", text)``. The model's reasoning is left out.
+            messages: The whole transcript or its tail: OpenAI chat messages or Responses items, or messages
+                of Anthropic, Gemini, the AI SDK or LangChain, as dicts or as objects, or ``("user", text)``.
+                The model's reasoning is left out.
             channels: Channel by tool name, for tools that are trusted only as documents.
-            speakers: Names on user messages that speak for the user. Messages with other names
-                become documents under their name, unless ``channels`` has the name. None: all
-                names speak for the user.
+            speakers: Names on user messages that speak for the user. Messages with other names become
+                documents under their name, unless ``channels`` has the name. None: all names speak for the
+                user.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.
-            ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of
-                names.
+            ConfigurationError: A channel is unknown, or ``speakers`` is not a collection of names.
         """
         found = read_exchanges(
             messages, channels=named_channels(channels), speakers=checked_speakers(speakers)
@@ -69,7 +73,7 @@ class Turn(BaseModel):
         exchanges = list(found)
         if not exchanges:
             raise InputError(
-                "no user message among the messages",
+                "there is no user message",
                 where=f"{len(messages)} messages",
                 hint="pass the messages up to and including the user's current one",
             )
@@ -111,9 +115,8 @@ class Turn(BaseModel):
 
         Args:
             text: The message as the user sent it.
-            pasted: Passages known to be pasted or attached: texts, or texts by name. Each
-                becomes a document and is removed from ``text``. The rest of ``text`` is still
-                searched for pasted passages.
+            pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
+                and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
 
         Raises:
             InputError: The message or a passage is not text.
@@ -129,14 +132,11 @@ class Turn(BaseModel):
 
     def numbered(self, number: int) -> Self:
         """Return the turn with this number; each observation gets its `Observation.ref`."""
-        count: Counter[str] = Counter()
-        named = []
-        for observation in self.observations:
-            letter = observation.channel.value[0]
-            index = count[letter]
-            count[letter] += 1
-            ref = f"{letter}{number}" + (f".{index}" if index else "")
-            named.append(observation.model_copy(update={"ref": ref}))
+        found = refs(self.observations, identities(self.observations), {}, number)
+        named = [
+            observation.model_copy(update={"ref": ref})
+            for observation, ref in zip(self.observations, found, strict=True)
+        ]
         reply = self.reply
         if reply is not None and not reply.ref:
             reply = reply.model_copy(update={"ref": f"a{number - 1}"})
@@ -182,7 +182,7 @@ def normalize(turn: Any, where: str) -> Turn:
         raise InputError(
             f"the turn is {type(turn).__name__}",
             where=where,
-            hint="make one: Turn.said(text) or Turn.from_messages(messages)",
+            hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
     own = tuple(split(turn.observations))
     if all(one is other for one, other in zip(own, turn.observations, strict=False)):

@@ -18,6 +18,7 @@ from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.memories.specs import make_acc
 from acc.evaluation.probe_results import Count, Counts, pooled, turn_counts
 from acc.evaluation.scenarios import Scenario
+from acc.state.policy import Lifting
 
 FALSE = "constraints_matching_none"
 SHOWN = (
@@ -31,7 +32,7 @@ SHOWN = (
 )
 
 
-def counted(scenario: Scenario, lifting: str = "confirm") -> Counts:
+def counted(scenario: Scenario, lifting: Lifting = "confirm") -> Counts:
     """What is held of one conversation, once it is over."""
     memory, matcher = make_acc(lifting=lifting), Matcher(scenario.truth)
     for turn in scenario.turns:
@@ -45,7 +46,7 @@ def counted(scenario: Scenario, lifting: str = "confirm") -> Counts:
     return {**counts, FALSE: Count(false, 1)}
 
 
-def rows(given: list[str], lifting: str = "confirm") -> Iterator[str]:
+def rows(given: list[str], lifting: Lifting = "confirm") -> Iterator[str]:
     """The table, over all conversations."""
     total = pooled(counted(scenario, lifting) for scenario in scenarios(*given))
     yield "| rate | hits | of | |"

@@ -219,7 +219,7 @@ def test_no_output_takes_the_place_of_a_file_of_a_memory(
     before = holds(folder)
     for file in (folder / "chroma.sqlite3", log):
         assert run([part.format(file, **names) for part in command]) == 1
-        assert "it would replace a file of a memory" in one_line(capsys.readouterr().err)
+        assert "the output would overwrite a file of a memory" in one_line(capsys.readouterr().err)
         assert holds(folder) == before
 
 

@@ -41,10 +41,10 @@ MALFORMED: list[tuple[str, bytes, str, str]] = [
     ("a.json", b"hello", "not JSON", "a.json, line 1"),
     ("a.json", b'[{"role": "user",\n\n"content": }]', "not JSON", "a.json, line 3"),
     ("a.jsonl", HELLO + b"\n{broken\n", "not JSON", "a.jsonl, line 3"),
-    ("a.jsonl", HELLO + HELLO.strip() + b" " + HELLO, "more than one value", "a.jsonl, line 2"),
+    ("a.jsonl", HELLO + HELLO.strip() + b" " + HELLO, "the line has two values", "a.jsonl, line 2"),
     ("a.json", b"[]\n[]", "text after the JSON", "a.json, line 2"),
-    ("a.json", b"42", "int, not messages", "a.json"),
-    ("a.json", b'{"messages": "hi"}', "str, not messages", "a.json"),
+    ("a.json", b"42", "the messages are int", "a.json"),
+    ("a.json", b'{"messages": "hi"}', "the messages are str", "a.json"),
     ("a.json", b'{"id": 1}', "neither 'messages' nor 'turns'", "a.json"),
     ("a.jsonl", b'{"messages": []}\n{"messages": []}', "text after the JSON", "a.jsonl, line 2"),
     ("a.json", b"[]", "no user message", "a.json"),
@@ -57,12 +57,12 @@ MALFORMED: list[tuple[str, bytes, str, str]] = [
     ("a.jsonl", HELLO + b"5\n", "int, not an object", "a.jsonl, line 2"),
     ("a.jsonl", HELLO + line(role="user", content=5), "content is int", "a.jsonl, line 2"),
     ("a.jsonl", HELLO + line(role="user", content=[5]), "part of the content", "line 2"),
-    ("a.jsonl", HELLO + line(role="assistant", tool_calls=5), "malformed tool calls", "line 2"),
+    ("a.jsonl", HELLO + line(role="assistant", tool_calls=5), "the tool calls are malformed", "line 2"),
     ("a.jsonl", HELLO + line(role="assistant", tool_calls=[{"id": "c"}]), "tool calls", "line 2"),
     ("a.jsonl", HELLO + line(role="tool", tool_call_id=[], content="x"), "is list", "line 2"),
     ("a.jsonl", HELLO + line(role="tool", tool_call_id="c9", content="x"),
-     "a tool result without its call: 'c9'", "a.jsonl, line 2"),
-    ("a.jsonl", HELLO + line(role="tool", content="x"), "tool result without", "line 2"),
+     "the tool result 'c9' has no tool call", "a.jsonl, line 2"),
+    ("a.jsonl", HELLO + line(role="tool", content="x"), "has no tool call", "line 2"),
     ("a.jsonl", HELLO + line(role="user", content="a\ud800b"), "a lone surrogate", "line 2"),
     ("a.jsonl", HELLO + line(role="user", content="a\x00b"), "a NUL byte", "a.jsonl, line 2"),
     ("a.jsonl", HELLO + line(role="user", content="x", name="\ud800"), "surrogate", "line 2"),
@@ -73,12 +73,12 @@ MALFORMED: list[tuple[str, bytes, str, str]] = [
     ("a.jsonl", HELLO + b'{"role":' + b"[" * 200_000 + b"\n", "nested too deeply", "line 2"),
     ("a.json", b"[" + b"9" * 5_000 + b"]", "not JSON", "a.json, line 1"),
     ("s.json", b'{"turns": 5}', "'turns' is int, not list", "s.json"),
-    ("s.json", b'{"turns": [5]}', "no 'user'", "s.json, turn 1"),
+    ("s.json", b'{"turns": [5]}', "'user' is missing", "s.json, turn 1"),
     ("s.json", b'{"role": 5, "turns": []}', "'role' is int", "s.json"),
     ("s.json", b'{"turns": [{"user": "x"}, {"user": 5}]}', "'user' is int", "s.json, turn 2"),
     ("s.json", b'{"turns": [{"user": "x", "assistant": null}]}', "'assistant' is None", "turn 1"),
     ("s.json", b'{"turns": [{"user": "x", "tool_outputs": [{"tool": "t"}]}]}',
-     "no 'content'", "s.json, turn 1"),
+     "'content' is missing", "s.json, turn 1"),
     ("s.json", b'{"turns": [{"user": "\\ud800"}]}', "a lone surrogate", "s.json, turn 1"),
 ]  # fmt: skip
 
@@ -205,7 +205,7 @@ def test_nothing_but_one_line_comes_out_of_a_process(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert ended.stdout == ""
     assert ended.stderr.count("\n") == 1
-    assert ended.stderr.startswith("acc: a tool result without its call: 'c1'")
+    assert ended.stderr.startswith("acc: the tool result 'c1' has no tool call")
     assert "message 3)" in ended.stderr
 
 

@@ -71,8 +71,8 @@ def test_the_rung_is_told_in_words(
 @pytest.mark.parametrize(
     ("fault", "says", "hint"),
     [
-        (Fault("401"), "refuses the key", "OPENAI_API_KEY"),
-        (Fault("404", code="model_not_found"), "no such model", "GET /v1/models"),
+        (Fault("401"), "rejects the key", "OPENAI_API_KEY"),
+        (Fault("404", code="model_not_found"), "does not know the model", "GET /v1/models"),
         (Fault("429"), "rate_limited", "wait, raise the limit"),
         (Fault("500"), "server_error", "its own log"),
         (Fault("html_page"), "malformed_reply", "ends in /v1"),
@@ -164,7 +164,7 @@ def test_the_key_and_the_model_are_those_of_the_environment(
         monkeypatch.setenv("OPENAI_API_KEY", "sk-wrong-0123456789")
         assert run(["doctor", "--endpoint", "two"]) == 1
         told = capsys.readouterr()
-        assert "refuses the key" in told.out
+        assert "rejects the key" in told.out
         assert "sk-wrong" not in told.out + told.err
 
 

@@ -78,14 +78,14 @@ def test_calls_of_old_dumps_stand_among_the_additional_fields(tmp_path: Path) ->
 
 
 REFUSED: dict[str, tuple[Any, str]] = {
-    "a removal": ([{"type": "remove", "data": {"content": "", "id": "x"}}], "kind 'remove'"),
+    "a removal": ([{"type": "remove", "data": {"content": "", "id": "x"}}], "type of message: 'remove'"),
     "another object": (
         [{"lc": 1, "type": "constructor", "id": ["x", "PromptTemplate"], "kwargs": {}}],
-        "kind 'PromptTemplate'",
+        "type of message: 'PromptTemplate'",
     ),
     "a result without its call": (
         [{"type": "human", "data": {"content": "x"}},
-         {"type": "tool", "data": {"content": "y", "tool_call_id": "c9"}}], "without its call",
+         {"type": "tool", "data": {"content": "y", "tool_call_id": "c9"}}], "has no tool call",
     ),
 }  # fmt: skip
 

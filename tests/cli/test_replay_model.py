@@ -113,4 +113,4 @@ def test_a_refused_key_ends_in_one_line_with_the_fix(
     with ModelServer(faults=[Fault("401")]) as server:
         asked_of(server, monkeypatch)
         assert run(["replay", str(conversation), "--model", "test-model"]) == 1
-    assert "refuses the key" in one_line(capsys.readouterr().err)
+    assert "rejects the key" in one_line(capsys.readouterr().err)

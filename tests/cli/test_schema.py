@@ -140,7 +140,7 @@ def test_check_of_a_stored_state(told: Any, tmp_path: Path) -> None:
     assert "loads as ITOperationsState: turn 2, 8 items" in out
     code, _, error = told("schema", "check", stored, "--schema", "finance")
     assert code == 1
-    assert "a state of schema 'ITOperationsState'" in error
+    assert "the state has the schema 'ITOperationsState'" in error
     assert "name it with --schema" in told("schema", "check", stored)[2]
     assert "No such file" in told("schema", "check", tmp_path / "none.json")[2]
     edited = tmp_path / "edited.json"
@@ -206,7 +206,7 @@ def test_a_replay_under_a_published_schema_is_gone_on_with(told: Any, tmp_path: 
     assert shown["state"]["constraints"][0]["text"] == "Never restart nginx"
     assert told("verify", *kept)[0] == 0
     code, _, error = told(*replay, "--schema", "finance")
-    assert (code, "which FinanceState does not descend from" in error) == (1, True)
+    assert (code, "which is not a parent of FinanceState" in error) == (1, True)
     code, _, error = told(*replay, "--thread", "other", "--schema", "nothing")
     assert code == 1
     assert "no schema is published as 'nothing'" in error

@@ -11,8 +11,7 @@ import openai
 import pytest
 from asking import GOOD, TURN, InProcess, asking, retries, stepped
 
-from acc.compress.choosing import as_compressor
-from acc.compress.model import ModelCompressor
+from acc.compress.model import ModelCompressor, as_compressor
 from acc.compress.openai import OpenAICompressor
 from acc.controller import MemoryController
 from acc.errors import ConfigurationError
@@ -79,7 +78,7 @@ def test_an_address_of_ones_own(monkeypatch: pytest.MonkeyPatch) -> None:
             asyncio.run(compressor.acompress(TURN.numbered(1), _empty(), ())),
         ]
         client = openai.OpenAI(base_url=server.base_url, api_key="x")
-        with pytest.raises(ConfigurationError, match="address beside a client"):
+        with pytest.raises(ConfigurationError, match="both base_url and a client"):
             OpenAICompressor("m", client=client, base_url=server.base_url)
     assert [len(p.items) for p in proposals] == [2, 2]
     assert compressor.endpoint.where == f"m at {server.base_url}"

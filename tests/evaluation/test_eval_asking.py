@@ -54,6 +54,6 @@ def test_a_wrong_key_is_a_configuration_error() -> None:
 
 def test_an_answer_without_an_object_is_an_error() -> None:
     for said in ("none", "[1]", '"text"'):
-        with pytest.raises(EvaluationError, match="is no JSON object"):
+        with pytest.raises(EvaluationError, match="is not a JSON object"):
             object_in(Reply(said, None), TEXT_SCHEMA, "m")
     assert object_in(Reply('{"text": 1}', None), TEXT_SCHEMA, "m") == {"text": 1}

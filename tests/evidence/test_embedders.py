@@ -61,7 +61,7 @@ def test_openais_embeddings_come_in_the_order_of_the_texts(endpoint: Any) -> Non
     assert endpoint.asked[0][0] == " "
     assert Dense(embed).title == "openai:small"
     endpoint.status = 400
-    with pytest.raises(StoreError, match="cannot be embedded: BadRequestError"):
+    with pytest.raises(StoreError, match="cannot embed texts: BadRequestError"):
         embed(["a"])
 
 

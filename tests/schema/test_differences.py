@@ -98,7 +98,7 @@ def test_stored_states_load_as_they_are_exactly_where_nothing_is_asked(what: str
     raw = commit(old.empty(), Proposal.from_wire(WRITTEN, old), turn).state.canonical()
     assert len(raw["cases"]) == 2
     if open_questions(state_document(old), state_document(new)):
-        with pytest.raises(StateError, match="migrations have to answer"):
+        with pytest.raises(StateError, match="add a migration"):
             new.load(raw)
     else:
         assert [item.id for _, item in new.load(raw).items()] == ["h1", "h2"]

@@ -1,8 +1,6 @@
-"""Finds passages with a mark at both ends: from the first mark of a kind to its last, or to the
-end.
+"""Finds passages with a mark at both ends: from the first mark of a kind to its last, or to the end.
 
-Text between two such passages counts as pasted too, because the pasted text itself may contain
-marks.
+Text between two such passages counts as pasted too, because the pasted text may contain marks itself.
 """
 
 from __future__ import annotations
@@ -12,15 +10,57 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from acc.turn.paste.lines import Span, is_long, line_end, lines
+Span = tuple[int, int]
+"""Start and end of a passage in its text."""
+
+TAKEN = "\x00"
+"""Replaces each character of a passage that was found already. `plain` removes all others."""
+
+QUOTED_WORDS = 8
+"""A quotation with more words than this counts as pasted."""
+
+_WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_WIDE_PER_WORD = 2
+
+_BREAKS = dict.fromkeys(map(ord, "\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"), "\n")
+_UNSEEN = dict.fromkeys(map(ord, "\x00\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"), " ")
+
+
+def plain(text: str) -> str:
+    """Return ``text`` with all line breaks as line feeds and invisible characters as spaces.
+
+    The length and all positions stay the same.
+    """
+    return text.replace("\r\n", " \n").translate({**_BREAKS, **_UNSEEN})
+
+
+def lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield each line of `plain` text with its position."""
+    position = 0
+    while position <= len(text):
+        end = line_end(text, position)
+        yield position, text[position:end]
+        position = end + 1
+
+
+def line_end(text: str, position: int) -> int:
+    """Return the end of the line at ``position``."""
+    end = text.find("\n", position)
+    return end if end >= 0 else len(text)
+
+
+def is_long(quotation: str) -> bool:
+    """Whether ``quotation`` has more than `QUOTED_WORDS` words; two East Asian characters count as one word."""
+    if len(quotation.split(None, QUOTED_WORDS)) > QUOTED_WORDS:
+        return True
+    return len(_WIDE.findall(quotation)) > QUOTED_WORDS * _WIDE_PER_WORD
+
 
 _FENCE = re.compile(r"""[`~"](?:(?<=`)`{2,}|(?<=~)~{2,}|(?<=")(?<!"")""(?!"))""")
 
 
 def fenced(text: str) -> Iterator[Span]:
-    """Yield the span from the first fence to the last, or to the end if the last fence is not
-    closed.
-    """
+    """Yield the span from the first fence to the last, or to the end if the last fence is not closed."""
     found = list(_fences(text))
     if found:
         start, end = found[0][0], found[-1][1]
@@ -61,9 +101,7 @@ _END_TAG = re.compile(r"</(?P<name>[a-z][\w.:-]{0,40})\s{0,8}>", re.I)
 
 
 def tagged(text: str) -> Iterator[Span]:
-    """Yield spans from a tag to its last end tag, except tags of format or of the user's own
-    rules.
-    """
+    """Yield spans from a tag to its last end tag, except tags of format or of the user's own rules."""
     last = {end["name"].lower(): end.end() for end in _END_TAG.finditer(text)}
     position = 0
     while last and (opening := _TAG.search(text, position)):
@@ -79,9 +117,7 @@ _END = re.compile(r"[-=*#<\[]{2,8} ?END\b[^\n]{0,60}?[-=*#>\]]{2,8}")
 
 
 def begun(text: str) -> Iterator[Span]:
-    """Yield the span from a line such as ``-----BEGIN MAIL-----`` to the last END, or to the
-    end.
-    """
+    """Yield the span from a line such as ``-----BEGIN MAIL-----`` to the last END, or to the end."""
     opening = _BEGIN.search(text)
     if opening is None:
         return
@@ -127,9 +163,7 @@ def objects(text: str) -> Iterator[Span]:
 
 
 def around_question(text: str) -> Iterator[Span]:
-    """If the whole message is a JSON object with a question, yield everything except the
-    question.
-    """
+    """If the whole message is a JSON object with a question, yield everything except the question."""
     asked = _ASKED.search(text) if text.lstrip().startswith("{") else None
     try:
         whole = json.loads(text) if asked else None
@@ -234,10 +268,7 @@ _AMBIGUOUS = "'‘`"
 
 
 def _farther(text: str, closing: Span, last: Span, sure: bool) -> Span:
-    """Return ``last`` if the introduced quotation extends that far, otherwise ``closing``.
-
-    It does if a colon introduces it, or if a line break lies between the two marks.
-    """
+    """Return ``last`` if a colon introduces the quotation or a line break follows ``closing``, else ``closing``."""
     is_within = last[0] > closing[1] and (sure or "\n" in text[closing[1] : last[0]])
     return last if is_within else closing
 
@@ -259,10 +290,7 @@ def _closing_mark(text: str, position: int, mark: str) -> re.Match[str] | None:
 
 
 def _outermost(text: str, closing: re.Match[str]) -> re.Match[str]:
-    """The last closing mark after ``closing`` without an opening mark in between.
-
-    A straight mark after a digit may mean inches, so the search stops there.
-    """
+    """The last closing mark after ``closing`` before another opens. A mark after a digit may mean inches."""
     while (other := _NESTED['"'].search(text, closing.end())) and other["close"]:
         if text[other.start() - 1].isdigit():
             break

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.turn.paste.lines import TAKEN, Span, is_long, line_end
+from acc.turn.paste.enclosed import TAKEN, Span, is_long, line_end
 
 _TEXT = (
     r"e-?mails?|mails?|messages?|letters?|texts?|pdfs?|docs?|documents?|articles?|posts?|tickets?"
@@ -97,9 +97,7 @@ _SALUTATION = re.compile(
 
 
 def handed_over(text: str) -> Iterator[Span]:
-    """Yield the span from the end of an introducing clause, or from a letter's salutation, to
-    the end.
-    """
+    """Yield the span from the end of an introducing clause, or from a letter's salutation, to the end."""
     starts = (found.end() for found in _COLON.finditer(text) if _hands_over(text, found))
     letters = (m.start() for m in _SALUTATION.finditer(text) if text[: m.start()].strip())
     asked = (m.end() for m in [_MEANS.match(text)] if m and is_long(text[m.end() :]))
@@ -109,9 +107,7 @@ def handed_over(text: str) -> Iterator[Span]:
 
 
 def _hands_over(text: str, end: re.Match[str]) -> bool:
-    """Whether the clause before ``end`` introduces the text after it, and no mark delimits that
-    text.
-    """
+    """Whether the clause before ``end`` introduces the text after it, and no mark delimits that text."""
     before = text[max(0, end.start() - CLAUSE_CHARS) : end.start()]
     words = _ENDS.split(before)[-1].strip(" \t-*#>\"'“„(¿")
     if not words or _KEPT.match(words) or _SET_APART.match(text, end.end()):

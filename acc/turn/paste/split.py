@@ -10,8 +10,7 @@ Unmarked text belongs to the user. A caller that knows better passes ``pasted``
 
     enclosed.py     fences, tags, BEGIN and END, horizontal rules, JSON, quotation marks
     leads.py        text after "Summarise this:" or "Got this mail:", prompts with retrieved context
-    mails.py        from the header of a mail to the end
-    lines.py        lines that begin with >, logs, chats
+    copied.py       mails, logs, chats, and lines that begin with >
 """
 
 from __future__ import annotations
@@ -20,18 +19,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
+from acc.turn.paste.copied import copied, mailed, quoted_lines
 from acc.turn.paste.enclosed import (
+    TAKEN,
+    Span,
     around_question,
     begun,
     fenced,
     objects,
+    plain,
     quotations,
     ruled,
     tagged,
 )
 from acc.turn.paste.leads import handed_over, retrieved
-from acc.turn.paste.lines import TAKEN, Span, copied, plain, quoted_lines
-from acc.turn.paste.mails import mailed
 
 MARK = "[pasted]"
 """Replaces a removed passage in the user's words."""
@@ -65,10 +66,10 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
         The user's own words, with `MARK` for each removed passage, and at most `MOST_PASSAGES`
         passages in order. Together they hold every other word of ``text``.
     """
-    told = plain(text)
+    cleaned = plain(text)
     for passage in known:
-        told = _without(told, _standing_in(told, plain(passage.strip())))
-    left = _without(told, around_question(told))
+        cleaned = _without(cleaned, _standing_in(cleaned, plain(passage.strip())))
+    left = _without(cleaned, around_question(cleaned))
     for _ in range(MOST_PASSAGES):
         if (first := _first(left)) is None:
             break
@@ -83,14 +84,10 @@ def split_pasted(text: str, known: Sequence[str] = ()) -> Passages:
         start, end = taken.span()
         own += (text[position:start], f" {MARK} ")
         position = end
-        if told[start:end].replace(TAKEN, "").strip():
+        if cleaned[start:end].replace(TAKEN, "").strip():
             pasted.append(text[start:end].strip())
     kept = "".join((*own, text[position:]))
     return Passages("\n".join(_tidy(kept)), _bounded(pasted))
-
-
-split_anew = split_pasted
-"""Alias kept for older callers."""
 
 
 def _standing_in(text: str, passage: str) -> Iterator[Span]:
@@ -99,11 +96,7 @@ def _standing_in(text: str, passage: str) -> Iterator[Span]:
 
 
 def _first(text: str) -> Span | None:
-    """The passage that begins first, because marks inside it belong to it.
-
-    If two begin at the same place, the kind listed first wins, for example a fence after
-    "Summarise this:".
-    """
+    """The passage that begins first: marks inside it belong to it. In a tie the kind listed first wins."""
     found = (next(passages(text), None) for passages in _KINDS)
     return min(filter(None, found), key=lambda span: _begin(text, span), default=None)
 

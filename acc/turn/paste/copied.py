@@ -1,12 +1,104 @@
-"""Finds forwarded and answered mail: from its header to the end, because nothing marks its end."""
+"""Finds text copied from a mail, a log or a chat, and quoted lines.
+
+A mail, a log or a chat extends from its first line to the end, because nothing marks its end.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from acc.turn.paste.lines import Span, lines
+from acc.turn.paste.enclosed import Span, lines
+
+
+def quoted_lines(text: str) -> Iterator[Span]:
+    """Yield runs of lines that begin with ``>``, except one line that compares ("> 500 EUR: ask me")."""
+    every = list(lines(text))
+    quoted = (at for at, (_, line) in enumerate(every) if line.lstrip().startswith(">"))
+    for _, run in groupby(enumerate(quoted), key=lambda pair: pair[1] - pair[0]):
+        places = [at for _, at in run]
+        first, last = places[0], places[-1]
+        if first == last and _COMPARES.match(every[first][1]):
+            continue
+        last += _is_broken([line for _, line in every[last : last + 2]])
+        start, line = every[last]
+        yield every[first][0], start + len(line)
+
+
+_COMPARES = re.compile(r"\s{0,8}> ?[$€£]?\d[\d.,]*\s?[\w%$€£]{0,8}:")
+
+WRAPPED = 60
+"""Length in characters from which mail programs wrap a quoted line."""
+
+
+def _is_broken(pair: Sequence[str]) -> bool:
+    """Whether a quoted line continues without its mark: long, ends in a word or comma, lower case follows."""
+    if len(pair) < 2:
+        return False
+    line, rest = pair[0].rstrip(), pair[1]
+    return len(line) >= WRAPPED and (line[-1].isalnum() or line[-1] == ",") and rest[:1].islower()
+
+
+_TIME = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[ap]\.?m\.?)?"
+_DAY = r"(?:\d{1,4}[./-]\d{1,2}[./-]\d{1,4}|today|yesterday|heute|gestern|[a-z]+day)"
+_NAME = r"[^\W\d_][\w.'’-]{0,24}(?: [\w.'’()-]{1,24}){0,3}"
+
+_HEAD = re.compile(
+    rf"\s{{0,8}}(?:{_NAME} ?[—–] ?(?:{_DAY},? (?:at )?)?{_TIME}"  # Discord
+    rf"|{_NAME}, \[{_DAY},? {_TIME}\]:?"  # Telegram
+    rf"|\[{_DAY},? {_TIME}\] {_NAME}:?|\[{_TIME}\] [^\W\d_][\w'-]* [^\W\d_][\w'-]*"  # Teams
+    rf"|{_NAME}(?:  | ?\t| \[)(?:app ? ?)?{_TIME}\]?)\s{{0,8}}\Z",  # Slack
+    re.I,
+)
+"""The header of a chat message, with its text below."""
+
+_LEVEL = r"\[?(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERR(?:OR)?|CRIT(?:ICAL)?|FATAL|TRACE)\b"
+_STAMP = r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?:[:.,]\d{1,9}){0,3}(?:Z|[+-]\d\d:?\d\d)?\]?"
+_DATED = rf"\[?{_DAY},? {_TIME}\]?\s{{0,3}}[-–]?\s{{0,3}}"
+_ENTRY = re.compile(rf"\s{{0,8}}(?:{_STAMP}\s{{1,3}}{_LEVEL}|{_DATED}{_NAME}: )", re.I)
+"""A log line with time and level, or a chat line with day, time and name."""
+
+_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".replace(" ", "|")
+_LINE = re.compile(
+    r"\s{0,8}(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d|\[?\d\d:\d\d:\d\d|<\d{1,3}>"
+    rf"|(?i:{_MONTHS})\s{{1,2}}\d{{1,2}} \d\d:\d\d:\d\d|[IWEF]\d{{4}} \d\d:\d\d:\d\d"
+    r"|\S{1,60} \S{1,60} \S{1,60} \[\d\d/[A-Z][a-z]{2}/\d{4}:"
+    r"|(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL|FATAL|TRACE)\b|level=[a-z]{3,8}\b"
+    rf"|(?i:\[{_TIME}\]\s{{0,3}}[-–]?\s{{0,3}}<?[^\s:>][^:>\n]{{0,40}}[:>])"
+    r"|<[A-Za-z][\w.-]{0,30}> )"
+)
+"""A line of a log or a chat, if the text has at least two of them."""
+
+_ROLE = re.compile(
+    r"\s{0,8}[#*]{0,4}\s?(?:user|human|system|(?P<model>assistant|ai|bot|chatbot|chatgpt|claude|gemini|copilot))"
+    r"\*{0,2}\s{0,3}:",
+    re.I,
+)
+"""A line of a conversation with a model."""
+
+
+def copied(text: str) -> Iterator[Span]:
+    """Yield the span from the first line of a log, a chat or a conversation with a model to the end."""
+    found = [(start, line) for start, line in lines(text) if line.strip()]
+    starts = [
+        # If the line below a header is a header too, the text is a timetable.
+        *(
+            at
+            for (at, line), (_, below) in pairwise(found)
+            if _HEAD.match(line) and not _HEAD.match(below)
+        ),
+        *(at for at, line in found if _ENTRY.match(line)),
+    ]
+    several = [at for at, line in found if _LINE.match(line)]
+    roles = [(at, role) for at, line in found if (role := _ROLE.match(line))]
+    starts += several[:1] if len(several) > 1 else []
+    starts += [roles[0][0]] if len(roles) > 1 and any(role["model"] for _, role in roles) else []
+    if starts:
+        yield min(starts), len(text)
+
+
+# --- mails ---
 
 _LEAD = r"[>*#|•\-\s]{0,8}"
 _MARKED = r"\s{0,3}\*{0,2}\s{0,3}[:：]"
@@ -49,7 +141,7 @@ _WROTE = (
     r"\b(?:wrote|writes|schrieb|a écrit|escribió|ha scritto|scrisse|schreef|escreveu|skrev"
     r"|napsal|napisała?|пишет|написала?|写道)\b"
 )
-_DATED = re.compile(
+_WROTE_ON = re.compile(
     rf"{_LEAD}(?:on|am|le|el|il|op|em|den|dne|w dniu|在)\b[^\n]{{3,200}}?{_WROTE}"
     r"(?:[^\n.!?]|[.!?](?=\S)){0,80}?[:：]\s{0,8}\Z",
     re.I,
@@ -67,7 +159,7 @@ _SIGNED = re.compile(r"-- \Z")
 _ADDRESS = re.compile(
     r"\s{0,8}[^\n<>@:]{1,60}<[^<>\s@]{1,80}@[^<>\s]{1,80}>(?P<more>[^\n]{0,60})\Z"
 )
-_TIME = re.compile(r"\b\d{1,2}[:.]\d\d\b")
+_CLOCK = re.compile(r"\b\d{1,2}[:.]\d\d\b")
 _TO_ME = re.compile(r"\s{0,8}to (?:me|you|[\w.'-]{1,40})\b[^\n.!?:]{0,60}\Z", re.I)
 
 MOST_HEAD = 400
@@ -104,9 +196,8 @@ def _is_head(line: str, following: Sequence[str]) -> bool:
 def _is_letterhead(head: Sequence[str], apart: Sequence[bool]) -> bool:
     """Whether a sender and another header are close together.
 
-    If the other headers are only dates or receivers, the lines may be a form, a journey or
-    working hours. Then the sender needs two words, or the text below must be separated by an
-    empty line.
+    A form, a journey or working hours may look the same. So if the other headers are only dates or receivers,
+    the sender needs two words, or an empty line must follow.
     """
     sender = next((found for line in head if (found := _SENDER.match(line))), None)
     headers = [(at, found) for at, line in enumerate(head) if (found := _HEADER.match(line))]
@@ -127,7 +218,7 @@ def _is_answered(line: str, following: Sequence[str]) -> bool:
     for many in _LINES_OF_HEAD:
         whole = " ".join((line, *following[: many - 1]))
         if len(whole) <= MOST_HEAD and whole.rstrip()[-1:] in (":", "："):
-            return bool(_DATED.match(whole) or (many == 1 and _ADDRESSED.match(whole)))
+            return bool(_WROTE_ON.match(whole) or (many == 1 and _ADDRESSED.match(whole)))
     return False
 
 
@@ -137,8 +228,8 @@ def _is_shown(line: str, following: Sequence[str]) -> bool:
     if sender is None:
         return False
     near = following[:2]
-    return bool(_TIME.search(sender["more"])) or any(
-        _TO_ME.match(other) or _HEADER.match(other) or (len(other) < 60 and _TIME.search(other))
+    return bool(_CLOCK.search(sender["more"])) or any(
+        _TO_ME.match(other) or _HEADER.match(other) or (len(other) < 60 and _CLOCK.search(other))
         for other in near
     )
 
