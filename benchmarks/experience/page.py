@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from . import tables
-from .orderings import VERDICTS, Ordering, orderings
+from .orderings import VERDICTS, orderings
 from .paper_figures import AGENTS
 from .study import Study
 
@@ -36,23 +36,13 @@ def page(study: Study, command: str, seeds: str) -> str:
 
 
 def _verdicts(study: Study) -> str:
-    lines = ["## What comes out, and what does not\n", _UNDECIDED, ""]
+    head = ["## What comes out, and what does not\n", _UNDECIDED, ""]
+    rows = ["| agent | " + " | ".join(VERDICTS) + " |", "| --- " * (len(VERDICTS) + 1) + "|"]
     for family in dict.fromkeys(condition.family for condition in study):
-        found = [one for one in orderings(study, family) if one.kind != "records"]
-        for verdict in VERDICTS:
-            claims = [_claim(one) for one in found if one.verdict == verdict]
-            said = "; ".join(claims) or "nothing"
-            lines.append(
-                f"- **{AGENTS[family]}, {verdict}** ({len(claims)} of {len(found)}): {said}."
-            )
-    return "\n".join(lines)
-
-
-def _claim(one: Ordering) -> str:
-    """A claim without the agent's name; where the paper denies it, as denied."""
-    what = next(one.claim.removeprefix(n).lstrip(":, ") for n in AGENTS.values() if n in one.claim)
-    denied = one.paper is not None and one.paper < 0
-    return what.replace(" better ", " not better ") if denied else what
+        found = [one.verdict for one in orderings(study, family) if one.kind != "records"]
+        counts = " | ".join(str(found.count(verdict)) for verdict in VERDICTS)
+        rows.append(f"| {AGENTS[family]} | {counts} |")
+    return "\n".join(head + rows)
 
 
 _INTRODUCTION = """# Experience memory: the paper's experiment
@@ -113,11 +103,11 @@ Departures from the paper:
   that meet it go, as in the formula; the paper's released code for AgentDriver deletes one an
   execution, the worst, and never the last one."""
 
-_UNDECIDED = """Compared is the direction of each difference, on the same tasks and luck; the last table but one has its
-size. A difference is undecided if its interval contains 0. The intervals are not corrected for their
-number: of twenty without any effect, one excludes 0. That a deletion keeps fewer records is left out.
-"The other way round" means that a follower under these policies need not do as the paper's agents did;
-nothing more is claimed of them."""
+_UNDECIDED = """Compared is the direction of each difference, on the same tasks and luck; the table [ordering by
+ordering](#ordering-by-ordering) has each. A difference is undecided if its interval contains 0. The
+intervals are not corrected for their number: of twenty without any effect, one excludes 0. That a
+deletion keeps fewer records is left out. "The other way round" means that a follower under these
+policies need not do as the paper's agents did; nothing more is claimed of them."""
 
 _ADDITION = """The error-free column is the same agent with the same demonstrations and correct executions, as in
 Figure 4: the gap is what errors in memory cost."""
