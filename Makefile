@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 LOWEST := $(VENV)-lowest
 
-.PHONY: demo test test-all test-thorough test-lowest lint types bench clean
+.PHONY: demo test test-all test-thorough test-lowest lint types bench docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/acc replay examples/incident.jsonl
@@ -40,6 +40,10 @@ types: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/run.py
 
+# The documentation as pages, in site/. Once the tools are installed, the build asks no network and imports no vendor.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "acc: needs Python 3.11 to 3.13; name one with: make PYTHON=python3.12"; exit 1; }
@@ -52,5 +56,9 @@ $(VENV)/.dev: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.installed
+	@$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
 clean:
-	rm -rf $(VENV) $(LOWEST) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis
