@@ -4,7 +4,7 @@ A namespace is a tenant's user and agent. Each shelf (documents, experiences, qu
 list, evidence usage) is a log with computable ids: ``<namespace key>.<shelf>:<seq>``, from 1
 without a gap. A deleted record leaves a tombstone. A compacted shelf begins later: a record at its
 first place names the new beginning, and each beginning has a record that names the next one, if any
-(`acc.evidence.compaction`).
+(`acc.evidence.usage.compact`).
 """
 
 from __future__ import annotations
