@@ -20,9 +20,8 @@ from acc.evidence.unfinished import (
     marks_folder,
     open_intents,
 )
-from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Shelf
+from acc.stores.shelf import Directory, Shelf
 from acc.turn.observations import DOCUMENT, Channel, storable
 from acc.turn.redact import Redact, redactor
 

@@ -34,7 +34,7 @@ from acc.evidence.unfinished import folders, read_mark, remove_mark, write_mark
 from acc.folders import opened_private
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import ERASED, buried, is_grave, managed
+from acc.stores.shelf import ERASED, is_erased, managed, tombstone_of
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -243,7 +243,7 @@ class Erasure:
     def _graves(self, begun: Begun) -> list[Artifact]:
         plan = begun.plan
         found = self._store.get(plan.target.tenant, plan.bury)
-        graves = [buried(a, "erased", begun.at) for a in found if not is_grave(a)]
+        graves = [tombstone_of(a, "erased", begun.at) for a in found if not is_erased(a)]
         claims = self._store.get(plan.target.tenant, plan.claims)
         blank = {"text": f"{ERASED}:{begun.id}", "identity": f"{ERASED}:{begun.id}"}
         return [*graves, *(claim.model_copy(update=blank) for claim in claims)]

@@ -26,7 +26,7 @@ from acc.evidence.erasure_reach import (
 )
 from acc.evidence.usage import evidence_key, holds, is_named
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, is_nested_run
-from acc.stores.shelf import Shelf, document_spaces, is_grave, managed, namespace, namespace_of
+from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace, namespace_of
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ class _Planning:
             return Traces(a.text for a in evidence if echoes and evidence_key(a) in keys)
 
         gone = with_derived(asked, evidence, threads, kept, traces_of)
-        records = [a for a in evidence if evidence_key(a) in gone and not is_grave(a)]
+        records = [a for a in evidence if evidence_key(a) in gone and not is_erased(a)]
         if not records:
             raise self._nothing()
         elsewhere = self._elsewhere(records, [self._space], echoes=echoes)

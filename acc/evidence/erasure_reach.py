@@ -18,7 +18,7 @@ from acc.audit.namespaces import existing_log
 from acc.audit.redaction import Erased, Traces
 from acc.evidence.usage import evidence_key
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, is_grave, managed, namespace_of
+from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace_of
 from acc.turn.observations import Channel, is_ingested
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Reach:
             traces = self._traces_of(seen).without([*theirs, *(a.text for a in stays)])
         asked = frozenset(map(evidence_key, seen))
         gone = with_derived(asked, derived, threads, kept, lambda _: traces)
-        records = [a for a in derived if evidence_key(a) in gone and not is_grave(a)]
+        records = [a for a in derived if evidence_key(a) in gone and not is_erased(a)]
         return Affected(space, records, [(t, refs_in(t, gone, kept)) for t in threads])
 
     def _staying(self, space: Thread) -> list[Artifact]:

@@ -29,9 +29,8 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.recall.dense import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
-from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Shelf
+from acc.stores.shelf import Directory, Shelf
 from acc.turn.observations import Channel, storable
 from acc.turn.redact import Redact, redactor
 

@@ -17,9 +17,8 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.state.model import ROOT
-from acc.stores.directory import enrolled
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, managed, namespace_of
+from acc.stores.shelf import Shelf, document_spaces, enrolled, managed, namespace_of
 from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.observations import is_ingested

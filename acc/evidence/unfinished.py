@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from acc.errors import StoreError
 from acc.folders import opened_private, private_folder
 from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, buried, managed
+from acc.stores.shelf import Shelf, managed, tombstone_of
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -259,6 +259,6 @@ def prune_marks(folder: Path) -> list[Path]:
 def bury(store: ArtifactStore, space: Thread, ids: Sequence[str], at: str) -> None:
     """Replace the records of these ids by tombstones; idempotent."""
     records = store.get(space.tenant, ids)
-    graves = [buried(a, "pruned", at) for a in records if a.kind != "tombstone"]
+    graves = [tombstone_of(a, "pruned", at) for a in records if a.kind != "tombstone"]
     if graves:
         managed(store).replace(space.tenant, graves)

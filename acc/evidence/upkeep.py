@@ -23,9 +23,8 @@ from acc.evidence.unfinished import (
     write_mark,
 )
 from acc.evidence.usage import compact
-from acc.stores.directory import Directory, spaces_in
-from acc.stores.protocol import ArtifactStore, IndexedStore, Looked, Thread
-from acc.stores.shelf import Shelf, managed, namespace, namespace_of
+from acc.stores.protocol import ArtifactStore, CheckedVectors, IndexedStore, Thread
+from acc.stores.shelf import Directory, Shelf, managed, namespace, namespace_of, spaces_in
 
 if TYPE_CHECKING:
     from acc.memory import Memory
@@ -253,13 +252,13 @@ def _check_index(
     def look() -> IndexHealth:
         lost: list[str] = []
         unreachable: list[str] = []
-        looked = Looked(0, 0)
-        for looked in store.look(tenant, name):
-            lost += looked.lost
-            unreachable += looked.unreachable
-            progress(looked.seen, looked.of)
+        batch = CheckedVectors(0, 0)
+        for batch in store.check_index(tenant, name):
+            lost += batch.lost
+            unreachable += batch.unreachable
+            progress(batch.seen, batch.of)
         left = (*lost, *unreachable)
-        return IndexHealth(name, looked.of, tuple(lost), tuple(unreachable), left)
+        return IndexHealth(name, batch.of, tuple(lost), tuple(unreachable), left)
 
     def relink(left: tuple[str, ...]) -> tuple[str, ...]:
         """Rewrite ``left`` and check again while that helps: repairing one may cut off another."""

@@ -18,7 +18,7 @@ from acc.evidence.unfinished import folders
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, Why, buried, managed, namespace
+from acc.stores.shelf import Shelf, Why, managed, namespace, tombstone_of
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
 ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
@@ -73,7 +73,7 @@ def test_a_message_whose_words_went_is_known_by_its_id_unless_that_tells_them(
     said = Artifact(
         id="i", thread="t", branch="main", seq=1, turn=1, text=SECRET, message=message, ref="u1"
     )
-    assert buried(said, why, "now").message == (message if stays else "")
+    assert tombstone_of(said, why, "now").message == (message if stays else "")
 
 
 def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:
