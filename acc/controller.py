@@ -119,12 +119,12 @@ class _Controller(Memory):
         Raises:
             InputError: The state's branch has no such reference, or the thread may not see it.
         """
-        from acc.evidence.feedback import opened
+        from acc.evidence.references import text_behind
 
         who = whose(thread)
         with self.lock:
             branch = self.log_of(who).branch(state.branch)
-            text = branch.text(ref) if branch.parts(ref) else opened(self.artifacts, who, ref)
+            text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
         if not (text or branch.parts(ref)):
             raise InputError(
                 f"no evidence {ref!r}",
@@ -135,7 +135,7 @@ class _Controller(Memory):
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
-        from acc.evidence.feedback import give_feedback
+        from acc.evidence.references import give_feedback
 
         who = whose(thread)
         with self.lock:

@@ -145,7 +145,7 @@ def test_an_error_on_the_way_out_is_logged(
     memory = MemoryController(store, settings=Settings(audit=tmp_path))
     left_behind(memory)
     store.full = True
-    with caplog.at_level(logging.ERROR, "acc.stores.dropped"):
+    with caplog.at_level(logging.ERROR, "acc.finalizer"):
         del memory
         gc.collect()
     assert "records of a memory that was not closed are not written" in caplog.text

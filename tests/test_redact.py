@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from acc import Channel, InMemoryStore, MemoryController, Observation, Settings, Turn, update_state
 from acc.background import BackgroundMemory
 from acc.errors import ConfigurationError
+from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
-from acc.evidence.upkeep import documents
 from acc.state.proposal import Proposal, ProposedItem
 from acc.stores.protocol import Thread
 from acc.stores.shelf import namespace
@@ -117,7 +117,7 @@ def test_nothing_of_a_memory_holds_them(tmp_path: Path) -> None:
         first = Turn(observations=(user(f"Read it. Never post it.\n{SAID}"), tool(SAID)))
         done = memory.step(None, first, thread="t")
         memory.record([Observation(channel=Channel.AGENT, text=SAID)], state=done.state, thread="t")
-        documents(memory, namespace()).ingest(document)
+        Documents.of(memory, namespace()).ingest(document)
         done = memory.step(done.state, Turn.said("And?"), thread="t")
         memory.retire([done.state.constraints[0].id], "password: hunter2-Correct-Horse", thread="t")
         shown = str(memory.history("t", tools=True)) + done.state.render() + str(done.model_dump())

@@ -16,9 +16,8 @@ from acc.cli.evidence import Server, check_memory
 from acc.cli.opening import opened
 from acc.cli.screen import told_json
 from acc.errors import AccError, StoreError
-from acc.evidence.health import check_shelves
-from acc.evidence.health import examine as find_ailing
-from acc.evidence.upkeep import begun
+from acc.evidence.upkeep import check_shelves, interrupted
+from acc.evidence.upkeep import check_vectors as find_ailing
 from acc.state.policy import Policy
 from acc.text.lines import inert_line
 
@@ -164,8 +163,8 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server) -> dict[str,
             hint="let this user write it, or name another folder (--memory DIR)",
         )
     with opened(memory, Policy(), server=server, resumes=repair) as controller:
-        half_done = begun(controller)
-        health = find_ailing(controller.artifacts, tenant, repair=repair, told=_progress)
+        half_done = interrupted(controller)
+        health = find_ailing(controller.artifacts, tenant, repair=repair, progress=_progress)
         indexes = [index._asdict() for index in health.indexes]
         shelves = check_shelves(controller, tenant, repair=repair)
         return {

@@ -10,8 +10,8 @@ from acc.cli.acts import Told, Way, carry_out
 from acc.cli.evidence import Server, kept
 from acc.errors import InputError, StoreError
 from acc.evidence.checkpoints import Due, Settled, rows_at, without_password
-from acc.evidence.erasure_plan import Effects, ErasurePlan, Receipt, Target, refuse_unproved
-from acc.evidence.upkeep import erasure
+from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
+from acc.evidence.erasure_plan import Effects, ErasurePlan, Target
 
 _KINDS = {
     "observation": "raw turns", "set_aside": "items that left a state", "document": "documents",
@@ -48,7 +48,7 @@ def erase(
         return
     target = Target(user, thread, artifact, agent, tenant)
     with kept(memory, server, reads=way.dry_run) as controller:
-        eraser = erasure(controller)
+        eraser = Erasure(controller)
         plan = eraser.plan(target, echoes=echoes, despite_holds=despite_holds)
         receipts: list[Receipt] = []
 
@@ -63,7 +63,7 @@ def erase(
 
 def _settle(memory: Path, checkpointers: Sequence[str], server: Server, way: Way) -> None:
     with kept(memory, server, reads=way.dry_run) as controller:
-        eraser = erasure(controller)
+        eraser = Erasure(controller)
         waiting = eraser.waiting()
         if not waiting:
             raise InputError(

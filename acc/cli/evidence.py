@@ -13,9 +13,9 @@ from acc.controller import MemoryController
 from acc.errors import InputError
 from acc.evidence import portability
 from acc.evidence.addition import Addition, Judgement, ModelJudge
-from acc.evidence.documents import Ingested, files_below
-from acc.evidence.portability import read_export
-from acc.evidence.upkeep import documents, pending, take_in
+from acc.evidence.documents import Documents, Ingested, files_below
+from acc.evidence.portability import import_into, read_export
+from acc.evidence.upkeep import pending
 from acc.evidence.upkeep import vacuum as rewrite
 from acc.recall.candidates import WideScope, each_ref
 from acc.state.policy import Policy
@@ -117,7 +117,7 @@ def ingest(
     found: list[Ingested] = []
     refused: list[InputError] = []
     with kept(memory, server, new=True) as controller:
-        shelf = documents(controller, space_of(names), addition)
+        shelf = Documents.of(controller, space_of(names), addition)
         for file in files:
             try:
                 found.append(shelf.ingest(file, replace=replace))
@@ -236,7 +236,7 @@ def import_(source: Path, memory: Path, *, server: Server = None, as_json: bool 
     if not memory.exists():
         read_export(source)  # a file that is none leaves no folder behind
     with kept(memory, server, new=True) as controller:
-        moved = take_in(controller, source)
+        moved = import_into(controller, source)
     if as_json:
         told_json({"records": moved.records, "written": moved.written, "audit_logs": moved.logs})
     else:

@@ -14,9 +14,10 @@ from acc.cli.screen import table, told_json
 from acc.cli.threads import logged_thread
 from acc.errors import InputError
 from acc.evidence.deletion import Capacity, Deletion, DeletionName, History, Period, preset
-from acc.evidence.retention_plan import DEFAULT_KINDS, Plan, PrunedKind, holds, release
-from acc.evidence.retention_plan import hold as put_hold
-from acc.evidence.upkeep import retention
+from acc.evidence.references import hold as put_hold
+from acc.evidence.references import release
+from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
+from acc.evidence.usage import holds
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -106,7 +107,7 @@ def prune(
     wanted = cast(Sequence[PrunedKind], kinds) or DEFAULT_KINDS
     judged = f"policy: delete {chosen.meaning}; of {', '.join(wanted)}"
     with kept(memory, server, reads=way.dry_run) as controller:
-        keeper = retention(controller)
+        keeper = Retention(controller)
         plan = keeper.plan(space_of(names), chosen.policy, wanted)
 
         def act() -> Told:

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from acc.errors import AccError, ConfigurationError, StoreError
-from acc.evidence import marks
+from acc.evidence.unfinished import read_mark, remove_mark, write_mark
 
 _SECRET = re.compile(r"([?&])(?:ssl)?password=[^&#]*&?", re.IGNORECASE)
 
 
 def lasting_url(url: str) -> str:
-    """Return ``url`` without passwords and independent of the working directory.
-
-    A relative path becomes absolute.
-    """
+    """Return ``url`` in its stored form: without passwords, with an absolute path."""
     kind, _, path = url.partition(":")
     return f"sqlite:{Path(path).absolute()}" if kind == "sqlite" else without_password(url)
 
 
 def without_password(url: str) -> str:
-    """Return ``url`` without its passwords.
-
-    For a malformed URL this removes more rather than less.
-    """
+    """Return ``url`` without its passwords; of a malformed URL this removes more, not less."""
     scheme, separator, rest = url.partition("://")
     if not separator:
         return url if scheme.startswith("sqlite:") else re.sub(r":.*", ":...", url)
@@ -51,26 +45,21 @@ def _without(head: str) -> str:
     return f"{who.partition(':')[0]}{at}{where}"
 
 
-def by_lasting(urls: Iterable[str]) -> dict[str, str]:
-    """Map the stored form of each URL to the complete URL."""
-    return {lasting_url(url): url for url in urls}
-
-
-Hook = Callable[[Sequence[str]], int]
+DeleteRows = Callable[[Sequence[str]], int]
 """Deletes all rows of threads by their names; returns the number of rows."""
 
-_ABSENT = (
-    "no password is kept: run acc erase --checkpointer URL with it, or set PGPASSWORD and open the "
-    "memory again"
+_PASSWORD_HINT = (
+    "the memory stores no password: run acc erase --checkpointer URL with the password, or set "
+    "PGPASSWORD and open the memory again"
 )
-_OTHERWISE = "look at the address, and at what locks the tables"
+_HINT = "check the address, and end the transactions that lock the tables"
 
 _SQLITE = ("checkpoints", "writes")
 _POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 
-def checkpointer_at(url: str) -> Hook:
-    """Return the hook of a checkpointer's database.
+def checkpointer_at(url: str) -> DeleteRows:
+    """Return the function that deletes from a checkpointer's database.
 
     Args:
         url: ``sqlite:PATH``, or ``postgresql://...``.
@@ -81,24 +70,21 @@ def checkpointer_at(url: str) -> Hook:
     if url.startswith("sqlite:"):
         path = Path(url.removeprefix("sqlite:"))
         if not path.is_file():
-            raise ConfigurationError("no such file", where=str(path), hint="name the database")
+            raise ConfigurationError(
+                "the database file does not exist", where=str(path), hint="correct the path"
+            )
         return lambda threads: erase_sqlite(path, threads)
     if url.startswith(("postgresql://", "postgres://")):
         return _postgres(url)
     raise ConfigurationError(
-        "no checkpointer that is known",
+        "the URL of the checkpointer has an unknown scheme",
         where=without_password(url),
         hint="give sqlite:PATH or postgresql://...",
     )
 
 
 def rows_at(url: str, threads: Sequence[str]) -> int:
-    """Count the rows that the hook of `checkpointer_at` would delete now.
-
-    Raises:
-        ConfigurationError: As for `checkpointer_at`.
-        StoreError: The database cannot be read.
-    """
+    """Count the rows that the function of `checkpointer_at` would delete now."""
     checkpointer_at(url)
     try:
         if url.startswith("sqlite:"):
@@ -113,16 +99,12 @@ def rows_at(url: str, threads: Sequence[str]) -> int:
         raise StoreError(
             f"the checkpoints cannot be counted: {type(error).__name__}",
             where=without_password(url),
-            hint=_OTHERWISE,
+            hint=_HINT,
         ) from error
 
 
 def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
-    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite the file.
-
-    Raises:
-        StoreError: The file cannot be written, or another process holds its lock.
-    """
+    """Delete the threads' checkpoints in `SqliteSaver`'s file, and rewrite the file."""
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA secure_delete = ON")
@@ -134,11 +116,11 @@ def erase_sqlite(path: Path, threads: Sequence[str]) -> int:
         raise StoreError(
             f"the checkpoints cannot be erased: {error}",
             where=str(path),
-            hint="end what uses the database, and run the same again",
+            hint="stop the processes that use the database, then try again",
         ) from error
 
 
-def _postgres(url: str) -> Hook:
+def _postgres(url: str) -> DeleteRows:
     try:
         import psycopg
     except ImportError as error:
@@ -159,13 +141,13 @@ def _postgres(url: str) -> Hook:
             raise StoreError(
                 f"the checkpoints cannot be erased: {type(error).__name__}",
                 where="postgresql",
-                hint=_ABSENT if url == without_password(url) else _OTHERWISE,
+                hint=_PASSWORD_HINT if url == without_password(url) else _HINT,
             ) from error
         if warned:
             raise StoreError(
-                f"the rows are deleted, their tables not rewritten: {warned[0]}",
+                f"the rows are deleted, but the tables cannot be rewritten: {warned[0]}",
                 where="postgresql",
-                hint="give the address of a user who owns the tables",
+                hint="connect as the user who owns the tables",
             )
         return count
 
@@ -226,24 +208,15 @@ class CheckpointsDue:
         self._folder = folder
 
     def owe(self, erasure: str, threads: Sequence[str], urls: Sequence[str]) -> Due:
-        """Write a note of the deletion. On return it will be retried until it succeeds.
-
-        Raises:
-            StoreError: The note cannot be written.
-        """
+        """Write a note of the deletion. On return it will be retried until it succeeds."""
         due = Due(erasure, tuple(threads), tuple(map(lasting_url, urls)))
         self._note(due)
         return due
 
     def settle(self, due: Due, given: Sequence[str] = ()) -> Settled:
-        """Delete the due checkpoints, database by database.
-
-        Args:
-            due: The due deletion.
-            given: URLs of databases with their passwords, which the note does not contain.
-        """
+        """Delete the due checkpoints; ``given`` are URLs with passwords, which no note contains."""
         rows, left, urls = 0, [], []
-        whole = by_lasting(given)
+        whole = {lasting_url(url): url for url in given}
         for url in due.urls:
             try:
                 rows += checkpointer_at(whole.get(lasting_url(url), url))(due.threads)
@@ -254,13 +227,9 @@ class CheckpointsDue:
         return Settled(rows, tuple(left))
 
     def waiting(self) -> Iterator[Due]:
-        """Yield deletions that earlier processes left.
-
-        Raises:
-            StoreError: A note cannot be read.
-        """
+        """Yield deletions that earlier processes left."""
         for path in self.notes():
-            said = marks.read(path)
+            said = read_mark(path)
             if said is not None:
                 yield Due(said["erasure"], tuple(said["threads"]), tuple(said["urls"]))
 
@@ -273,6 +242,6 @@ class CheckpointsDue:
             return
         path = self._folder / _NAME.format(due.erasure)
         if due.urls and due.threads:
-            marks.begin(path, due._asdict())
+            write_mark(path, due._asdict())
         else:
-            marks.wipe(path)
+            remove_mark(path)

@@ -165,7 +165,9 @@ class Period(Deletion):
     def __post_init__(self) -> None:
         if self.period < 1 or self.alpha < 0 or self.newcomers not in ("spare", "judge"):
             raise ConfigurationError(
-                f"no period: {self}", where="Period", hint="period >= 1, alpha >= 0"
+                f"the settings are not valid: {self}",
+                where="Period",
+                hint="use period >= 1, alpha >= 0, and newcomers spare or judge",
             )
 
     def due(self, t: int) -> bool:
@@ -204,7 +206,9 @@ class History(Deletion):
     def __post_init__(self) -> None:
         if self.n < 0 or not math.isfinite(self.beta):
             raise ConfigurationError(
-                f"no history: {self}", where="History", hint="n >= 0, and a finite beta"
+                f"the settings are not valid: {self}",
+                where="History",
+                hint="use n >= 0 and a finite beta",
             )
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
@@ -236,7 +240,9 @@ class Capacity(Deletion):
 
     def __post_init__(self) -> None:
         if self.limit < 0:
-            raise ConfigurationError(f"limit is {self.limit}", where="Capacity", hint="0 or more")
+            raise ConfigurationError(
+                f"the limit {self.limit} is negative", where="Capacity", hint="use 0 or more"
+            )
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
         """Return the least useful records beyond the limit."""
@@ -310,7 +316,9 @@ class Preset(NamedTuple):
         }
         if name not in policies:
             raise ConfigurationError(
-                f"no deletion policy {name!r}", where="deletion", hint=f"use {', '.join(policies)}"
+                f"there is no deletion policy {name!r}",
+                where="deletion",
+                hint=f"use {', '.join(policies)}",
             )
         return policies[name]
 
@@ -349,6 +357,8 @@ def preset(agent: str) -> Preset:
     found = PRESETS.get(agent.lower())
     if found is None:
         raise ConfigurationError(
-            f"no preset for the agent {agent!r}", where="preset", hint=f"use {', '.join(PRESETS)}"
+            f"there is no preset for the agent {agent!r}",
+            where="preset",
+            hint=f"use {', '.join(PRESETS)}",
         )
     return found

@@ -6,18 +6,27 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, Self
 
 from acc.errors import ConflictError, InputError
-from acc.evidence import intents
 from acc.evidence.addition import Addition, Judgement
-from acc.evidence.intents import Intent, Standing, bury, unfinished
 from acc.evidence.parsing import READERS, Section, sections
-from acc.stores.directory import Directory
+from acc.evidence.unfinished import (
+    Intent,
+    Prunes,
+    begin_intent,
+    bury,
+    end_intent,
+    marks_folder,
+    open_intents,
+)
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Shelf
+from acc.stores.shelf import Directory, Shelf
 from acc.turn.observations import DOCUMENT, Channel, storable
 from acc.turn.redact import Redact, redactor
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
 
 _INGEST = "ingest"
 
@@ -46,61 +55,45 @@ class Partial(NamedTuple):
 
 
 def begin_ingest(usage: Shelf, parts: Sequence[Artifact], at: str) -> Intent:
-    """Note that these parts are about to be written.
-
-    Raises:
-        StoreError: The note cannot be written.
-    """
-    return intents.begin(usage, _INGEST, [part.ref for part in parts], at)
+    """Note that these parts are about to be written."""
+    return begin_intent(usage, _INGEST, [part.ref for part in parts], at)
 
 
 def end_ingest(usage: Shelf, intent: Intent) -> None:
-    """Note that the parts are written.
-
-    Raises:
-        ConflictError: Another process undid the ingest meanwhile.
-        StoreError: The note cannot be written.
-    """
+    """Note that the parts are written; a `ConflictError` if another process undid the ingest."""
     if intent.id not in {open_.id for open_ in open_ingests(usage)}:
         raise ConflictError(
-            "somebody took back the document while it was taken in",
+            "another process undid the ingest of this document while it was running",
             where=f"{_ref_of(intent)} of user {usage.space.user!r}",
-            hint="take it in again when no acc doctor is running",
+            hint="ingest the document again while no acc doctor is running",
         )
-    intents.end(usage, intent)
+    end_intent(usage, intent)
 
 
 def open_ingests(usage: Shelf, ref: str = "") -> list[Intent]:
     """Return unfinished ingests of all documents or of one."""
-    found = [intent for intent in unfinished(usage.records()) if intent.act == _INGEST]
-    return [intent for intent in found if ref in ("", _ref_of(intent))]
+    return [i for i in open_intents(usage.records(), _INGEST) if ref in ("", _ref_of(i))]
 
 
 def partial_ingests(store: ArtifactStore, space: Thread) -> list[Partial]:
-    """Return the documents of a namespace with an unfinished ingest.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
-    return [told for _, _, told in _found(store, space)]
+    """Return the documents of a namespace with an unfinished ingest."""
+    return [document for _, _, document in _unfinished(store, space)]
 
 
-def take_back_ingests(store: ArtifactStore, space: Thread, now: Callable[[], str]) -> list[Partial]:
-    """Undo unfinished ingests by deleting their parts; complete documents stay.
-
-    Raises:
-        StoreError: The undo failed; it can be repeated.
-    """
+def undo_ingests(store: ArtifactStore, space: Thread, now: Callable[[], str]) -> list[Partial]:
+    """Undo unfinished ingests by deleting their parts; complete documents stay. Safe to repeat."""
     done = []
-    for intent, parts, told in list(_found(store, space)):
-        if not told.whole:
+    for intent, parts, document in list(_unfinished(store, space)):
+        if not document.whole:
             bury(store, space, [part.id for part in parts], now())
-        intents.end(Shelf(store, space, "usage"), intent)
-        done.append(told)
+        end_intent(Shelf(store, space, "usage"), intent)
+        done.append(document)
     return done
 
 
-def _found(store: ArtifactStore, space: Thread) -> Iterator[tuple[Intent, list[Artifact], Partial]]:
+def _unfinished(
+    store: ArtifactStore, space: Thread
+) -> Iterator[tuple[Intent, list[Artifact], Partial]]:
     open_ = open_ingests(Shelf(store, space, "usage"))
     shelves = [Shelf(store, space, name) for name in ("documents", "quarantine")] if open_ else []
     known = [record for shelf in shelves for record in shelf.records()]
@@ -151,7 +144,7 @@ class Documents:
         space: The namespace (`acc.stores.shelf.namespace`).
         now: Returns the time in the format of records.
         addition: Judges each file; ``all`` by default.
-        notes: The memory's folder for notes of unfinished work; see `acc.evidence.intents`.
+        folder: The memory's folder for notes of unfinished work (`acc.evidence.unfinished`).
         redact: Removes secrets, like `acc.pipeline.session.Settings.redact`.
     """
 
@@ -162,7 +155,7 @@ class Documents:
         now: Callable[[], str],
         addition: Addition | None = None,
         *,
-        notes: Path | None = None,
+        folder: Path | None = None,
         redact: Redact | Literal["secrets"] | None = "secrets",
     ) -> None:
         self.shelf = Shelf(store, space, "documents")
@@ -171,7 +164,15 @@ class Documents:
         self._redact = redactor(redact)
         self._now = now
         self._usage = Shelf(store, space, "usage")
-        self._standing = Standing(self._usage, now, notes)
+        self._prunes = Prunes(self._usage, now, folder)
+
+    @classmethod
+    def of(cls, memory: Memory, space: Thread, addition: Addition | None = None) -> Self:
+        """Return the documents of a namespace of ``memory``."""
+        folder = marks_folder(memory)
+        return cls(
+            memory.artifacts, space, memory.now, addition, folder=folder, redact=memory.redact
+        )
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:
         """Ingest one file. A second ingest of the same content stores nothing.
@@ -183,7 +184,7 @@ class Documents:
 
         Raises:
             InputError: The file cannot be read.
-            ConflictError: A doctor undid the ingest meanwhile.
+            ConflictError: ``acc doctor`` undid the ingest meanwhile.
             StoreError: The document cannot be written. Beyond `AT_ONCE` parts, its next ingest
                 finishes the work, or the next opening of the memory undoes it.
         """
@@ -227,7 +228,7 @@ class Documents:
     def _replaced(self, name: str, digest: str) -> int:
         old = [a for a in self.shelf.records() if a.name == name and digest not in a.identity]
         if old:
-            self._standing.prune([a.id for a in old])
+            self._prunes.prune([a.id for a in old])
             self.shelf.reread([a.id for a in old])
         return len(old)
 
@@ -267,11 +268,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def files_below(paths: Iterable[Path]) -> list[Path]:
-    """Return the files that ``paths`` name; of a folder, all readable documents, sorted.
-
-    Raises:
-        InputError: A path does not exist, or a folder has no document.
-    """
+    """Return the files that ``paths`` name; of a folder, all readable documents, sorted."""
     found: list[Path] = []
     for path in paths:
         if path.is_dir():
@@ -284,9 +281,9 @@ def files_below(paths: Iterable[Path]) -> list[Path]:
             inside = [path] if path.is_file() else []
         if not inside:
             raise InputError(
-                "no document there",
+                "this path is no file, and no folder with documents",
                 where=str(path),
-                hint=f"name files: {' '.join(sorted(READERS))}",
+                hint=f"name files of these kinds, or their folder: {' '.join(sorted(READERS))}",
             )
         found.extend(inside)
     return list(dict.fromkeys(found))

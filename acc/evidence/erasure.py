@@ -3,63 +3,119 @@
 It deletes the records, their vectors and full-text rows, the words in audit logs, and each
 committed item that rested only on them. A tombstone commit in the thread records this. Every file
 of the memory is then searched, byte by byte, for the erased content.
+
+A running erasure has a journal, one file in the memory's folder. Before the file exists nothing has
+happened; while it exists the erasure has to be completed. The journal holds the words to erase,
+because the search for traces must work after a kill. At the end it is overwritten, then removed.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from acc.audit.log import AuditLog, drop_halves
-from acc.audit.redaction import Erased, Trace, Traces
-from acc.errors import AuditError, ConflictError
-from acc.evidence.audits import Audits, logged, rewrite
-from acc.evidence.checkpoints import Due, Settled, checkpointer_at, lasting_url
-from acc.evidence.erasure_journal import Begun, ErasureJournal, told
-from acc.evidence.erasure_plan import ErasurePlan, Receipt, Rewritten, Target
-from acc.evidence.erasure_planning import plan_erasure
+from pydantic import TypeAdapter, ValidationError
+
+from acc.audit.log import drop_halves
+from acc.audit.namespaces import existing_log, logged_threads
+from acc.audit.redaction import Trace, Traces
+from acc.audit.rewriting import Rewritten, rewrite
+from acc.errors import AuditError, ConflictError, StoreError
+from acc.evidence.checkpoints import CheckpointsDue, Due, Settled, checkpointer_at, lasting_url
+from acc.evidence.erasure_plan import Effects, ErasurePlan, Target, plan_erasure
 from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
+from acc.evidence.unfinished import folders, read_mark, remove_mark, write_mark
+from acc.folders import opened_private
 from acc.stores.embedding import embed
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import ERASED, buried, is_grave, managed, namespace_of
+from acc.stores.protocol import Artifact, Thread
+from acc.stores.shelf import ERASED, is_erased, managed, tombstone_of
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
+
+JOURNAL = "erasure.json"
+RECEIPTS = "erasures.jsonl"
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The result of an erasure. It contains no erased content.
+
+    Attributes:
+        id: Its id, also in tombstone commits.
+        records: Number of records deleted, or replaced by a tombstone.
+        effects: The effects of the plan, without the words.
+        files: Number of searched files.
+        traces: Traces still found; empty after a complete erasure.
+        foreign: Whether the store's files are a server's, and were not searched.
+        checkpoints: Number of deleted checkpoint rows.
+        left: Error for each database that still has checkpoints. Each opening of the memory retries
+            the deletion.
+    """
+
+    id: str
+    records: int
+    effects: Effects
+    files: int
+    traces: tuple[Trace, ...]
+    foreign: bool
+    checkpoints: int = 0
+    left: tuple[str, ...] = ()
+
+    @property
+    def rewritten(self) -> tuple[Rewritten, ...]:
+        """The rewritten audit logs."""
+        return self.effects.rewritten
+
+    @property
+    def logs(self) -> int:
+        """Number of deleted audit logs."""
+        return len(self.effects.dropped)
+
+    @property
+    def proved(self) -> bool:
+        """Whether every file that could hold a trace was searched, and none found."""
+        return not self.traces and not self.foreign and not self.left
+
+
+def refuse_unproved(receipt: Receipt) -> None:
+    """Raise a `StoreError` with the places if erased content is still stored."""
+    if receipt.traces:
+        places = {f"{trace.path} at byte {trace.offset}" for trace in receipt.traces}
+        raise StoreError(
+            "a file still contains erased content",
+            where="; ".join(sorted(places)[:5]),
+            hint="remove the file if it is a copy or a backup, and run the same erasure again",
+        )
+    if receipt.left:
+        raise StoreError(
+            f"checkpoints still hold erased content: {'; '.join(receipt.left)}",
+            where=f"erasure {receipt.id}",
+            hint="each opening of the memory retries the deletion; acc erase --checkpointer URL does it now",
+        )
 
 
 class Erasure:
-    """Erases from one memory.
-
-    Args:
-        store: A store with the methods of `acc.stores.protocol.ManagedStore`.
-        folders: The memory's folders. All files in them are searched; the first holds the
-            journal of unfinished work.
-        audit: The folder of the audit logs; None if none are kept.
-        now: Returns the time in the format of records.
-        lock: Held during the work; a memory's `Memory.lock`.
-        forget: Called after records and logs were replaced, to drop cached reads.
+    """Erases from one memory. The store needs the methods of `acc.stores.protocol.ManagedStore`.
 
     Raises:
         StoreError: The store cannot delete.
     """
 
-    def __init__(
-        self,
-        store: ArtifactStore,
-        folders: Sequence[Path],
-        audit: Path | None,
-        now: Callable[[], str],
-        *,
-        lock: AbstractContextManager[Any] | None = None,
-        forget: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._store = managed(store)
-        self._audit = audit
-        self._now = now
-        self._lock = lock or nullcontext()
-        self._forget = forget
-        self._journal = ErasureJournal(folders)
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._store = managed(memory.artifacts)
+        self._audit = memory.settings.audit
+        self._folders = folders(memory)
+        folder = self._folders[0] if self._folders else None
+        self._journal = ErasureJournal(folder)
+        self._checkpoints = CheckpointsDue(folder)
 
     def plan(
         self, target: Target, *, echoes: bool = True, despite_holds: bool = False
@@ -77,11 +133,10 @@ class Erasure:
 
         Raises:
             InputError: There is no such target, or a hold protects it.
-            StoreError: The store cannot be read.
             AuditError: A log to rewrite is damaged, and the erasure could not complete.
         """
-        with self._lock:
-            self._forget()
+        with self._memory.lock:
+            self._memory.forget()
             return plan_erasure(
                 self._store, self._audit, target, echoes=echoes, despite_holds=despite_holds
             )
@@ -107,10 +162,10 @@ class Erasure:
         for url in checkpointers:
             checkpointer_at(url)
         urls = tuple(map(lasting_url, checkpointers))
-        at = self._now()
+        at = self._memory.now()
         seed = "\x00".join([at, *plan.delete, *plan.bury])
         begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
-        with self._lock:
+        with self._memory.lock:
             before = self._journal.under_way()
             # A failed erasure must finish first: its journal uses the same file.
             done = self.resume()
@@ -124,25 +179,21 @@ class Erasure:
         now = self.plan(plan.target, echoes=plan.with_echoes, despite_holds=plan.despite_holds)
         if now != plan:
             raise ConflictError(
-                "the memory has changed since the erasure was planned",
-                where=f"the {plan.target.kind} {plan.target.name!r}",
-                hint="make the plan anew, look at it, and erase by that one",
+                "the memory has changed since the erasure was planned; nothing was erased",
+                where=f"{plan.target.kind} {plan.target.name!r}",
+                hint="make a new plan, review it, and erase by the new plan",
             )
 
     def resume(self) -> Receipt | None:
         """Finish the erasure that a killed process began; None if there is none."""
-        with self._lock:
+        with self._memory.lock:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
 
     def waiting(self) -> list[Due]:
-        """Return checkpoints that earlier erasures still have to delete.
-
-        Raises:
-            StoreError: A note of them cannot be read.
-        """
-        with self._lock:
-            return list(self._journal.checkpoints.waiting())
+        """Return checkpoints that earlier erasures still have to delete."""
+        with self._memory.lock:
+            return list(self._checkpoints.waiting())
 
     def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
         """Retry the checkpoint deletions of earlier erasures; return the results by erasure id.
@@ -150,15 +201,17 @@ class Erasure:
         Args:
             checkpointers: URLs of databases with their passwords, which are never stored.
         """
-        with self._lock:
+        with self._memory.lock:
             return [
                 (due.erasure, self._settled(due, checkpointers))
-                for due in self._journal.checkpoints.waiting()
+                for due in self._checkpoints.waiting()
             ]
 
     def _settled(self, due: Due, given: Sequence[str]) -> Settled:
-        done = self._journal.checkpoints.settle(due, given)
-        self._journal.settled(due.erasure, done)
+        done = self._checkpoints.settle(due, given)
+        self._journal.append_receipt(
+            {"id": due.erasure, "checkpoints": done.rows, "left": len(done.left)}
+        )
         return done
 
     def _done(self, begun: Begun, given: Sequence[str] = ()) -> Receipt:
@@ -168,19 +221,20 @@ class Erasure:
         self._store.replace(tenant, graves)
         self._store.delete(tenant, plan.delete)
         for thread in plan.logs:
-            self._drop_log(thread)
+            if (log := existing_log(self._audit, thread)) is not None:
+                log.path.unlink()
         rewritten = tuple(self._rewritten(begun))
         if self._audit is not None and self._audit.is_dir():
             drop_halves(self._audit)
         foreign = not self._store.compact()
-        self._forget()
-        files = self._journal.files()
+        self._memory.forget()
+        files = self._files()
         traces = tuple(self._left(plan, files))
         effects = dataclasses.replace(plan.effects, rewritten=rewritten).without_words()
         receipt = Receipt(begun.id, plan.records, effects, len(files), traces, foreign)
         threads = sorted({*plan.conversations, *(log.thread for log in rewritten)})
-        due = self._journal.checkpoints.owe(begun.id, threads, begun.checkpointers)
-        self._journal.end(told(begun, receipt))
+        due = self._checkpoints.owe(begun.id, threads, begun.checkpointers)
+        self._journal.end(_receipt_record(begun, receipt))
         if not due.urls:
             return receipt
         settled = self._settled(due, given)
@@ -189,31 +243,29 @@ class Erasure:
     def _graves(self, begun: Begun) -> list[Artifact]:
         plan = begun.plan
         found = self._store.get(plan.target.tenant, plan.bury)
-        graves = [buried(a, "erased", begun.at) for a in found if not is_grave(a)]
+        graves = [tombstone_of(a, "erased", begun.at) for a in found if not is_erased(a)]
         claims = self._store.get(plan.target.tenant, plan.claims)
         blank = {"text": f"{ERASED}:{begun.id}", "identity": f"{ERASED}:{begun.id}"}
         return [*graves, *(claim.model_copy(update=blank) for claim in claims)]
 
-    def _drop_log(self, thread: Thread) -> None:
-        log = Audits(self._store, self._audit, namespace_of(thread)).log(thread)
-        if log is not None:
-            log.path.unlink()
-
     def _rewritten(self, begun: Begun) -> Iterator[Rewritten]:
         for log, erased in logs_to_rewrite(self._store, self._audit, begun.plan):
-            yield from self._rewrite(log, erased, begun)
+            try:
+                done = rewrite(log, erased, begun.id, begun.at)
+            except OSError as error:
+                raise AuditError(
+                    f"the audit log cannot be rewritten: {error.strerror or error}",
+                    where=str(log.path),
+                    hint="free disk space, or give this user write access there, and open the memory "
+                    "again: the erasure then completes",
+                ) from error
+            if done is not None:
+                yield done
 
-    def _rewrite(self, log: AuditLog, erased: Erased, begun: Begun) -> Iterator[Rewritten]:
-        try:
-            done = rewrite(log, erased, begun.id, begun.at)
-        except OSError as error:
-            raise AuditError(
-                f"the audit log cannot be rewritten: {error.strerror or error}",
-                where=str(log.path),
-                hint="free space, or let this user write there, and open the memory again",
-            ) from error
-        if done is not None:
-            yield done
+    def _files(self) -> list[Path]:
+        """Return every file below the folders except the journal."""
+        below = {p for folder in self._folders for p in folder.rglob("*") if p.is_file()}
+        return sorted(below - {self._journal.path})
 
     def _left(self, plan: ErasurePlan, files: Iterable[Path]) -> Iterator[Trace]:
         vectors = (embed(text).tobytes() for text in plan.texts if text.strip())
@@ -226,5 +278,89 @@ class Erasure:
         yield from unexplained.in_files({trace.path: None for trace in found})
 
     def _everybody(self, plan: ErasurePlan) -> list[Thread]:
-        tenants = {plan.target.tenant, *(t.tenant for t in logged(self._audit))}
+        tenants = {plan.target.tenant, *(t.tenant for t in logged_threads(self._audit))}
         return [Thread(thread="", tenant=tenant, user="") for tenant in sorted(tenants)]
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A running erasure.
+
+    Attributes:
+        id: Its id.
+        at: Time of its start.
+        plan: The plan.
+        checkpointers: Databases to erase the conversations' checkpoints from.
+    """
+
+    id: str
+    at: str
+    plan: ErasurePlan
+    checkpointers: tuple[str, ...] = ()
+
+
+_BEGUN = TypeAdapter(Begun)
+
+
+class ErasureJournal:
+    """The journal and the receipts in a memory's folder; without a folder nothing survives a kill."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        self.path = (folder or Path()) / JOURNAL
+
+    def begin(self, begun: Begun) -> None:
+        """Write the journal. On return the erasure will complete, even after a kill."""
+        if self._folder is not None:
+            # Effects on rewritten logs are computed again during the rewrite.
+            without = {"plan": {"effects": {"rewritten"}}}
+            write_mark(self.path, _BEGUN.dump_python(begun, mode="json", exclude=without))
+
+    def under_way(self) -> Begun | None:
+        """Return the unfinished erasure; drop a journal that was only partly written."""
+        said = read_mark(self.path) if self._folder is not None else None
+        if said is None:
+            return None
+        try:
+            # Journals of earlier versions have "" for a name that was not given.
+            target = {name: what for name, what in said["plan"]["target"].items() if what}
+            plan = {**said["plan"], "target": target}
+            return _BEGUN.validate_python({**said, "plan": plan})
+        except (KeyError, TypeError, AttributeError, ValidationError) as error:
+            raise StoreError(
+                "this file is not the journal of an erasure",
+                where=str(self.path),
+                hint="remove this file, and run the same erasure again",
+            ) from error
+
+    def end(self, receipt: dict[str, Any]) -> None:
+        """Write the receipt, which contains no erased content, and remove the journal."""
+        self.append_receipt(receipt)
+        if self._folder is not None:
+            remove_mark(self.path)
+
+    def append_receipt(self, receipt: dict[str, Any]) -> None:
+        """Append a line to the receipts: of an erasure, or of its deletion of checkpoints."""
+        if self._folder is None:
+            return
+        path = self._folder / RECEIPTS
+        lines = path.read_bytes().splitlines() if path.exists() else []
+        if "records" in receipt and any(receipt["id"].encode() in line for line in lines[-1:]):
+            return  # a kill came between the receipt and the removal of the journal
+        with opened_private(path, "ab") as file:
+            file.write(json.dumps(receipt, ensure_ascii=False).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _receipt_record(begun: Begun, receipt: Receipt) -> dict[str, Any]:
+    target = begun.plan.target
+    keys = [t.key for t in begun.plan.logs] or [target.artifact or ""]
+    return {
+        "id": receipt.id, "at": begun.at, "erased": target.kind,
+        "of": keys if target.kind != "user" else [],
+        "records": receipt.records, "logs": receipt.logs,
+        "rewritten": [{"log": r.path.name, "records": r.records, "head": r.head}
+                      for r in receipt.rewritten],
+        "files": receipt.files, "traces": len(receipt.traces), "foreign": receipt.foreign,
+    }  # fmt: skip

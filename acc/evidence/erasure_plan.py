@@ -1,15 +1,32 @@
-"""The target, plan, effects and receipt of an erasure."""
+"""Plan an erasure: its target, its records and those derived from them, and all its effects."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
-from acc.audit.redaction import Leaving, Trace
-from acc.errors import InputError, StoreError
-from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import document_spaces, namespace_of
+from acc.audit.namespaces import Spaces, existing_log, known_spaces, threads_of
+from acc.audit.redaction import Traces
+from acc.audit.rewriting import Rewritten, preview
+from acc.errors import InputError
+from acc.evidence.erasure_reach import (
+    Affected,
+    Reach,
+    has_words,
+    is_document,
+    kept_elsewhere,
+    logs_to_rewrite,
+    refs_in,
+    with_derived,
+    worded_records,
+)
+from acc.evidence.usage import evidence_key, holds, is_named
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, is_nested_run
+from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace, namespace_of
 
 
 @dataclass(frozen=True)
@@ -38,14 +55,14 @@ class Target:
     def __post_init__(self) -> None:
         if empty := [f.name for f in fields(self) if getattr(self, f.name) == ""]:
             raise InputError(
-                f"an empty name: {', '.join(empty)}",
-                where="what is to be erased",
-                hint="name it, or leave it out: then more is meant",
+                f"the name of the {' and the '.join(empty)} is empty",
+                where="the target of an erasure",
+                hint="give the name, or leave it out to erase more",
             )
         if (self.user, self.thread, self.artifact) == (None, None, None):
             raise InputError(
-                "nothing to erase",
-                where="what is to be erased",
+                "no user, thread or artifact is named",
+                where="the target of an erasure",
                 hint="name a user, a thread or an artifact",
             )
 
@@ -63,32 +80,6 @@ class Target:
     def kind(self) -> str:
         """``artifact``, ``thread`` or ``user``."""
         return "artifact" if self.artifact else "thread" if self.thread else "user"
-
-
-@dataclass(frozen=True)
-class Rewritten:
-    """The effect on an audit log that is rewritten.
-
-    Attributes:
-        path: The log.
-        thread: Its thread's name.
-        records: Number of redacted records.
-        of: Number of records in the log, without the added tombstone commits.
-        leaving: Items that leave the newest states of its branches, each once.
-        head: Hash of the newest state afterwards.
-    """
-
-    path: Path
-    thread: str
-    records: int
-    of: int
-    leaving: tuple[Leaving, ...]
-    head: str
-
-    @property
-    def items(self) -> tuple[str, ...]:
-        """Ids of the items that leave."""
-        return tuple(dict.fromkeys(item.id for item in self.leaving))
 
 
 class Dropped(NamedTuple):
@@ -192,9 +183,240 @@ class ErasurePlan:
         return (self.target, self.delete, self.bury) == (other.target, other.delete, other.bury)
 
 
-def is_document(artifact: Artifact) -> bool:
-    """Return whether the record is part of a recalled document, which other namespaces may see."""
-    return artifact.kind == "document" and artifact.branch == "documents"
+def plan_erasure(
+    store: ArtifactStore,
+    audit: Path | None,
+    target: Target,
+    *,
+    echoes: bool = True,
+    despite_holds: bool = False,
+) -> ErasurePlan:
+    """Plan the erasure of ``target`` with all its effects. Changes nothing.
+
+    For an open memory use `acc.evidence.erasure.Erasure.plan`, which includes pending writes and
+    describes the arguments.
+    """
+    planning = _Planning(store, audit, target)
+    is_one = target.kind == "artifact"
+    plan = planning.artifact(echoes=echoes) if is_one else planning.whole()
+    if not despite_holds:
+        planning.refuse_held(plan)
+    effects = planning.effects(plan)
+    heard = {log.thread for log in effects.rewritten}
+    return replace(
+        plan,
+        effects=effects,
+        conversations=tuple(sorted({*plan.conversations, *heard})),
+        with_echoes=echoes,
+        despite_holds=despite_holds,
+    )
+
+
+class _Planning:
+    """Plans the erasure of ``target`` from a store and the audit logs in a folder."""
+
+    def __init__(self, store: ArtifactStore, audit: Path | None, target: Target) -> None:
+        self._store = managed(store)
+        self._audit = audit
+        self._target = target
+        self._space = namespace(target.whose, target.agent, target.tenant)
+
+    def whole(self) -> ErasurePlan:
+        """Plan the erasure of a thread, or of a user."""
+        threads = self._threads()
+        spaces = self._spaces(threads)
+        keys = [t.key for t in threads]
+        if self._target.kind == "user":
+            keys += [space.key for space in spaces]
+        ids = [i for key in keys for i in self._store.ids(self._target.tenant, thread=key)]
+        entries = self._entries(spaces, {t.key for t in threads})
+        logs = [t for t in threads if existing_log(self._audit, t)]
+        if not ids and not logs:
+            raise self._nothing()
+        words = [a for a in self._store.get(self._target.tenant, ids) if has_words(a)]
+        plan = ErasurePlan(
+            target=self._target, delete=tuple(ids),
+            bury=tuple(a.id for a in entries if a.id not in ids), claims=(),
+            threads=tuple(self._others(spaces, threads)), logs=tuple(logs),
+            texts=tuple(a.text for a in words), conversations=_names(threads),
+            owners=tuple(owner_of(a, self._space) for a in words),
+        )  # fmt: skip
+        return _with_others(plan, self._elsewhere(words, spaces, echoes=False))
+
+    def artifact(self, *, echoes: bool) -> ErasurePlan:
+        """Plan the erasure of one piece of evidence, and of what was derived from it."""
+        threads = self._known.get(self._space, [])
+        evidence = [
+            a for owner in (self._space, *threads) for a in worded_records(self._store, owner)
+        ]
+        own = self._space.model_copy(update={"thread": self._target.thread or ""})
+        asked = frozenset(evidence_key(a) for a in evidence if self._is_meant(a, own))
+        if not asked:
+            raise self._nothing()
+        kept = kept_elsewhere(self._store, self._space)
+
+        def traces_of(keys: frozenset[str]) -> Traces:
+            return Traces(a.text for a in evidence if echoes and evidence_key(a) in keys)
+
+        gone = with_derived(asked, evidence, threads, kept, traces_of)
+        records = [a for a in evidence if evidence_key(a) in gone and not is_erased(a)]
+        if not records:
+            raise self._nothing()
+        elsewhere = self._elsewhere(records, [self._space], echoes=echoes)
+        everything = [*records, *(a for other in elsewhere for a in other.records)]
+        turns = {(a.thread, a.branch, a.turn) for a in everything if a.kind == "observation"}
+        claims = [f"{thread}.{branch}:t{turn}" for thread, branch, turn in sorted(turns)]
+        plan = ErasurePlan(
+            target=self._target, delete=(), bury=tuple(a.id for a in records),
+            claims=(*claims, *self._refusals(turns)),
+            threads=tuple((t, refs_in(t, gone, kept)) for t in threads),
+            logs=(), texts=tuple(a.text for a in records),
+            echoes=tuple(sorted(k.partition(":")[2] for k in gone - asked)),
+            conversations=_names(t for t in threads if t.key in {a.thread for a in records}),
+            owners=tuple(owner_of(a, self._space) for a in records),
+        )  # fmt: skip
+        return _with_others(plan, elsewhere)
+
+    def _elsewhere(
+        self, going: Sequence[Artifact], own: Sequence[Thread], *, echoes: bool
+    ) -> list[Affected]:
+        """Return the effects on other namespaces that may see the documents among ``going``."""
+        others = {space: threads for space, threads in self._known.items() if space not in own}
+        return list(Reach(self._store, going, echoes=echoes).into(others))
+
+    def _refusals(self, turns: set[tuple[str, str, int]]) -> Iterator[str]:
+        """Yield ids of refusal notes for the words of ``turns``: each contains a digest of them."""
+        for thread in sorted({thread for thread, _, _ in turns}):
+            ids = self._store.ids(self._target.tenant, kind="refusal", thread=thread)
+            notes = self._store.get(self._target.tenant, ids)
+            gone = {a.identity for a in notes if (a.thread, a.name, a.turn) in turns}
+            yield from (a.id for a in notes if a.identity in gone)
+
+    def refuse_held(self, plan: ErasurePlan) -> None:
+        """Raise if a hold protects a record of ``plan``."""
+        ids = (*plan.delete, *plan.bury)
+        keys = {evidence_key(a) for a in self._store.get(self._target.tenant, ids)}
+        owners = {key.partition(":")[0] for key in keys}
+        for space in dict.fromkeys([*self._spaces(self._threads()), *self._owning(owners)]):
+            found = holds(Shelf(self._store, space, "usage").records())
+            held = [(key, why) for key in sorted(keys) if (why := found.on(key)) is not None]
+            if held:
+                raise InputError(
+                    f"a hold protects this evidence: {held[0][1]}",
+                    where=", ".join(key.partition(":")[2] or "the thread" for key, _ in held[:5]),
+                    hint="release the hold, or erase despite the hold",
+                )
+
+    def _owning(self, owners: set[str]) -> Iterator[Thread]:
+        """Yield the namespaces that own the keys ``owners``, directly or through their threads."""
+        for space, threads in self._known.items():
+            if not owners.isdisjoint({space.key, *(t.key for t in threads)}):
+                yield space
+
+    def effects(self, plan: ErasurePlan) -> Effects:
+        """Compute the effects of ``plan``."""
+        records = self._store.get(self._target.tenant, (*plan.delete, *plan.bury))
+        logs = logs_to_rewrite(self._store, self._audit, plan)
+        return Effects(
+            kinds=tuple(sorted(Counter(a.kind for a in records).items())),
+            digests=len(self._store.get(self._target.tenant, plan.claims)),
+            dropped=tuple(map(self._dropped, plan.logs)),
+            rewritten=tuple(
+                found for log, erased in logs if (found := preview(log, erased)) is not None
+            ),
+        )
+
+    def _dropped(self, thread: Thread) -> Dropped:
+        log = existing_log(self._audit, thread)
+        # Count lines, not records: a damaged log is deleted too.
+        lines = log.path.read_bytes().splitlines() if log is not None else []
+        return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
+
+    @cached_property
+    def _known(self) -> Spaces:
+        return known_spaces(self._store, self._audit, self._target.tenant)
+
+    def _threads(self) -> list[Thread]:
+        """Return the target's threads: one with the agent runs inside it, or all of the user."""
+        theirs = [t for space in self._known if self._is_theirs(space) for t in self._known[space]]
+        if self._target.kind == "user":
+            return theirs
+        own = self._space.model_copy(update={"thread": self._target.thread or ""})
+        if self._target.kind == "artifact" or self._target.agent != "default":
+            return [own]
+        return [own, *(t for t in theirs if t.thread == own.thread and is_nested_run(t.agent))]
+
+    def _spaces(self, threads: Iterable[Thread]) -> list[Thread]:
+        agents = {self._target.agent, *(t.agent for t in threads)}
+        if self._target.kind == "user":
+            # A namespace with only documents or experiences has no thread; the directory lists it.
+            agents |= {"default", *(s.agent for s in self._known if self._is_theirs(s))}
+        return [namespace(self._target.whose, a, self._target.tenant) for a in sorted(agents)]
+
+    def _is_theirs(self, thread: Thread) -> bool:
+        return (thread.tenant, thread.user) == (self._target.tenant, self._target.whose)
+
+    def _entries(self, spaces: Sequence[Thread], keys: set[str]) -> list[Artifact]:
+        shelves = (Shelf(self._store, space, "threads") for space in spaces)
+        return [a for shelf in shelves for a in shelf.records() if a.identity in keys]
+
+    def _others(
+        self, spaces: Sequence[Thread], threads: Sequence[Thread]
+    ) -> Iterator[tuple[Thread, frozenset[str]]]:
+        """Yield the user's other threads, which may have read the erased ones."""
+        gone = {t.key for t in threads}
+        for space in spaces if self._target.kind == "thread" else ():
+            for other in threads_of(self._store, self._audit, space):
+                if other.key not in gone:
+                    yield other, self._refs_of(gone)
+
+    def _refs_of(self, keys: set[str]) -> frozenset[str]:
+        ids = [i for key in keys for i in self._store.ids(self._target.tenant, thread=key)]
+        found = self._store.get(self._target.tenant, ids)
+        return frozenset(f"{a.thread[:8]}/{a.ref}" for a in found if a.ref)
+
+    def _is_meant(self, artifact: Artifact, own: Thread) -> bool:
+        ref = self._target.artifact or ""
+        if artifact.id == ref:
+            return True
+        if self._target.thread:
+            return artifact.thread == own.key and artifact.ref == ref
+        return artifact.thread == self._space.key and is_named(artifact, ref)
+
+    def _nothing(self) -> InputError:
+        target = self._target
+        others = sorted({
+            f"--user {t.user} --agent {t.agent}" for threads in self._known.values() for t in threads
+            if target.thread == t.thread and (t.user, t.agent) != (target.whose, target.agent)
+        })  # fmt: skip
+        return InputError(
+            f"the memory has no evidence of the {target.kind} {target.name!r}",
+            where=f"tenant {target.tenant!r}, user {target.whose!r}, agent {target.agent!r}",
+            hint=f"a thread of that name exists with {' or '.join(others[:3])}"
+            if others
+            else "find the evidence with acc search, and name its thread with --thread",
+        )
+
+
+def _names(threads: Iterable[Thread]) -> tuple[str, ...]:
+    return tuple(sorted({thread.thread for thread in threads}))
+
+
+def _with_others(plan: ErasurePlan, elsewhere: Sequence[Affected]) -> ErasurePlan:
+    """Add the effects on other namespaces to ``plan``."""
+    records = [(a, other.space) for other in elsewhere for a in other.records]
+    threads = [pair for other in elsewhere for pair in other.threads]
+    said = {a.thread for a, _ in records}
+    names = _names(t for t, _ in threads if t.key in said)
+    return replace(
+        plan,
+        bury=(*plan.bury, *(a.id for a, _ in records)),
+        threads=(*plan.threads, *threads),
+        texts=(*plan.texts, *(a.text for a, _ in records)),
+        owners=(*plan.owners, *(owner_of(a, space) for a, space in records)),
+        echoes=(*plan.echoes, *sorted({f"{a.thread[:8]}/{a.ref}" for a, _ in records})),
+        conversations=tuple(sorted({*plan.conversations, *names})),
+    )
 
 
 def owner_of(artifact: Artifact, space: Thread) -> str:
@@ -204,65 +426,3 @@ def owner_of(artifact: Artifact, space: Thread) -> str:
 
 def _shelf_of(space: str) -> str:
     return f"{space}.documents"
-
-
-@dataclass(frozen=True)
-class Receipt:
-    """The result of an erasure. It contains no erased content.
-
-    Attributes:
-        id: Its id, also in tombstone commits.
-        records: Number of records deleted, or replaced by a tombstone.
-        effects: The effects of the plan, without the words.
-        files: Number of searched files.
-        traces: Traces still found; empty after a complete erasure.
-        foreign: Whether the store's files are a server's, and were not searched.
-        checkpoints: Number of deleted checkpoint rows.
-        left: Error for each database that still has checkpoints. Each opening of the memory retries
-            the deletion.
-    """
-
-    id: str
-    records: int
-    effects: Effects
-    files: int
-    traces: tuple[Trace, ...]
-    foreign: bool
-    checkpoints: int = 0
-    left: tuple[str, ...] = ()
-
-    @property
-    def rewritten(self) -> tuple[Rewritten, ...]:
-        """The rewritten audit logs."""
-        return self.effects.rewritten
-
-    @property
-    def logs(self) -> int:
-        """Number of deleted audit logs."""
-        return len(self.effects.dropped)
-
-    @property
-    def proved(self) -> bool:
-        """Whether every file that could hold a trace was searched, and none found."""
-        return not self.traces and not self.foreign and not self.left
-
-
-def refuse_unproved(receipt: Receipt) -> None:
-    """Raise if erased content is still stored.
-
-    Raises:
-        StoreError: With the location, for removal by hand.
-    """
-    if receipt.traces:
-        places = {f"{trace.path} at byte {trace.offset}" for trace in receipt.traces}
-        raise StoreError(
-            "what was erased still stands in a file",
-            where="; ".join(sorted(places)[:5]),
-            hint="remove that file if it is a copy or a backup, and run the same erasure again",
-        )
-    if receipt.left:
-        raise StoreError(
-            f"checkpoints still hold what was erased: {'; '.join(receipt.left)}",
-            where=f"erasure {receipt.id}",
-            hint="it is tried again whenever the memory is opened, and by acc erase --checkpointer URL",
-        )

@@ -11,22 +11,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from acc.audit.log import AuditLog
+from acc.audit.namespaces import existing_log
 from acc.audit.redaction import Erased, Traces
-from acc.evidence.audits import Audits
-from acc.evidence.erasure_plan import ErasurePlan, is_document
 from acc.evidence.usage import evidence_key
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, is_grave, managed, namespace_of
+from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace_of
 from acc.turn.observations import Channel, is_ingested
+
+if TYPE_CHECKING:
+    from acc.evidence.erasure_plan import ErasurePlan
 
 _WORDS = ("observation", "set_aside", "document", "experience")
 
 
-class Taken(NamedTuple):
-    """The effects of a document's erasure on another namespace.
+class Affected(NamedTuple):
+    """What the erasure of a document includes in another namespace.
 
     Attributes:
         space: The namespace.
@@ -40,12 +42,9 @@ class Taken(NamedTuple):
 
 
 class Reach:
-    """Finds the effects on other namespaces of erasing the documents among ``going``.
+    """Finds what an erasure of the documents among ``going`` includes in other namespaces.
 
-    Args:
-        store: The store of the evidence.
-        going: All records to erase of the documents' own namespace.
-        echoes: Include evidence that repeats a run of a document's words.
+    With ``echoes``, that includes evidence that repeats a run of a document's words.
     """
 
     def __init__(self, store: ManagedStore, going: Sequence[Artifact], *, echoes: bool) -> None:
@@ -56,31 +55,27 @@ class Reach:
         self._stays: dict[Thread, list[Artifact]] = {}
         self._traces: dict[tuple[str, ...], Traces] = {}
 
-    def into(self, known: Mapping[Thread, Sequence[Thread]]) -> Iterator[Taken]:
-        """Yield the effects on each of these namespaces that may see one of the documents.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+    def into(self, known: Mapping[Thread, Sequence[Thread]]) -> Iterator[Affected]:
+        """Yield what is included of each ``known`` namespace that may see one of the documents."""
         for space, threads in known.items():
             near = {each.key for each in document_spaces(space)}
             seen = [a for a in self._documents if a.thread in near]
             if seen:
                 yield self._of(space, threads, seen)
 
-    def _of(self, space: Thread, threads: Sequence[Thread], seen: Sequence[Artifact]) -> Taken:
-        evidence = [a for owner in (space, *threads) for a in words_of(self._store, owner)]
+    def _of(self, space: Thread, threads: Sequence[Thread], seen: Sequence[Artifact]) -> Affected:
+        evidence = [a for owner in (space, *threads) for a in worded_records(self._store, owner)]
         derived = [a for a in evidence if not _is_theirs(a)]
         stays = [a for each in document_spaces(space) for a in self._staying(each)]
         kept = frozenset(a.ref for a in stays)
         traces = Traces(())
-        if self._echoes and any(map(self._looked_for(seen).stand_in, (a.text for a in derived))):
+        if self._echoes and any(map(self._traces_of(seen).stand_in, (a.text for a in derived))):
             theirs = [a.text for a in evidence if _is_theirs(a)]
-            traces = self._looked_for(seen).without([*theirs, *(a.text for a in stays)])
+            traces = self._traces_of(seen).without([*theirs, *(a.text for a in stays)])
         asked = frozenset(map(evidence_key, seen))
-        gone = closed(asked, derived, threads, kept, lambda _: traces)
-        records = [a for a in derived if evidence_key(a) in gone and not is_grave(a)]
-        return Taken(space, records, [(t, names_in(t, gone, kept)) for t in threads])
+        gone = with_derived(asked, derived, threads, kept, lambda _: traces)
+        records = [a for a in derived if evidence_key(a) in gone and not is_erased(a)]
+        return Affected(space, records, [(t, refs_in(t, gone, kept)) for t in threads])
 
     def _staying(self, space: Thread) -> list[Artifact]:
         if space not in self._stays:
@@ -89,7 +84,7 @@ class Reach:
             ]
         return self._stays[space]
 
-    def _looked_for(self, seen: Sequence[Artifact]) -> Traces:
+    def _traces_of(self, seen: Sequence[Artifact]) -> Traces:
         key = tuple(a.id for a in seen)
         if key not in self._traces:
             self._traces[key] = Traces(a.text for a in seen)
@@ -104,18 +99,18 @@ def logs_to_rewrite(
     The result is the same before and after the records are erased.
     """
     going = {*plan.delete, *plan.bury, *plan.claims}
-    looked_for: dict[tuple[str, ...], Traces] = {}
+    traces: dict[tuple[str, ...], Traces] = {}
     for thread, refs in plan.threads:
-        log = Audits(store, audit, namespace_of(thread)).log(thread)
+        log = existing_log(audit, thread)
         heard = plan.heard_by(thread)
-        if heard not in looked_for:  # most threads share these texts
-            looked_for[heard] = Traces(heard)
-        if log is not None and _may_speak(log, refs, looked_for[heard]):
+        if heard not in traces:  # most threads share these texts
+            traces[heard] = Traces(heard)
+        if log is not None and _may_mention(log, refs, traces[heard]):
             stays = texts_of(store, [thread, *document_spaces(thread)], going)
-            yield log, Erased(refs, looked_for[heard].without(stays))
+            yield log, Erased(refs, traces[heard].without(stays))
 
 
-def _may_speak(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
+def _may_mention(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
     """Return whether the log's bytes contain a trace or an earlier erasure.
 
     Other logs are not parsed: a damaged one must not stop the erasure.
@@ -124,8 +119,8 @@ def _may_speak(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
         data = log.path.read_bytes()
     except OSError:
         return True  # reading its records will raise an error with the cause
-    marks = ['"erasure":', *map(json.dumps, refs)]
-    return any(mark.encode() in data for mark in marks) or bool(traces.in_bytes(data))
+    words = ['"erasure":', *map(json.dumps, refs)]
+    return any(word.encode() in data for word in words) or bool(traces.in_bytes(data))
 
 
 def texts_of(
@@ -139,14 +134,14 @@ def texts_of(
             yield artifact.text
 
 
-def closed(
+def with_derived(
     gone: frozenset[str],
     evidence: Sequence[Artifact],
     threads: Sequence[Thread],
     kept: frozenset[str],
     traces_of: Callable[[frozenset[str]], Traces],
 ) -> frozenset[str]:
-    """Return ``gone`` and the keys of all evidence that rests only on them, or repeats them.
+    """Return the keys ``gone`` and those of all evidence that rests only on them, or repeats them.
 
     Args:
         gone: Keys of evidence (`acc.evidence.usage.evidence_key`).
@@ -156,7 +151,7 @@ def closed(
         traces_of: Returns the traces of repeated words for such keys.
     """
     while True:
-        named = {thread.key: names_in(thread, gone, kept) for thread in threads}
+        named = {thread.key: refs_in(thread, gone, kept) for thread in threads}
         traces = traces_of(gone)
         more = {
             evidence_key(a)
@@ -168,13 +163,10 @@ def closed(
         gone |= more
 
 
-def names_in(thread: Thread, gone: Iterable[str], kept: frozenset[str]) -> frozenset[str]:
-    """Return the refs that a thread's states use for erased evidence, except still valid ones.
+def refs_in(thread: Thread, gone: Iterable[str], kept: frozenset[str]) -> frozenset[str]:
+    """Return the refs that a thread's states use for the evidence with the keys ``gone``.
 
-    Args:
-        thread: The thread.
-        gone: Keys of evidence.
-        kept: Refs that also name a remaining document: another copy that the thread may see.
+    The refs ``kept`` are left out: they also name a remaining copy that the thread may see.
     """
     space = namespace_of(thread)
     shelves = {each.key for each in document_spaces(space)}
@@ -189,19 +181,20 @@ def names_in(thread: Thread, gone: Iterable[str], kept: frozenset[str]) -> froze
 
 
 def kept_elsewhere(store: ManagedStore, space: Thread) -> frozenset[str]:
-    """Return the refs of documents that a namespace may see in other namespaces.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+    """Return the refs of documents that a namespace may see in other namespaces."""
     spaces = [each for each in document_spaces(space) if each != space]
     return frozenset(a.ref for each in spaces for a in _documents(store, each))
 
 
-def words_of(store: ManagedStore, owner: Thread) -> list[Artifact]:
+def worded_records(store: ManagedStore, owner: Thread) -> list[Artifact]:
     """Return the records of a thread, or of a namespace's shelves, that contain words."""
     found = store.get(owner.tenant, store.ids(owner.tenant, thread=owner.key))
     return [a for a in found if has_words(a)]
+
+
+def is_document(artifact: Artifact) -> bool:
+    """Return whether the record is part of a recalled document, which other namespaces may see."""
+    return artifact.kind == "document" and artifact.branch == "documents"
 
 
 def has_words(artifact: Artifact) -> bool:

@@ -9,81 +9,102 @@ of executions is measured.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, ParamSpec, Self, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, ParamSpec, Self, TypeVar
 
 from acc.errors import ConfigurationError, InputError
-from acc.evidence.addition import (
-    Addition,
-    Demonstration,
-    Experience,
-    Finished,
-    Judgement,
-    Retrieval,
-    read_back,
-    written,
-)
-from acc.evidence.compaction import compact
+from acc.evidence.addition import Addition, Judgement
 from acc.evidence.deletion import Deletion, Doomed, Keep
-from acc.evidence.intents import Standing
-from acc.evidence.retention_plan import holds
-from acc.evidence.usage import Event, Tally, Usage, checked_utility, execution_ledger, told
-from acc.recall.dense import Rows
-from acc.stores.directory import Directory
+from acc.evidence.unfinished import Prunes
+from acc.evidence.usage import (
+    Event,
+    Tally,
+    Usage,
+    checked_utility,
+    compact,
+    execution_ledger,
+    holds,
+    record_event,
+)
+from acc.recall.dense import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Shelf
+from acc.stores.shelf import Directory, Shelf
 from acc.turn.observations import Channel, storable
 from acc.turn.redact import Redact, redactor
 
 
-class ExperienceShelves:
-    """The shelf of kept experiences, and the shelf of refused ones.
+@dataclass(frozen=True)
+class Experience:
+    """A task and its execution.
 
-    Args:
-        store: The store of the shelves.
-        space: The namespace.
-        now: Returns the time in the format of records.
+    Attributes:
+        ref: Name in its namespace.
+        task: The paper's q.
+        execution: The paper's e.
+        judgement: The evaluator's judgement.
     """
 
-    def __init__(self, store: ArtifactStore, space: Thread, now: Callable[[], str]) -> None:
-        self.kept = Shelf(store, space, "experiences")
-        self.refused = Shelf(store, space, "quarantine")
-        self._now = now
-        self._enrolled = False
+    ref: str
+    task: str
+    execution: str
+    judgement: Judgement
 
-    def put(self, task: str, execution: str, t: int, judgement: Judgement) -> str:
-        """Store an experience on the shelf that its judgement selects; return its ref.
 
-        Raises:
-            StoreError: The experience cannot be written.
-        """
-        shelf, word = (self.kept, "exp") if judgement.admitted else (self.refused, "refused")
-        if not self._enrolled:
-            Directory(shelf.store).enrol(shelf.space, self._now())
-            self._enrolled = True
-        texts = split_text(written(task, execution, t))
-        ref = f"{word}.{shelf.next_seq()}"
-        shelf.append(
-            [
-                Artifact(
-                    id="", thread="", branch="", seq=0, turn=0, kind="experience", ref=ref,
-                    part=part, parts=len(texts), channel=Channel.AGENT, text=piece,
-                    identity=f"{ref}.{part}", reason=judgement.model_dump_json(), at=self._now(),
-                )
-                for part, piece in enumerate(texts)
-            ]
-        )  # fmt: skip
-        return ref
+class Demonstration(NamedTuple):
+    """An experience found for a task, and the similarity of the two tasks."""
 
-    def read(self) -> Iterator[tuple[Experience, int]]:
-        """Yield kept experiences, oldest first, each with the time of its addition."""
-        texts: dict[str, list[Artifact]] = {}
-        for record in self.kept.records():
-            texts.setdefault(record.ref, []).append(record)
-        for parts in texts.values():
-            # Skip a partly written experience: its ref was never returned.
-            if len(parts) == parts[0].parts:
-                yield read_back(parts)
+    experience: Experience
+    similarity: float
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The result of finishing an execution.
+
+    Attributes:
+        judgement: The evaluator's judgement.
+        ref: Name of the experience in memory; empty if it was refused.
+        deleted: Reason of each deletion by the deletion policy, by ref.
+        input_similarity: Similarity of the task to the most similar one shown; -1 if none was.
+        output_similarity: Similarity of the two executions.
+    """
+
+    judgement: Judgement
+    ref: str = ""
+    deleted: dict[str, str] = field(default_factory=dict)
+    input_similarity: float = -1.0
+    output_similarity: float = -1.0
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Settings for finding demonstrations.
+
+    Attributes:
+        k: The paper's K.
+        chars: Limit, in characters, of all demonstrations together; the least similar are dropped
+            first. A demonstration that exceeds it alone is never shown.
+        least: Minimum similarity of a demonstration.
+        vector: Converts a task to a vector.
+        likeness: Compares two vectors.
+        outputs_alike: Compares two executions.
+    """
+
+    k: int = 4
+    chars: int = 16_000
+    least: float = 0.0
+    vector: Vectoriser = lexical
+    likeness: Likeness = cosine
+    outputs_alike: Callable[[str, str], float] = texts_alike
+
+
+def render_demonstrations(shown: Sequence[Demonstration]) -> str:
+    """Render demonstrations for the agent, the most similar last, next to the task."""
+    return "\n\n".join(
+        f"Task: {d.experience.task}\nExecution: {d.experience.execution}" for d in reversed(shown)
+    )
 
 
 class ExperienceMemory:
@@ -130,20 +151,22 @@ class ExperienceMemory:
         self.deletion = deletion or Keep()
         self.retrieval = retrieval or Retrieval()
         self.redact = redactor(redact)
-        self._shelves = ExperienceShelves(store, space, now)
-        self.shelf, self.quarantine = self._shelves.kept, self._shelves.refused
-        self._usage = Shelf(store, space, "usage")
-        self._standing = Standing(self._usage, now)
+        self.shelf = Shelf(store, space, "experiences")
+        self.quarantine = Shelf(store, space, "quarantine")
+        self._directory = Directory(store)
+        self._enrolled = False
         self._now = now
-        self.resumed = self._standing.resume()
+        usage = Shelf(store, space, "usage")
+        self.resumed = Prunes(usage, now).resume()
         if compact(store, space, now):
-            self._usage = Shelf(store, space, "usage")
-            self._standing = Standing(self._usage, now)
+            usage = Shelf(store, space, "usage")
+        self._usage = usage
+        self._prunes = Prunes(usage, now)
         self._ledger = execution_ledger(self._usage.records())
         self._known: dict[str, Experience] = {}
         self._usages: dict[str, Usage] = {}
         self._rows = Rows()
-        for experience, added in self._shelves.read():
+        for experience, added in self._read():
             self._note(experience, added)
 
     def __len__(self) -> int:
@@ -200,7 +223,7 @@ class ExperienceMemory:
     def check(task: str, utility: float | None = None) -> None:
         """Raise `InputError` if the task is empty, or the utility is not a finite number."""
         if not task.strip():
-            raise InputError("a task without words", where="finish", hint="say what was asked for")
+            raise InputError("the task is empty", where="finish", hint="give the words of the task")
         if utility is not None:
             checked_utility(utility, "finish")
 
@@ -217,13 +240,13 @@ class ExperienceMemory:
         worth = judgement.utility if utility is None else utility
         alike = self._alike(execution, shown)
         keys = tuple(self._key(d.experience.ref) for d in shown)
-        told(self._usage, Event(of=keys, utility=worth, input_similarity=alike[0],
-                                output_similarity=alike[1]), self._now())  # fmt: skip
+        event = Event(of=keys, utility=worth, input_similarity=alike[0], output_similarity=alike[1])
+        record_event(self._usage, event, self._now())
         self._ledger.retrieved(keys, worth)
         self._ledger.similarities.append(alike)
         ref = self._keep(task, execution, judgement) if judgement.admitted else ""
         if not judgement.admitted and self.addition.quarantines:
-            self._shelves.put(task, execution, self.t, judgement)
+            self._put(task, execution, self.t, judgement)
         return Finished(judgement, ref, self._delete(), *alike)
 
     def seed(self, task: str, execution: str, judgement: Judgement | None = None) -> str:
@@ -244,10 +267,12 @@ class ExperienceMemory:
             InputError: There is no such experience, or the utility is not a finite number.
         """
         if ref not in self._known:
-            raise InputError(f"no experience {ref!r}", where="feedback", hint="name one by its ref")
+            raise InputError(
+                f"there is no experience {ref!r}", where="feedback", hint="give an experience's ref"
+            )
         worth = checked_utility(utility, "feedback")
         event = Event(of=(self._key(ref),), kind="feedback", utility=worth)
-        told(self._usage, event, self._now())
+        record_event(self._usage, event, self._now())
         self._ledger.valued(event.of, utility)
 
     def usages(self) -> list[Usage]:
@@ -271,8 +296,42 @@ class ExperienceMemory:
         alike = self.retrieval.outputs_alike(execution, best.experience.execution)
         return best.similarity, float(alike)
 
+    def _put(self, task: str, execution: str, t: int, judgement: Judgement) -> str:
+        """Store an experience on the shelf that its judgement selects; return its ref."""
+        shelf, word = (self.shelf, "exp") if judgement.admitted else (self.quarantine, "refused")
+        if not self._enrolled:
+            self._directory.enrol(shelf.space, self._now())
+            self._enrolled = True
+        said = {"task": task, "execution": execution, "t": t}
+        texts = split_text(json.dumps(said, ensure_ascii=False))
+        ref = f"{word}.{shelf.next_seq()}"
+        shelf.append(
+            [
+                Artifact(
+                    id="", thread="", branch="", seq=0, turn=0, kind="experience", ref=ref,
+                    part=part, parts=len(texts), channel=Channel.AGENT, text=piece,
+                    identity=f"{ref}.{part}", reason=judgement.model_dump_json(), at=self._now(),
+                )
+                for part, piece in enumerate(texts)
+            ]
+        )  # fmt: skip
+        return ref
+
+    def _read(self) -> Iterator[tuple[Experience, int]]:
+        """Yield stored experiences, oldest first, each with the time of its addition."""
+        groups: dict[str, list[Artifact]] = {}
+        for record in self.shelf.records():
+            groups.setdefault(record.ref, []).append(record)
+        for ref, parts in groups.items():
+            # Skip a partly written experience: its ref was never returned.
+            if len(parts) == parts[0].parts:
+                parts.sort(key=lambda part: part.part)
+                said = json.loads("".join(part.text for part in parts))
+                judgement = Judgement.model_validate_json(parts[0].reason)
+                yield Experience(ref, said["task"], said["execution"], judgement), said["t"]
+
     def _keep(self, task: str, execution: str, judgement: Judgement) -> str:
-        ref = self._shelves.put(task, execution, self.t, judgement)
+        ref = self._put(task, execution, self.t, judgement)
         self._note(Experience(ref, task, execution, judgement), self.t)
         return ref
 
@@ -284,7 +343,7 @@ class ExperienceMemory:
         gone = {key.partition(":")[2]: why for key, why in doomed.items() if held.on(key) is None}
         if gone:
             ids = [a.id for a in self.shelf.records() if a.ref in gone]
-            self._standing.prune(ids)
+            self._prunes.prune(ids)
             self.shelf.reread(ids)
             for ref in gone:
                 del self._known[ref], self._usages[ref]

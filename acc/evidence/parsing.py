@@ -29,32 +29,29 @@ class Section(NamedTuple):
 
 
 def sections(path: Path) -> list[Section]:
-    """Return the sections of a file that contain text.
-
-    Raises:
-        InputError: The file cannot be read, is too large, or contains no text.
-        ConfigurationError: The file is a PDF, and the extra for PDFs is not installed.
-    """
+    """Return the sections of a file that contain text."""
     read = READERS.get(path.suffix.lower())
     if read is None:
         known = " ".join(sorted(READERS))
-        raise InputError("no kind of file that is read", where=str(path), hint=f"give {known}")
+        raise InputError(
+            "files of this kind cannot be ingested", where=str(path), hint=f"give one of: {known}"
+        )
     try:
         if path.stat().st_size > LARGEST:
             raise InputError(
-                f"over {LARGEST >> 20} MB",
+                f"the file is larger than {LARGEST >> 20} MB",
                 where=str(path),
-                hint="split the file, and give the parts",
+                hint="split the file, and ingest the parts",
             )
         data = path.read_bytes()
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), hint="name a file that can be read") from error
+        what = f"the file cannot be read: {error.strerror or error}"
+        raise InputError(what, where=str(path), hint="name a readable file") from error
     found = [Section(storable(s.text), storable(s.place)) for s in read(data, path)]
     if not any(section.text.strip() for section in found):
         is_pdf = path.suffix.lower() == ".pdf"
         hint = "a scanned PDF needs text recognition first" if is_pdf else "name a file with text"
-        raise InputError("no text in it", where=str(path), hint=hint)
+        raise InputError("the file contains no text", where=str(path), hint=hint)
     return [section for section in found if section.text.strip()]
 
 
@@ -66,7 +63,9 @@ def _decoded(data: bytes, path: Path) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", where=str(path), hint="save the file as UTF-8") from error
+        raise InputError(
+            "the file is not UTF-8", where=str(path), hint="save the file as UTF-8"
+        ) from error
 
 
 _HEADING = re.compile(r"^(#{1,6})[ \t]+(.+?)[ \t]*#*$")
@@ -164,7 +163,7 @@ def _html(data: bytes, path: Path) -> list[Section]:
         parser.close()
     except AssertionError as error:  # html.parser on malformed declarations
         raise InputError(
-            f"a page that cannot be read: {error}", where=str(path), hint="save it anew as HTML"
+            f"the page cannot be read: {error}", where=str(path), hint="save it again as HTML"
         ) from error
     parser.end()
     return parser.sections
@@ -175,7 +174,7 @@ def _pdf(data: bytes, path: Path) -> list[Section]:
         import pypdf
     except ImportError as error:
         raise ConfigurationError(
-            "no reader of PDF is installed",
+            "the library that reads PDF files is not installed",
             where=str(path),
             hint="pip install 'agent-cognitive-compressor[pdf]'",
         ) from error
@@ -185,7 +184,7 @@ def _pdf(data: bytes, path: Path) -> list[Section]:
         raise InputError(
             f"the PDF cannot be read: {type(error).__name__}: {error}"[:300],
             where=str(path),
-            hint="open and save it anew, without a password",
+            hint="open the file, and save it again without a password",
         ) from error
     return pages
 

@@ -7,20 +7,22 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
 from acc.audit.log import AuditLog
+from acc.audit.namespaces import existing_log, threads_of
 from acc.audit.record import digest_of
 from acc.errors import InputError, StoreError
-from acc.evidence import marks
-from acc.evidence.audits import Audits
+from acc.evidence.unfinished import half_of, marks_folder, read_mark, remove_mark, write_mark
 from acc.folders import opened_private, private_folder, refuse_memorys
-from acc.stores.directory import threads_in
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import documents_written, managed, namespace_of
+from acc.stores.shelf import documents_written, managed, namespace_of, threads_in
 from acc.text.lines import canonical_json
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
 
 FORMAT = 1
 
@@ -55,7 +57,7 @@ def read_export(source: Path) -> Exported:
             raise _refused(source)
         return _read([json.loads(line.decode("utf-8", "surrogatepass")) for line in body], source)
     except OSError as error:
-        what = f"cannot be read: {error.strerror or error}"
+        what = f"the export file cannot be read: {error.strerror or error}"
         raise InputError(what, where=str(source), hint="name a file of acc export") from error
     except _WRONG as error:
         raise _refused(source) from error
@@ -75,9 +77,9 @@ def _read(lines: list[dict[str, Any]], source: Path) -> Exported:
     strange = [owner for owner in owners if namespace_of(owner) != space]
     if space.thread or strange or not _all_of(keys, artifacts):
         raise InputError(
-            "it holds evidence of another namespace than its own",
+            "the export file holds evidence of another namespace than it names",
             where=str(source),
-            hint="take nothing in from whoever made it",
+            hint="do not trust this file or its sender",
         )
     return Exported(space, artifacts, logs)
 
@@ -102,7 +104,9 @@ def _thread_of(name: str, text: str) -> Thread:
 
 def _refused(source: Path) -> InputError:
     return InputError(
-        "not a whole export, or changed since", where=str(source), hint="export it anew"
+        "the export file is incomplete, or was changed",
+        where=str(source),
+        hint="export the namespace again",
     )
 
 
@@ -137,18 +141,19 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
         AuditError: An audit log cannot be read.
     """
     _refuse_other(out, space)
-    audits = Audits(store, audit, space)
-    threads = audits.threads()
+    threads = threads_of(store, audit, space)
     ids = [
         id_ for key in (space.key, *(t.key for t in threads))
         for id_ in managed(store).ids(space.tenant, thread=key)
     ]  # fmt: skip
     if not ids:
         raise InputError(
-            "nothing to export", where=f"user {space.user!r}", hint="name another user"
+            "the namespace has no records to export",
+            where=f"user {space.user!r}",
+            hint="name another user or agent",
         )
-    logs = [log for t in threads if (log := audits.log(t)) and log.last() is not None]
-    half = marks.half_of(out)
+    logs = [log for t in threads if (log := existing_log(audit, t)) and log.last() is not None]
+    half = half_of(out)
     digest = hashlib.sha256()
     try:
         with opened_private(half) as file:
@@ -164,7 +169,7 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
         if not isinstance(error, OSError):
             raise
         raise InputError(
-            f"cannot be written: {error.strerror or error}",
+            f"the export file cannot be written: {error.strerror or error}",
             where=str(out),
             hint="name another file",
         ) from error
@@ -179,10 +184,17 @@ def _refuse_other(out: Path, space: Thread) -> None:
         first = file.readline()
     if first != _line(_head(space)):
         raise InputError(
-            "another file is there, and no export of this namespace",
+            "this file exists, and is not an export of this namespace",
             where=str(out),
-            hint="name another file, or remove that one",
+            hint="name another file, or remove this one",
         )
+
+
+def import_into(memory: Memory, source: Path) -> Moved:
+    """Import an export file into ``memory``; see `import_from`."""
+    with memory.lock:
+        memory.forget()  # an open thread would overwrite the imported records
+        return import_from(memory.artifacts, marks_folder(memory), source, memory.settings.audit)
 
 
 def import_from(
@@ -191,8 +203,7 @@ def import_from(
     """Import the file of an `export` atomically: after a kill, `undo` removes a partial import.
 
     Args:
-        store: The target store. No memory may have threads open on it
-            (`acc.evidence.upkeep.take_in`).
+        store: The target store. No memory may have threads open on it (`import_into`).
         folder: The memory's folder, for a note of the import; None if nothing outlives the process.
         source: The file.
         audit: Folder for audit logs; by default ``audit`` below ``folder``. Without both, logs are
@@ -211,13 +222,13 @@ def import_from(
     there = {a.id: a for a in store.get(space.tenant, [a.id for a in found.artifacts])}
     if other := [a.id for a in found.artifacts if a.id in there and there[a.id] != a]:
         raise InputError(
-            "something else stands under an id of the import",
+            "the memory has a different record under an id of the import",
             where=other[0],
             hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
     new = _new_logs(found, audit)
-    _take(store, folder, space, fresh, new)
+    _write_all(store, folder, space, fresh, new)
     return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
 
 
@@ -228,7 +239,7 @@ def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
         same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
         if path not in new and not same:
             raise InputError(
-                "another audit log is there",
+                "the memory has a different audit log of this thread",
                 where=str(path),
                 hint="import into a memory that does not have this thread, or has it unchanged",
             )
@@ -240,13 +251,13 @@ def _log_of(audit: Path, text: str) -> Path:
     return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"])).path
 
 
-def _take(
+def _write_all(
     store: ArtifactStore, folder: Path | None, space: Thread, fresh: list[Artifact],
     logs: dict[Path, str],
 ) -> None:  # fmt: skip
     said = {"tenant": space.tenant, "ids": [a.id for a in fresh], "logs": [str(p) for p in logs]}
     if folder is not None:
-        marks.begin(folder / MARK, said)
+        write_mark(folder / MARK, said)
     try:
         for start in range(0, len(fresh), _BATCH):
             store.add(space.tenant, fresh[start : start + _BATCH])
@@ -255,36 +266,32 @@ def _take(
             with opened_private(path) as file:
                 file.write(text.encode("utf-8", "surrogatepass"))
     except BaseException as error:
-        _take_back(store, said)
+        _delete(store, said)
         if folder is not None:
-            marks.wipe(folder / MARK)
+            remove_mark(folder / MARK)
         if isinstance(error, OSError):
             raise StoreError(
                 f"an audit log cannot be written: {error.strerror or error}",
                 where=str(error.filename or ""),
-                hint="free space, or let this user write there",
+                hint="free disk space, or give this user write access there",
             ) from error
         raise
     documents_written(store)
     if folder is not None:
-        marks.wipe(folder / MARK)
+        remove_mark(folder / MARK)
 
 
 def undo(store: ArtifactStore, folder: Path) -> int | None:
-    """Undo an import that a kill interrupted; return the number of records; None if none.
-
-    Raises:
-        StoreError: The undo failed; it can be repeated.
-    """
-    said = marks.read(folder / MARK)
+    """Undo an import that a kill interrupted; return the number of records; None if none."""
+    said = read_mark(folder / MARK)
     if said is None:
         return None
-    _take_back(store, said)
-    marks.wipe(folder / MARK)
+    _delete(store, said)
+    remove_mark(folder / MARK)
     return len(said["ids"])
 
 
-def _take_back(store: ArtifactStore, said: dict[str, Any]) -> None:
+def _delete(store: ArtifactStore, said: dict[str, Any]) -> None:
     managed(store).delete(said["tenant"], said["ids"])
     for path in map(Path, said["logs"]):
         if path.exists():

@@ -7,50 +7,105 @@ records that say a rule was lifted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from acc.audit.namespaces import (
+    Spaces,
+    existing_log,
+    known_spaces,
+    newest_states,
+    other_readers,
+    threads_of,
+)
 from acc.errors import ConfigurationError
-from acc.evidence.deletion import Deletion
-from acc.evidence.intents import Standing
-from acc.evidence.retention_plan import DEFAULT_KINDS, KINDS, Plan, Planning, PrunedKind
-from acc.stores.protocol import ArtifactStore, Thread
-from acc.stores.shelf import Shelf, managed
+from acc.evidence.addition import Judgement
+from acc.evidence.deletion import Both, Deletion, Doomed, Either
+from acc.evidence.unfinished import Prunes, marks_folder
+from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, holds, turn_ledger
+from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.shelf import Shelf, ShelfName, managed, marks_retirement
+from acc.turn.observations import is_ingested
+
+if TYPE_CHECKING:
+    from acc.memory import Memory
+
+PrunedKind = Literal["observation", "set_aside", "document", "experience", "quarantine"]
+KINDS: tuple[PrunedKind, ...] = (
+    "observation", "set_aside", "document", "experience", "quarantine",
+)  # fmt: skip
+DEFAULT_KINDS: tuple[PrunedKind, ...] = ("document", "experience")
+"""Kinds that a prune judges by default: without raw turns and set-aside items."""
+
+_SHELF: dict[str, ShelfName] = {
+    "document": "documents",
+    "experience": "experiences",
+    "quarantine": "quarantine",
+}
+
+
+@dataclass(frozen=True)
+class Doom:
+    """Evidence that would be deleted, or is protected.
+
+    Attributes:
+        ref: Name in citations.
+        kind: Kind of its records.
+        thread: Its thread's name; empty for a namespace's own.
+        why: The policy's reason, or the reason of the protection.
+        ids: Ids of its records.
+    """
+
+    ref: str
+    kind: str
+    thread: str
+    why: str
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The plan of a prune.
+
+    Attributes:
+        space: The namespace.
+        t: The time by kind: number of commits or executions. For documents, the commits of all who
+            may see them.
+        looked_at: Number of pieces of evidence that the policy judged.
+        doomed: Evidence to delete.
+        protected: Evidence that the policy would delete, but that is protected.
+        readings: For a combined policy, the number of deletions of its union and intersection.
+        states: The given current states of threads without an audit log.
+    """
+
+    space: Thread
+    t: dict[str, int]
+    looked_at: int
+    doomed: tuple[Doom, ...]
+    protected: tuple[Doom, ...]
+    readings: dict[str, int]
+    states: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def ids(self) -> list[str]:
+        """Ids of the records to delete."""
+        return [id_ for doom in self.doomed for id_ in doom.ids]
 
 
 class Retention:
-    """Plans and prunes, one namespace at a time.
-
-    Args:
-        store: A store with the methods of `acc.stores.protocol.ManagedStore`.
-        folder: The folder of the audit logs; None if none are kept.
-        now: Returns the time in the format of records.
-        lock: Held while records are replaced; a memory's `Memory.lock`.
-        forget: Called after records were replaced, to drop cached threads.
-        notes: The folder for notes of unfinished work; None if nothing outlives the process.
+    """Plans and executes prunes in a memory, one namespace at a time.
 
     Raises:
         StoreError: The store cannot delete.
     """
 
-    def __init__(
-        self,
-        store: ArtifactStore,
-        folder: Path | None,
-        now: Callable[[], str],
-        *,
-        lock: AbstractContextManager[Any] | None = None,
-        forget: Callable[[], None] = lambda: None,
-        notes: Path | None = None,
-    ) -> None:
-        self._store = managed(store)
-        self._folder = folder
-        self._now = now
-        self._lock = lock or nullcontext()
-        self._forget = forget
-        self._notes = notes
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._store = managed(memory.artifacts)
+        self._audit = memory.settings.audit
 
     def resume(self, space: Thread, since: str = "") -> bool:
         """Complete a prune that a killed process began in the namespace.
@@ -62,12 +117,12 @@ class Retention:
         Returns:
             Whether a prune has completed: here, or the noted one before the kill.
         """
-        with self._lock:
-            standing = self._standing(space)
-            done = bool(standing.resume())
+        with self._memory.lock:
+            prunes = self._prunes(space)
+            done = bool(prunes.resume())
             if done:
-                self._forget()
-            return done or (bool(since) and standing.has_happened(since))
+                self._memory.forget()
+            return done or (bool(since) and prunes.was_completed(since))
 
     def plan(
         self,
@@ -95,11 +150,13 @@ class Retention:
         """
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise ConfigurationError(
-                f"no kind {unknown[0]!r}", where="kinds", hint=f"use {', '.join(KINDS)}"
+                f"{unknown[0]!r} is not a kind of evidence",
+                where="kinds",
+                hint=f"use {', '.join(KINDS)}",
             )
-        with self._lock:
-            self._forget()
-            return Planning(self._store, self._folder, space, states or {}).plan(policy, kinds)
+        with self._memory.lock:
+            self._memory.forget()
+            return _Planning(self._store, self._audit, space, states or {}).plan(policy, kinds)
 
     def prune(self, plan: Plan) -> int:
         """Execute ``plan`` atomically: a kill before it begins leaves everything.
@@ -115,12 +172,201 @@ class Retention:
         """
         if not plan.ids:
             return 0
-        with self._lock:
-            self._forget()  # write pending records before replacing any
-            ids = Planning(self._store, self._folder, plan.space, plan.states).unshielded(plan.ids)
-            self._standing(plan.space).prune(ids)
-            self._forget()
+        with self._memory.lock:
+            self._memory.forget()  # write pending records before replacing any
+            ids = _Planning(self._store, self._audit, plan.space, plan.states).unshielded(plan.ids)
+            self._prunes(plan.space).prune(ids)
+            self._memory.forget()
             return len(ids)
 
-    def _standing(self, space: Thread) -> Standing:
-        return Standing(Shelf(self._store, space, "usage"), self._now, self._notes)
+    def _prunes(self, space: Thread) -> Prunes:
+        usage = Shelf(self._store, space, "usage")
+        return Prunes(usage, self._memory.now, marks_folder(self._memory))
+
+
+class _Planning:
+    """The current content of a namespace, for a policy to judge."""
+
+    def __init__(
+        self,
+        store: ArtifactStore,
+        audit: Path | None,
+        space: Thread,
+        states: Mapping[str, Sequence[Mapping[str, Any]]],
+    ) -> None:
+        self._store = managed(store)
+        self._audit = audit
+        self._space = space
+        self._threads = {t.key: t for t in threads_of(store, audit, space)}
+        self._given = states
+        self._states = {
+            key: states.get(t.thread) or newest_states(self._audit, t)
+            for key, t in self._threads.items()
+        }
+        self._usage = Shelf(store, space, "usage").records()
+        self._holds = holds(self._usage)
+        self._cited = dict(self._all_cited())
+
+    def plan(self, policy: Deletion, kinds: Sequence[PrunedKind]) -> Plan:
+        """Plan the deletions of ``policy``, and separate the protected evidence."""
+        doomed: list[Doom] = []
+        protected: list[Doom] = []
+        times: dict[str, int] = {}
+        readings: dict[str, int] = {}
+        looked_at = 0
+        for ledger, group in self._groups(kinds):
+            usages = self._usages(ledger, group)
+            looked_at += len(usages)
+            for kind in {usage.kind for usage in usages}:
+                times[kind] = ledger.t
+            for key, why in policy(usages, ledger.t).items():
+                shield = self._shield(group[key])
+                place = protected if shield else doomed
+                place.append(self._doom(group[key], shield or why))
+            for name, found in _readings(policy, usages, ledger.t).items():
+                readings[name] = readings.get(name, 0) + len(found)
+        return Plan(
+            self._space, times, looked_at, tuple(doomed), tuple(protected), readings, self._given
+        )
+
+    def unshielded(self, ids: Sequence[str]) -> list[str]:
+        """Return those of ``ids`` that still exist and are not protected."""
+        there = (a for a in self._store.get(self._space.tenant, ids) if a.kind != "tombstone")
+        groups = _grouped(there).values()
+        return [part.id for parts in groups if not self._shield(parts) for part in parts]
+
+    def _groups(
+        self, kinds: Sequence[PrunedKind]
+    ) -> Iterator[tuple[Ledger, dict[str, list[Artifact]]]]:
+        """Yield evidence by key, in groups that share a ledger and its time."""
+        raw = [kind for kind in kinds if kind not in _SHELF]
+        turns = _grouped(a for key in self._threads if raw for a in self._of_thread(key, raw))
+        if turns:
+            yield turn_ledger(self._logs(self._threads.values()), [self._usage]), turns
+        documents = _grouped(self._on_shelf("documents")) if "document" in kinds else {}
+        if documents:
+            yield self._document_ledger(), documents
+        for kind in ("experience", "quarantine"):
+            if kind in kinds:
+                yield execution_ledger(self._usage), _grouped(self._on_shelf(_SHELF[kind]))
+
+    def _document_ledger(self) -> Ledger:
+        """Return the documents' ledger; its time counts the commits of all who may see them."""
+        threads = [thread for threads in self._other_readers.values() for thread in threads]
+        shelves = [Shelf(self._store, space, "usage").records() for space in self._other_readers]
+        return turn_ledger(self._logs([*self._threads.values(), *threads]), [self._usage, *shelves])
+
+    def _logs(self, threads: Iterable[Thread]) -> list[Path]:
+        return [log.path for thread in threads if (log := existing_log(self._audit, thread))]
+
+    @cached_property
+    def _other_readers(self) -> Spaces:
+        known = known_spaces(self._store, self._audit, self._space.tenant)
+        return other_readers(known, self._space)
+
+    def _of_thread(self, key: str, kinds: Sequence[str]) -> Iterator[Artifact]:
+        ids = self._store.ids(self._space.tenant, thread=key)
+        found = self._store.get(self._space.tenant, ids)
+        return (artifact for artifact in found if artifact.kind in kinds)
+
+    def _on_shelf(self, name: ShelfName) -> list[Artifact]:
+        return Shelf(self._store, self._space, name).records()
+
+    def _usages(self, ledger: Ledger, group: Mapping[str, Sequence[Artifact]]) -> list[Usage]:
+        ordered = sorted(group.values(), key=lambda parts: (parts[0].at, parts[0].id))
+        return [
+            ledger.usage(
+                parts[0], added=ledger.time_of(parts[0].at), prior=_prior(parts[0]), order=order
+            )
+            for order, parts in enumerate(ordered)
+        ]
+
+    def _shield(self, parts: Sequence[Artifact]) -> str:
+        first = parts[0]
+        if (held := self._holds.on(evidence_key(first))) is not None:
+            return f"held: {held}"
+        if (by := self._cited_by(first)) is not None:
+            return f"cited by {by}"
+        if first.thread not in self._threads:
+            return ""
+        if any(map(marks_retirement, parts)):
+            return "says that a rule was lifted"
+        states = self._states[first.thread]
+        if not states:
+            return "the thread's current state is not known"
+        if first.turn >= min(int(state["turn"]) for state in states) - 1:
+            return "the next turn reads it"
+        return ""
+
+    def _all_cited(self) -> Iterator[tuple[str, str]]:
+        owners = [self._space.key, *self._threads]
+        for key, states in self._states.items():
+            for state in states:
+                for ref, by in cited_in(state).items():
+                    near, slash, far = ref.partition("/")
+                    of = [o for o in owners if o.startswith(near)] if slash else [key]
+                    for owner in (*of, self._space.key):
+                        yield f"{owner}:{far if slash else ref}", f"{by} of {self._name(key)}"
+
+    def _cited_by(self, artifact: Artifact) -> str | None:
+        """Return the item and thread of a current state that cites it."""
+        key = evidence_key(artifact)
+        by = self._cited.get(key)
+        is_shared = artifact.branch == "documents"
+        return self._cited_elsewhere.get(key) if by is None and is_shared else by
+
+    @cached_property
+    def _cited_elsewhere(self) -> dict[str, str]:
+        """Citations of the documents by current states of other users and agents, by key.
+
+        A ref does not distinguish two visible copies of a document: both count as cited.
+        """
+        return {
+            f"{self._space.key}:{ref}": f"{by} of {t.thread} (user {t.user!r}, agent {t.agent!r})"
+            for threads in self._other_readers.values()
+            for t in threads
+            for state in newest_states(self._audit, t)
+            for ref, by in cited_in(state).items()
+            if is_ingested(ref)
+        }
+
+    def _doom(self, parts: Sequence[Artifact], why: str) -> Doom:
+        first = parts[0]
+        ids = tuple(part.id for part in parts)
+        return Doom(first.ref, first.kind, self._name(first.thread), why, ids)
+
+    def _name(self, key: str) -> str:
+        return self._threads[key].thread if key in self._threads else ""
+
+
+def _readings(policy: Deletion, usages: Sequence[Usage], t: int) -> dict[str, Doomed]:
+    if not isinstance(policy, Either | Both):
+        return {}
+    pair = (policy.one, policy.other)
+    return {"union": Either(*pair)(usages, t), "intersection": Both(*pair)(usages, t)}
+
+
+def _grouped(artifacts: Iterable[Artifact]) -> dict[str, list[Artifact]]:
+    found: dict[str, list[Artifact]] = {}
+    for artifact in artifacts:
+        found.setdefault(evidence_key(artifact), []).append(artifact)
+    return found
+
+
+def _prior(artifact: Artifact) -> float | None:
+    if artifact.kind not in ("document", "experience"):
+        return None
+    return Judgement.model_validate_json(artifact.reason).utility
+
+
+def cited_in(state: Mapping[str, Any]) -> dict[str, str]:
+    """Return each ref that a state's items cite or that is pending, with the id of the item."""
+    found: dict[str, str] = {}
+    for value in state.values():
+        for item in value if isinstance(value, list) else ():
+            if not isinstance(item, Mapping):
+                continue
+            refs = [*item.get("sources", ()), item.get("artifact", ""), item.get("ref", "")]
+            for ref in filter(None, refs):
+                found.setdefault(str(ref), str(item.get("id") or "pending"))
+    return found

@@ -1,112 +1,70 @@
-"""Upkeep of a memory's files: vacuum, and recovery of work that a kill interrupted."""
+"""Upkeep of a memory: recovery after a kill, vacuum, and checks and repairs of its records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from acc.evidence import marks
-from acc.evidence.addition import Addition
-from acc.evidence.audits import logged
+from acc.audit.namespaces import logged_threads
 from acc.evidence.checkpoints import CheckpointsDue
-from acc.evidence.compaction import compact
-from acc.evidence.documents import Documents, Partial, partial_ingests, take_back_ingests
+from acc.evidence.documents import Partial, partial_ingests, undo_ingests
+from acc.evidence.erasure import JOURNAL as ERASURE
 from acc.evidence.erasure import Erasure
-from acc.evidence.erasure_journal import NAME as ERASURE
-from acc.evidence.intents import noted, notes
 from acc.evidence.portability import MARK as IMPORT
-from acc.evidence.portability import Moved, import_from, undo
+from acc.evidence.portability import undo
 from acc.evidence.retention import Retention
-from acc.stores.directory import spaces_in
-from acc.stores.protocol import Thread
-from acc.stores.shelf import managed, namespace, namespace_of
+from acc.evidence.unfinished import (
+    folders,
+    marked_prunes,
+    marks_folder,
+    prune_marks,
+    remove_mark,
+    write_mark,
+)
+from acc.evidence.usage import compact
+from acc.stores.protocol import ArtifactStore, CheckedVectors, IndexedStore, Thread
+from acc.stores.shelf import Directory, Shelf, managed, namespace, namespace_of, spaces_in
 
 if TYPE_CHECKING:
     from acc.memory import Memory
-
-
-def retention(memory: Memory) -> Retention:
-    """Return the `Retention` of ``memory``.
-
-    Raises:
-        StoreError: Its store cannot delete.
-    """
-    return Retention(
-        memory.artifacts,
-        memory.settings.audit,
-        memory.now,
-        lock=memory.lock,
-        forget=memory.forget,
-        notes=next(iter(folders(memory)), None),
-    )
-
-
-def erasure(memory: Memory) -> Erasure:
-    """Return the `Erasure` of ``memory``.
-
-    Raises:
-        StoreError: Its store cannot delete.
-    """
-    return Erasure(
-        memory.artifacts,
-        folders(memory),
-        memory.settings.audit,
-        memory.now,
-        lock=memory.lock,
-        forget=memory.forget,
-    )
-
-
-def documents(memory: Memory, space: Thread, addition: Addition | None = None) -> Documents:
-    """Return the documents of a namespace of ``memory``."""
-    notes = next(iter(folders(memory)), None)
-    return Documents(
-        memory.artifacts, space, memory.now, addition, notes=notes, redact=memory.redact
-    )
-
-
-def take_in(memory: Memory, source: Path) -> Moved:
-    """Import an export file into ``memory``; see `acc.evidence.portability.import_from`."""
-    with memory.lock:
-        memory.forget()  # an open thread would overwrite the imported records
-        return import_from(
-            memory.artifacts, next(iter(folders(memory)), None), source, memory.settings.audit
-        )
-
-
-def folders(memory: Memory) -> list[Path]:
-    """Return the folders of ``memory``'s files: the audit logs' parent, and an embedded store's."""
-    audit = memory.settings.audit
-    directory: Path | None = getattr(memory.artifacts, "directory", None)
-    found = [audit.absolute().parent] if audit is not None else []
-    return list(dict.fromkeys([*found, *([directory] if directory else [])]))
 
 
 VACUUM = "vacuum.json"
 
 
 def vacuum(memory: Memory) -> tuple[int, int, bool]:
-    """Rewrite the memory's files without deleted content.
+    """Rewrite the memory's files without deleted content; a failure changes no record.
 
     Returns:
         Bytes before and after, and whether this process owns the store's files.
-
-    Raises:
-        StoreError: The files cannot be rewritten; every record is unchanged.
     """
-    where = folders(memory)
-    before = _bytes(where)
-    for folder in where[:1]:
-        marks.begin(folder / VACUUM, {"at": memory.now()})
+    folder = marks_folder(memory)
+    before = _bytes(folders(memory))
+    if folder is not None:
+        write_mark(folder / VACUUM, {"at": memory.now()})
     with memory.lock:
         memory.forget()
         for space in namespaces(memory):
             compact(memory.artifacts, space, memory.now)
         own = managed(memory.artifacts).compact()
-    for folder in where[:1]:
-        marks.wipe(folder / VACUUM)
-    return before, _bytes(where), own
+    if folder is not None:
+        remove_mark(folder / VACUUM)
+    return before, _bytes(folders(memory)), own
+
+
+def _bytes(where: list[Path]) -> int:
+    files = {p for folder in where for p in folder.rglob("*") if p.is_file()}
+    return sum(p.stat().st_size for p in files)
+
+
+def namespaces(memory: Memory) -> list[Thread]:
+    """Return the namespaces that the audit logs and their tenants' directories list."""
+    known = [namespace(), *map(namespace_of, logged_threads(memory.settings.audit))]
+    store = managed(memory.artifacts)
+    for tenant in sorted({space.tenant for space in known}):
+        known += spaces_in(store.get(tenant, store.ids(tenant, kind="thread")))
+    return list(dict.fromkeys(known))
 
 
 def resume(memory: Memory) -> list[str]:
@@ -117,39 +75,48 @@ def resume(memory: Memory) -> list[str]:
         AuditError: An audit log cannot be rewritten now.
     """
     done: list[str] = []
-    where = folders(memory)
-    if where and (where[0] / VACUUM).exists():
-        marks.wipe(where[0] / VACUUM)
-        done.append("a vacuum was interrupted: nothing was lost, run it again")
-    if where and (taken := undo(memory.artifacts, where[0])) is not None:
-        done.append(f"an import was interrupted and has not happened: {taken} records taken back")
-    done += _erased(memory)
-    done += _pruned(memory)
+    folder = marks_folder(memory)
+    if folder is not None and (folder / VACUUM).exists():
+        remove_mark(folder / VACUUM)
+        done.append("a vacuum was interrupted; no data was lost; run the vacuum again")
+    if folder is not None and (count := undo(memory.artifacts, folder)) is not None:
+        done.append(f"an import was interrupted and is undone: {count} records were removed")
+    done += _resumed_erasures(memory)
+    done += _resumed_prunes(memory)
     # In a shared store, another process may still be running the ingest.
     if not memory.artifacts.shared:
-        done += map(_said, taken_back(memory))
+        done += map(_ingest_result, undo_open_ingests(memory))
     return done
 
 
-def begun(memory: Memory) -> list[str]:
+def left_half_done(memory: Memory) -> bool:
+    """Return whether `resume` may have work: a cheap check for every opening of a memory."""
+    folder = marks_folder(memory)
+    marks = folder is not None and (
+        any((folder / name).exists() for name in (ERASURE, IMPORT, VACUUM))
+        or CheckpointsDue(folder).notes()
+        or prune_marks(folder)
+    )
+    return bool(marks) or bool(getattr(memory.artifacts, "after_kill", False))
+
+
+def interrupted(memory: Memory) -> list[str]:
     """Describe the interrupted work that the folder's marks name. Changes nothing."""
-    where = folders(memory)[:1]
-    said = {
-        VACUUM: "a vacuum was interrupted: nothing is lost by it",
-        IMPORT: "an import was interrupted: its records are to be taken back",
-        ERASURE: "an erasure was interrupted: it is to be done to its end",
+    folder = marks_folder(memory)
+    if folder is None:
+        return []
+    names = {
+        VACUUM: "a vacuum was interrupted; no data was lost",
+        IMPORT: "an import was interrupted; its records have to be removed",
+        ERASURE: "an erasure was interrupted; it has to be completed",
     }
-    found = [what for name, what in said.items() for folder in where if (folder / name).exists()]
-    return found + ["a prune was interrupted" for folder in where if notes(folder)]
+    found = [what for name, what in names.items() if (folder / name).exists()]
+    return found + (["a prune was interrupted"] if prune_marks(folder) else [])
 
 
 def pending(memory: Memory) -> list[str]:
-    """Describe the work that `resume` would complete or undo, except checkpoints. Changes nothing.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
-    found = begun(memory)
+    """Describe the work that `resume` would complete or undo, except checkpoints. Changes nothing."""
+    found = interrupted(memory)
     if not found and left_half_done(memory) and not memory.artifacts.shared:
         found += [
             f"an ingest of {each.name or each.ref} was interrupted"
@@ -159,72 +126,219 @@ def pending(memory: Memory) -> list[str]:
     return found
 
 
-def taken_back(memory: Memory) -> list[Partial]:
-    """Undo unfinished ingests; complete ones stay. A running ingest fails.
-
-    Raises:
-        StoreError: The undo failed; it can be repeated.
-    """
+def undo_open_ingests(memory: Memory) -> list[Partial]:
+    """Undo unfinished ingests; complete ones stay. A running ingest fails. Safe to repeat."""
     with memory.lock:
         return [
             each
             for space in namespaces(memory)
-            for each in take_back_ingests(memory.artifacts, space, memory.now)
+            for each in undo_ingests(memory.artifacts, space, memory.now)
         ]
 
 
-def left_half_done(memory: Memory) -> bool:
-    """Return whether `resume` may have work: a cheap check for every opening of a memory."""
-    where = folders(memory)
-    begun = where and (
-        any((where[0] / name).exists() for name in (ERASURE, IMPORT, VACUUM))
-        or CheckpointsDue(where[0]).notes()
-        or notes(where[0])
-    )
-    return bool(begun) or bool(getattr(memory.artifacts, "after_kill", False))
-
-
-def _said(document: Partial) -> str:
+def _ingest_result(document: Partial) -> str:
     what = f"an ingest of {document.name or document.ref} was interrupted"
     if document.whole:
-        return f"{what} and has happened"
-    return f"{what} and has not happened: {document.there} of {document.of} parts taken back"
+        return f"{what} and is complete"
+    return f"{what} and is undone: {document.there} of {document.of} parts were removed"
 
 
-def _erased(memory: Memory) -> Iterator[str]:
-    eraser = erasure(memory)
-    receipt = eraser.resume()
+def _resumed_erasures(memory: Memory) -> Iterator[str]:
+    erasure = Erasure(memory)
+    receipt = erasure.resume()
     if receipt is not None:
-        left = "nothing found" if receipt.proved else "not proved: run acc erase again"
+        left = "no trace was found" if receipt.proved else "it is not proved: run acc erase again"
         rows = f", {receipt.checkpoints} rows of checkpoints deleted" if receipt.checkpoints else ""
-        yield f"erasure {receipt.id} was interrupted and has now happened: {left}{rows}"
-    for name, settled in eraser.settle():
-        said = "; ".join(settled.left) or f"{settled.rows} rows deleted"
-        yield f"erasure {name} had left checkpoints of LangGraph: {said}"
+        yield f"erasure {receipt.id} was interrupted and is now complete: {left}{rows}"
+    for name, settled in erasure.settle():
+        result = "; ".join(settled.left) or f"{settled.rows} rows deleted"
+        yield f"erasure {name} had not deleted all checkpoints of LangGraph: {result}"
 
 
-def _pruned(memory: Memory) -> Iterator[str]:
-    since = {space: at for folder in folders(memory)[:1] for space, at in noted(folder)}
-    keeper = retention(memory)
+def _resumed_prunes(memory: Memory) -> Iterator[str]:
+    folder = marks_folder(memory)
+    since = dict(marked_prunes(folder)) if folder is not None else {}
+    retention = Retention(memory)
     for space in dict.fromkeys([*since, *namespaces(memory)]):
-        done = keeper.resume(space, since.get(space, ""))
+        done = retention.resume(space, since.get(space, ""))
         what = f"a prune of user {space.user!r} was interrupted"
         if done:
-            yield f"{what} and has now happened"
+            yield f"{what} and is now complete"
         elif space in since:
-            yield f"{what} before it began: nothing of it has happened"
+            yield f"{what} before it began; nothing was deleted"
 
 
-def namespaces(memory: Memory) -> list[Thread]:
-    """Return the namespaces that the audit logs and their tenants' directories list."""
-    known = [namespace(), *map(namespace_of, logged(memory.settings.audit))]
-    store = managed(memory.artifacts)
-    for tenant in sorted({space.tenant for space in known}):
-        known += spaces_in(store.get(tenant, store.ids(tenant, kind="thread")))
-    return list(dict.fromkeys(known))
+Progress = Callable[[int, int], None]
+"""Called with the number of checked vectors and the total."""
 
 
-def _bytes(where: list[Path]) -> int:
-    return sum(p.stat().st_size for p in {
-        p for folder in where for p in folder.rglob("*") if p.is_file()
-    })  # fmt: skip
+LINKS = (32, 256, 1_000)
+"""Links per vector of a rebuilt index, tried in order while some vectors are unreachable.
+
+Of hundreds of pages of one template most are unreachable with Chroma's default of 16, many with 32,
+some with 256, and none with 1,000.
+"""
+
+LINK_BYTES, MOST_BYTES = 8, 1 << 28
+"""Bytes per link of a vector, and the limit for all links of an index together."""
+
+
+class IndexHealth(NamedTuple):
+    """The health of one index.
+
+    Attributes:
+        embedder: Embedder of the vectors; "" for the records' own index.
+        vectors: Number of records in it.
+        lost: Keys of records without a vector.
+        unreachable: Keys of records that a query with their own vector does not find.
+        left: Keys of records that are lost or unreachable after the repair.
+    """
+
+    embedder: str
+    vectors: int
+    lost: tuple[str, ...] = ()
+    unreachable: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+
+class Health(NamedTuple):
+    """The health of a tenant's records.
+
+    Attributes:
+        records: Number of records.
+        lost: Keys of records with a lost vector in any index: ids, or hashes of unusual ids.
+        unreachable: Keys of records that an index does not reach.
+        repaired: Number of repaired records of both.
+        indexes: The same by index.
+    """
+
+    records: int
+    lost: tuple[str, ...]
+    unreachable: tuple[str, ...]
+    repaired: int
+    indexes: tuple[IndexHealth, ...] = ()
+
+
+def check_vectors(
+    store: ArtifactStore, tenant: str, *, repair: bool = True, progress: Progress = lambda *_: None
+) -> Health:
+    """Find a tenant's lost or unreachable vectors, and repair them if ``repair``.
+
+    One query per vector takes about a millisecond. In a store that is no `IndexedStore`, only lost
+    vectors are found.
+    """
+    ids = managed(store).ids(tenant)
+    if isinstance(store, IndexedStore):
+        found = tuple(
+            _check_index(store, tenant, name, repair=repair, progress=progress)
+            for name in store.indexes(tenant)
+        )
+    else:
+        found = (_check_unindexed(store, tenant, ids, repair=repair),)
+    ailing = sum(len(each.lost) + len(each.unreachable) for each in found)
+    left = sum(len(each.left) for each in found)
+    return Health(
+        len(ids),
+        tuple(key for each in found for key in each.lost),
+        tuple(key for each in found for key in each.unreachable),
+        max(0, ailing - left),
+        found,
+    )
+
+
+def _check_index(
+    store: IndexedStore, tenant: str, name: str, *, repair: bool, progress: Progress
+) -> IndexHealth:
+    def look() -> IndexHealth:
+        lost: list[str] = []
+        unreachable: list[str] = []
+        batch = CheckedVectors(0, 0)
+        for batch in store.check_index(tenant, name):
+            lost += batch.lost
+            unreachable += batch.unreachable
+            progress(batch.seen, batch.of)
+        left = (*lost, *unreachable)
+        return IndexHealth(name, batch.of, tuple(lost), tuple(unreachable), left)
+
+    def relink(left: tuple[str, ...]) -> tuple[str, ...]:
+        """Rewrite ``left`` and check again while that helps: repairing one may cut off another."""
+        before = len(left) + 1
+        while 0 < len(left) < before:
+            before = len(left)
+            store.relink(tenant, name, left)
+            left = look().left
+        return left
+
+    found = look()
+    left = found.left
+    if left and repair:
+        left = relink(left)
+        for links in LINKS:
+            fits = found.vectors * links * LINK_BYTES <= MOST_BYTES
+            if left and fits and store.widen(tenant, name, links):
+                left = relink(look().left)
+    return found._replace(left=left)
+
+
+def _check_unindexed(
+    store: ArtifactStore, tenant: str, ids: list[str], *, repair: bool
+) -> IndexHealth:
+    kept = managed(store)
+    found = kept.vectors(tenant, ids)
+    lost = left = tuple(id_ for id_ in ids if id_ not in found)
+    if lost and repair:
+        kept.replace(tenant, kept.get(tenant, lost))
+        again = kept.vectors(tenant, lost)
+        left = tuple(id_ for id_ in lost if id_ not in again)
+    return IndexHealth("", len(ids), lost, (), left)
+
+
+class Shelves(NamedTuple):
+    """The result of checking the shelves.
+
+    Attributes:
+        partial: Documents with an unfinished ingest, which a repair undoes.
+        unlisted: Threads, and namespaces with evidence, without an entry in their directory: they
+            are older than directories. A repair adds the entries.
+        nameless: Keys of namespaces with evidence but unknown names: their next write adds an
+            entry.
+    """
+
+    partial: tuple[Partial, ...]
+    unlisted: tuple[Thread, ...]
+    nameless: tuple[str, ...]
+
+
+def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelves:
+    """Check the shelves of ``memory``; search ``tenant`` for namespaces without a name.
+
+    A repair also undoes an ingest that another process is running; that process gets an error.
+    """
+    store = memory.artifacts
+    with memory.lock:
+        directory = Directory(store)
+        unlisted = tuple(_unlisted(memory, directory))
+        for thread in unlisted if repair else ():
+            directory.enrol(thread, memory.now())
+    spaces = namespaces(memory)
+    known = {space.key for space in spaces}
+    kept = {
+        id_.partition(".")[0]
+        for kind in ("document", "experience")
+        for id_ in managed(store).ids(tenant, kind=kind)
+    }
+    if repair:
+        partial = undo_open_ingests(memory)
+    else:
+        partial = [each for space in spaces for each in partial_ingests(store, space)]
+    return Shelves(tuple(partial), unlisted, tuple(sorted(kept - known)))
+
+
+def _unlisted(memory: Memory, directory: Directory) -> Iterator[Thread]:
+    store = memory.artifacts
+    threads = list(logged_threads(memory.settings.audit))
+    yield from (thread for thread in threads if not directory.has(thread))
+    for space in dict.fromkeys([namespace(), *map(namespace_of, threads)]):
+        shelves = (Shelf(store, space, name) for name in ("documents", "experiences", "quarantine"))
+        if any(shelf.records() for shelf in shelves) and not directory.has(space):
+            yield space

@@ -1,8 +1,16 @@
-"""Write and read events about the use of evidence.
+"""The use of evidence: events and holds on a namespace's usage shelf, and their sums.
 
 A recall writes nothing. The audit log has each turn's commit with every verdict, and supplies the
 admitted evidence. A finished execution of a task writes one event with its demonstrations; feedback
 writes one event. All of these survive a kill; a recall by a killed process was of no use.
+
+`compact` replaces many events by one summary, with the same effect on policies. It appends the
+summary after the last event, with the current holds and the unfinished intents. A record then says
+that the shelf begins there; each beginning of the shelf can have only one such record. A kill before
+that record changes nothing, as does another process that was first; a kill after it leaves the
+compaction complete. Unreachable records are then deleted. In a shared store, another process may be
+about to append after an event that it has read, so the next compaction deletes the records that this
+one replaced.
 """
 
 from __future__ import annotations
@@ -17,9 +25,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from acc.audit.log import AuditLog
 from acc.errors import InputError
-from acc.stores.protocol import Artifact, split_text
-from acc.stores.shelf import Shelf
+from acc.evidence.unfinished import INTENT, Prunes, open_intents
+from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, split_text
+from acc.stores.shelf import BASE, Shelf
 from acc.turn.observations import is_ingested
 
 
@@ -156,11 +166,7 @@ class Event(BaseModel):
 
 
 def checked_utility(utility: Any, where: str) -> float:
-    """Return ``utility`` if it is a finite number.
-
-    Raises:
-        InputError: It is not.
-    """
+    """Return ``utility``, or raise an `InputError` if it is not a finite number."""
     is_number = isinstance(utility, int | float) and not isinstance(utility, bool)
     if is_number and -sys.float_info.max <= utility <= sys.float_info.max:
         return float(utility)
@@ -172,12 +178,8 @@ def checked_utility(utility: Any, where: str) -> float:
     )
 
 
-def told(shelf: Shelf, event: Event, at: str) -> None:
-    """Write an event atomically.
-
-    Raises:
-        StoreError: The event cannot be written.
-    """
+def record_event(shelf: Shelf, event: Event, at: str) -> None:
+    """Write an event atomically."""
     shelf.append(usage_records("event", event.model_dump_json(), at))
 
 
@@ -193,7 +195,7 @@ def usage_records(name: str, text: str, at: str) -> list[Artifact]:
     ]  # fmt: skip
 
 
-def told_whole(name: str, records: Iterable[Artifact]) -> list[str]:
+def complete_texts(name: str, records: Iterable[Artifact]) -> list[str]:
     """Return the complete texts of that name on a usage shelf, in order."""
     found, parts = [], list[str]()
     for record in records:
@@ -206,24 +208,24 @@ def told_whole(name: str, records: Iterable[Artifact]) -> list[str]:
 
 def events(records: Iterable[Artifact]) -> list[Event]:
     """Return the events among the records of a usage shelf, in order."""
-    return [Event.model_validate_json(text) for text in told_whole("event", records)]
+    return [Event.model_validate_json(text) for text in complete_texts("event", records)]
 
 
 def summary(ledger: Ledger) -> str:
-    """Return ``ledger`` as text; `carried` reads it back."""
+    """Return ``ledger`` as text; `summarized_ledger` reads it back."""
     tallies = [[key, t.retrieved, t.utilities] for key, t in ledger.tallies.items()]
     said = {"t": ledger.t, "tallies": tallies, "similarities": ledger.similarities}
     return json.dumps(said, ensure_ascii=False, separators=(",", ":"))
 
 
-def carried(records: Sequence[Artifact]) -> Ledger:
+def summarized_ledger(records: Sequence[Artifact]) -> Ledger:
     """Return the ledger that a compacted usage shelf begins with; empty without a compaction.
 
     A summary elsewhere on the shelf belongs to an unfinished compaction.
     """
     ledger = Ledger()
     if records and records[0].name == SUMMARY:
-        said = json.loads(told_whole(SUMMARY, records)[0])
+        said = json.loads(complete_texts(SUMMARY, records)[0])
         ledger.t = said["t"]
         ledger.tallies = {key: Tally(times, worth) for key, times, worth in said["tallies"]}
         ledger.similarities = [(task, execution) for task, execution in said["similarities"]]
@@ -232,7 +234,7 @@ def carried(records: Sequence[Artifact]) -> Ledger:
 
 def execution_ledger(records: Sequence[Artifact]) -> Ledger:
     """Return the ledger of experiences from a usage shelf's events."""
-    ledger = carried(records)
+    ledger = summarized_ledger(records)
     for event in events(records):
         if event.kind == "execution":
             ledger.retrieved(event.of, event.utility)
@@ -242,35 +244,26 @@ def execution_ledger(records: Sequence[Artifact]) -> Ledger:
     return ledger
 
 
-def turn_ledger(
-    audits: Sequence[Path],
-    records: Sequence[Artifact],
-    read: Callable[[Path], Iterable[Any]],
-    others: Iterable[Sequence[Artifact]] = (),
-) -> Ledger:
-    """Return the ledger of turns' evidence from the audit logs of a namespace and from feedback.
+def turn_ledger(audits: Sequence[Path], shelves: Iterable[Sequence[Artifact]]) -> Ledger:
+    """Return the ledger of turns' evidence from audit logs and from feedback.
 
     Args:
-        audits: The logs of its threads; for documents, of all threads that may see them.
-        records: The records of its usage shelf.
-        read: Returns a log's audit records.
-        others: The records of usage shelves of other namespaces that may see its documents:
-            feedback on a document is stored in the namespace of its author.
+        audits: The logs of a namespace's threads; for documents, of all threads that may see them.
+        shelves: The records of the namespace's usage shelf; for documents, also of the other
+            namespaces that may see them: feedback on a document is stored with its author.
     """
     ledger = Ledger()
-    commits = sorted(
-        (
-            (str(entry.get("at", "")), number, _admitted(entry))
-            for number, path in enumerate(audits)
-            for entry in read(path)
-            if "erasure" not in entry
-        ),
-        key=lambda commit: commit[:2],
-    )
+    commits = [
+        (str(entry.get("at", "")), number, admitted_in(entry))
+        for number, path in enumerate(audits)
+        for entry in AuditLog(path).records()
+        if "erasure" not in entry
+    ]
+    commits.sort(key=lambda commit: commit[:2])
     for at, _, keys in commits:
         ledger.retrieved(keys, at=at)
-    for shelf in (records, *others):
-        for key, tally in carried(shelf).tallies.items():
+    for shelf in shelves:
+        for key, tally in summarized_ledger(shelf).tallies.items():
             for utility in tally.utilities:
                 ledger.valued([key], utility)
         for event in events(shelf):
@@ -281,12 +274,114 @@ def turn_ledger(
 
 def admitted_in(entry: Mapping[str, Any]) -> list[str]:
     """Return keys of the evidence that an audit record's turn admitted."""
-    return list(dict.fromkeys(_admitted(entry)))
-
-
-def _admitted(entry: Mapping[str, Any]) -> list[str]:
     return [
         f"{verdict['artifact'].partition('.')[0]}:{verdict['ref'].rpartition('/')[2]}"
         for verdict in entry.get("verdicts", ())
         if verdict["admitted"]
     ]
+
+
+HOLD = "hold"
+
+
+@dataclass(frozen=True)
+class Holds:
+    """The holds of a namespace, by evidence key; a key without a ref holds the whole thread."""
+
+    reasons: dict[str, str]
+
+    def on(self, key: str) -> str | None:
+        """Return the reason of a hold on ``key``, its document or its thread; None if not held."""
+        thread = key.partition(":")[0]
+        whole = (key, key.rpartition(".")[0], f"{thread}:")
+        return next((self.reasons[k] for k in whole if k in self.reasons), None)
+
+
+def holds(records: Iterable[Artifact]) -> Holds:
+    """Return the current holds from the records of a usage shelf."""
+    reasons: dict[str, str] = {}
+    for record in records:
+        if record.name == HOLD:
+            said = json.loads(record.text)
+            if said["held"]:
+                reasons[said["key"]] = said["reason"]
+            else:
+                reasons.pop(said["key"], None)
+    return Holds(reasons)
+
+
+def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifact:
+    """Return the usage record of a hold or its release."""
+    text = json.dumps({"key": key, "reason": reason[:2_000], "held": held}, ensure_ascii=False)
+    return Artifact(
+        id="", thread="", branch="", seq=0, turn=0, kind="usage", name=HOLD, text=text, at=at
+    )
+
+
+WORTH = 1_000
+"""Minimum number of records of a usage shelf for a compaction."""
+
+
+def compact(
+    store: ArtifactStore, space: Thread, now: Callable[[], str], *, worth: int = WORTH
+) -> int:
+    """Compact the usage shelf of a namespace, unless it has less than ``worth`` records.
+
+    Concurrent writes are allowed. Also removes the tallies of deleted experiences.
+
+    Returns:
+        The decrease in records to read; 0 if another process was first.
+    """
+    usage = Shelf(store, space, "usage")
+    if not isinstance(store, ManagedStore) or len(usage.records()) < worth:
+        return 0
+    Prunes(usage, now).resume()
+    records, before = usage.records(), usage.first
+    ledger = execution_ledger(records)
+    _forget_gone(ledger, {a.ref for a in Shelf(store, space, "experiences").records()}, space)
+    at = now()
+    begun = {intent.id for intent in open_intents(records)}
+    kept = [
+        *usage_records(SUMMARY, summary(ledger), at),
+        *(hold_record(key, reason, at) for key, reason in holds(records).reasons.items()),
+        *(r for r in records if r.name == INTENT and r.identity in begun),
+    ]
+    placed = usage.append_next(kept)
+    if placed is None or not _begun_at(usage, before, placed[0]):
+        return 0
+    _sweep(store, usage, before, placed[0])
+    return len(records) - len(kept)
+
+
+def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
+    """Record that the shelf begins at ``first``; False if another process was first."""
+    said = first.model_copy(update={
+        "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
+        "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+    })  # fmt: skip
+    usage.store.add(usage.space.tenant, [said])
+    return usage.store.get(usage.space.tenant, [said.id]) == [said]
+
+
+def _sweep(store: ManagedStore, usage: Shelf, before: int, first: Artifact) -> None:
+    """Store the new beginning in the first place, and delete unreachable records."""
+    tenant, key = usage.space.tenant, usage.space.key
+    base = first.model_copy(update={
+        "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+    })  # fmt: skip
+    store.replace(tenant, [base])
+    ids = [i for kind in ("usage", "tombstone") for i in store.ids(tenant, kind=kind, thread=key)]
+    end = before if store.shared else first.seq
+    gone = []
+    for record in store.get(tenant, ids):
+        is_signpost = record.branch == f"usage.{BASE}" and not store.shared
+        if is_signpost or (record.branch == "usage" and 1 < record.seq < end):
+            gone.append(record.id)
+    store.delete(tenant, gone)
+
+
+def _forget_gone(ledger: Ledger, known: set[str], space: Thread) -> None:
+    for key in list(ledger.tallies):
+        owner, _, ref = key.partition(":")
+        if owner == space.key and ref.startswith("exp.") and ref not in known:
+            del ledger.tallies[key]

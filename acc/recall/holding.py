@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from acc.recall.dense import Dense, DenseRows, Rows, product
 from acc.state.model import ROOT
-from acc.stores.directory import threads_in
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, artifact_id
-from acc.stores.shelf import Shelf, documents_mark
+from acc.stores.shelf import Shelf, documents_mark, threads_in
 from acc.thread.branch import OVERTAKEN
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from acc.errors import StoreError
 from acc.stores.embedding import embed
-from acc.stores.limits import check_storable, labels
-from acc.stores.protocol import Artifact
+from acc.stores.protocol import Artifact, check_storable, labels
 
 
 class InMemoryStore:
@@ -29,11 +28,7 @@ class InMemoryStore:
         return False
 
     def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Insert records with an absent id; existing records stay unchanged.
-
-        Raises:
-            StoreError: A record exceeds `acc.stores.limits`, or the store is closed.
-        """
+        """Insert records with an absent id; existing records stay unchanged."""
         for artifact in artifacts:
             check_storable(artifact, labels(tenant, artifact))
         with self._lock:
@@ -43,22 +38,14 @@ class InMemoryStore:
                 records.setdefault(artifact.id, artifact)
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """Return the existing records of these ids, in the requested order; any number of ids.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Return the existing records of these ids, in the requested order; any number of ids."""
         with self._lock:
             self._check_open()
             records = self._tenants.get(tenant, {})
             return [records[id_] for id_ in ids if id_ in records]
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """Return the sorted ids of all records, or of those of this kind or thread.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Return the sorted ids of all records, or of those of this kind or thread."""
         with self._lock:
             self._check_open()
             records = self._tenants.get(tenant, {}).values()
@@ -67,11 +54,7 @@ class InMemoryStore:
             )
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, overwriting existing ones with the same ids.
-
-        Raises:
-            StoreError: A record exceeds `acc.stores.limits`, or the store is closed.
-        """
+        """Write these records, overwriting existing ones with the same ids."""
         for artifact in artifacts:
             check_storable(artifact, labels(tenant, artifact))
         with self._lock:
@@ -80,11 +63,7 @@ class InMemoryStore:
             self._tenants.setdefault(tenant, {}).update({a.id: a for a in reversed(artifacts)})
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Delete the records of these ids; ignore absent ones.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Delete the records of these ids; ignore absent ones."""
         with self._lock:
             self._check_open()
             self._drop_dense(tenant, ids)
@@ -92,29 +71,17 @@ class InMemoryStore:
                 self._tenants.get(tenant, {}).pop(id_, None)
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Compute and return the lexical vectors of these ids.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Compute and return the lexical vectors of these ids."""
         return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep these vectors; see `acc.stores.protocol.DenseStore`.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Keep these vectors; see `acc.stores.protocol.DenseStore`."""
         with self._lock:
             self._check_open()
             self._dense.setdefault((tenant, embedder), {}).update(vectors)
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the kept vectors; see `acc.stores.protocol.DenseStore`.
-
-        Raises:
-            StoreError: The store is closed.
-        """
+        """Return the kept vectors; see `acc.stores.protocol.DenseStore`."""
         with self._lock:
             self._check_open()
             kept = self._dense.get((tenant, embedder), {})

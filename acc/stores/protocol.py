@@ -15,11 +15,17 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
+from acc.errors import StoreError
 from acc.state.items import TrustWord
 from acc.turn.observations import Channel
 
+# The limits are equal for every backend, so records can move between backends. They stay within the
+# hosted Chroma's quotas: documents of 16,384 bytes, 32 metadata values of 4,096 bytes.
 RECORD_BYTES = 16_000
 """Limit, in UTF-8 bytes, of a record's text; longer texts are stored in parts."""
+
+LABEL_BYTES = 48_000
+"""Limit, in UTF-8 bytes, of all texts of a record except ``text``, including the tenant."""
 
 
 Kind = Literal[
@@ -141,134 +147,6 @@ def artifact_id(thread: str, branch: str, seq: int) -> str:
     return f"{thread}.{branch}:{seq}"
 
 
-@runtime_checkable
-class ArtifactStore(Protocol):
-    """The operations of a backend. `acc.testing.check_store` tests one.
-
-    Attributes:
-        shared: Whether another process may write to it. False promises exclusive access.
-    """
-
-    @property
-    def shared(self) -> bool:
-        """Whether another process may write to the same data."""
-        ...
-
-    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Insert records with an absent id; existing records stay unchanged.
-
-        On return the records survive a kill of the process. Idempotent.
-
-        Raises:
-            StoreError: The records cannot be written; the error says why and how to fix it.
-        """
-        ...
-
-    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        """Return the existing records of these ids, in the requested order; any number of ids.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        ...
-
-    def close(self) -> None:
-        """Release files and connections. Idempotent; any later use raises a `StoreError`."""
-        ...
-
-
-@runtime_checkable
-class ManagedStore(ArtifactStore, Protocol):
-    """A store that can list, replace and delete records, for retention and erasure.
-
-    Optional for a backend; `acc.testing.check_store` tests it if present. No turn needs it, and no
-    turn lists records.
-    """
-
-    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """Return the sorted ids of all records, or of those of this kind or thread.
-
-        May take time linear in the tenant's records.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        ...
-
-    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, overwriting existing ones; no old content stays readable.
-
-        A kill leaves each record either old or new. Idempotent.
-
-        Raises:
-            StoreError: The records cannot be written.
-        """
-        ...
-
-    def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Delete the records of these ids with their vectors; ignore absent ones.
-
-        Deleted bytes may stay in the files until `compact` erases them.
-
-        Raises:
-            StoreError: The records cannot be deleted.
-        """
-        ...
-
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the lexical vectors of these ids (float32, `acc.stores.embedding`).
-
-        Absent ids, and records with a lost vector, are left out.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
-        ...
-
-    def compact(self) -> bool:
-        """Rewrite the files without deleted or replaced content.
-
-        A kill leaves every record unchanged. Idempotent.
-
-        Returns:
-            False if the files belong to a server.
-
-        Raises:
-            StoreError: The files cannot be rewritten.
-        """
-        ...
-
-
-@runtime_checkable
-class DenseStore(ManagedStore, Protocol):
-    """A store that keeps dense vectors with its records, to embed each text only once.
-
-    The vectors derive from the texts and may be lost. They never outlive a text: `replace` and
-    `delete` first drop the vectors of their records, and `compact` removes them from the files.
-    """
-
-    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep the vectors (float32, all of one length) of these ids, overwriting earlier ones.
-
-        Args:
-            tenant: The tenant.
-            embedder: Name of the embedder, which also determines the length.
-            vectors: Vector by record id.
-
-        Raises:
-            StoreError: The vectors cannot be written.
-        """
-        ...
-
-    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the kept vectors of these ids by this embedder, without absent and lost ones.
-
-        Raises:
-            StoreError: The vectors cannot be read.
-        """
-        ...
-
-
 def split_text(text: str, limit: int = RECORD_BYTES) -> list[str]:
     """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends if possible.
 
@@ -297,7 +175,171 @@ def _cut(data: memoryview, limit: int) -> int:
     return end
 
 
-class Looked(NamedTuple):
+_INTEGER = 1 << 63
+
+
+def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
+    """Return all texts of a record except ``text``, by name; any sources as a JSON array."""
+    sources = artifact.sources
+    return {
+        "tenant": tenant,
+        "id": artifact.id,
+        "thread_id": artifact.thread,
+        "branch": artifact.branch,
+        "ref": artifact.ref,
+        "name": artifact.name,
+        "call_id": artifact.call_id,
+        "message": artifact.message,
+        "identity": artifact.identity,
+        "sources": json.dumps(sources, ensure_ascii=False) if sources else "",
+        "reason": artifact.reason,
+        "at": artifact.at,
+    }
+
+
+def check_storable(artifact: Artifact, texts: Mapping[str, str]) -> None:
+    """Raise a `StoreError` if some backend cannot keep a record without loss.
+
+    ``texts`` are the record's `labels`. A record beyond a limit is refused whole, never cut.
+    """
+    if _size("text", artifact.text, artifact) > RECORD_BYTES:
+        raise _refusal(
+            f"the text of the record is longer than {RECORD_BYTES:,} bytes",
+            artifact,
+            hint="split the text with acc.stores.protocol.split_text, and store the parts",
+        )
+    sizes = (_size(name, value, artifact) for name, value in texts.items())
+    if sum(sizes) > LABEL_BYTES:
+        raise _refusal(
+            f"the names, sources and reason of the record are longer than {LABEL_BYTES:,} bytes",
+            artifact,
+            hint="shorten them, and put long content into the text",
+        )
+    for number in (artifact.seq, artifact.turn, artifact.part, artifact.parts):
+        if not -_INTEGER <= number < _INTEGER:
+            raise _refusal(
+                "a number in the record does not fit into 64 bits",
+                artifact,
+                hint="use smaller numbers for seq, turn, part and parts",
+            )
+
+
+def _size(name: str, value: str, artifact: Artifact) -> int:
+    if value.isascii():
+        return len(value)
+    try:
+        return len(value.encode())
+    except UnicodeEncodeError as error:
+        raise _refusal(
+            f"the field {name} of the record holds a lone surrogate, which is not a character",
+            artifact,
+            hint="replace the surrogate by U+FFFD, as acc.turn.observations.Observation does",
+        ) from error
+
+
+def _refusal(what: str, artifact: Artifact, *, hint: str) -> StoreError:
+    return StoreError(what, where=f"artifact {artifact.id[:80]!a}", hint=hint)
+
+
+@runtime_checkable
+class ArtifactStore(Protocol):
+    """The operations of a backend. `acc.testing.check_store` tests one.
+
+    Every operation of a store raises a `StoreError` if it fails; the error says why and how to fix it.
+    """
+
+    @property
+    def shared(self) -> bool:
+        """Whether another process may write to the same data. False promises exclusive access."""
+        ...
+
+    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Insert records with an absent id; existing records stay unchanged.
+
+        On return the records survive a kill of the process. Idempotent.
+        """
+        ...
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        """Return the existing records of these ids, in the requested order; any number of ids."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections. Idempotent; any later use raises a `StoreError`."""
+        ...
+
+
+@runtime_checkable
+class ManagedStore(ArtifactStore, Protocol):
+    """A store that can list, replace and delete records, for retention and erasure.
+
+    Optional for a backend; `acc.testing.check_store` tests it if present. No turn needs it, and no
+    turn lists records.
+    """
+
+    def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
+        """Return the sorted ids of all records, or of those of this kind or thread.
+
+        May take time linear in the tenant's records.
+        """
+        ...
+
+    def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
+        """Write these records, overwriting existing ones; no old content stays readable.
+
+        A kill leaves each record either old or new. Idempotent.
+        """
+        ...
+
+    def delete(self, tenant: str, ids: Sequence[str]) -> None:
+        """Delete the records of these ids with their vectors; ignore absent ones.
+
+        Deleted bytes may stay in the files until `compact` erases them.
+        """
+        ...
+
+    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the lexical vectors of these ids (float32, `acc.stores.embedding`).
+
+        Absent ids, and records with a lost vector, are left out.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Rewrite the files without deleted or replaced content.
+
+        A kill leaves every record unchanged. Idempotent.
+
+        Returns:
+            False if the files belong to a server.
+        """
+        ...
+
+
+@runtime_checkable
+class DenseStore(ManagedStore, Protocol):
+    """A store that keeps dense vectors with its records, to embed each text only once.
+
+    The vectors derive from the texts and may be lost. They never outlive a text: `replace` and
+    `delete` first drop the vectors of their records, and `compact` removes them from the files.
+    """
+
+    def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
+        """Keep the vectors (float32, all of one length) of these ids, overwriting earlier ones.
+
+        Args:
+            tenant: The tenant.
+            embedder: Name of the embedder, which also determines the length.
+            vectors: Vector by record id.
+        """
+        ...
+
+    def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the kept vectors of these ids by this embedder, without absent and lost ones."""
+        ...
+
+
+class CheckedVectors(NamedTuple):
     """A batch of results from checking a vector index.
 
     Attributes:
@@ -323,28 +365,17 @@ class IndexedStore(Protocol):
     """
 
     def indexes(self, tenant: str) -> list[str]:
-        """Return the tenant's indexes: "" for its records, then the embedders of dense vectors.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Return the tenant's indexes: "" for its records, then the embedders of dense vectors."""
         ...
 
-    def look(self, tenant: str, index: str) -> Iterator[Looked]:
-        """Check every vector of an index, in batches of some hundred that fit in memory.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+    def check_index(self, tenant: str, index: str) -> Iterator[CheckedVectors]:
+        """Check every vector of an index, in batches of some hundred that fit in memory."""
         ...
 
     def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
         """Rewrite these vectors. The entry of a lost dense vector is deleted; a use re-embeds it.
 
         A kill leaves each record unchanged. Idempotent.
-
-        Raises:
-            StoreError: The vectors cannot be written.
         """
         ...
 
@@ -355,8 +386,5 @@ class IndexedStore(Protocol):
 
         Returns:
             False if the files belong to a server.
-
-        Raises:
-            StoreError: The index cannot be written.
         """
         ...

@@ -1,20 +1,25 @@
 """Shelves: records of a namespace that belong to no single thread.
 
-A namespace is a tenant's user and agent. Each shelf (documents, experiences, quarantine, thread
-list, evidence usage) is a log with computable ids: ``<namespace key>.<shelf>:<seq>``, from 1
-without a gap. A deleted record leaves a tombstone. A compacted shelf begins later: a record at its
-first place names the new beginning, and each beginning has a record that names the next one, if any
-(`acc.evidence.compaction`).
+A namespace is a tenant's user and agent. Each shelf (documents, experiences, quarantine, threads,
+usage) is a log with computable ids: ``<namespace key>.<shelf>:<seq>``, from 1 without a gap. A
+deleted record leaves a tombstone. A compacted shelf begins later: a record at its first place names
+the new beginning, and each beginning has a record that names the next one, if any
+(`acc.evidence.usage.compact`).
+
+The shelf of threads is the `Directory`: the first write to a thread or namespace adds its entry. A
+namespace without a conversation also has an entry (a thread without a name), because erasing a user
+must find the documents and experiences of all their agents.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import count
-from typing import Literal
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from acc.errors import ConflictError, StoreError
@@ -30,7 +35,7 @@ _DIGEST = re.compile("[0-9a-f]{24}")
 Why = Literal["erased", "pruned", "overtaken"]
 
 
-def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
+def tombstone_of(artifact: Artifact, why: Why, at: str) -> Artifact:
     """Return the record that replaces ``artifact``: its place without its content.
 
     A retirement keeps its (emptied) record: without it, recall could return the old rule as valid.
@@ -39,24 +44,18 @@ def buried(artifact: Artifact, why: Why, at: str) -> Artifact:
     checkpoint must not store it again. An erasure removes an id that
     `acc.integrations.messages` may have made from the words.
     """
-    told = why == "erased" and _DIGEST.fullmatch(artifact.message)
-    kept = {
-        "at": at, "text": "", "call_id": "", "message": "" if told else artifact.message,
-        "part": artifact.part, "parts": artifact.parts,
+    is_digest = why == "erased" and _DIGEST.fullmatch(artifact.message)
+    emptied: dict[str, Any] = {
+        "at": at, "text": "", "call_id": "", "name": "",
+        "message": "" if is_digest else artifact.message,
+        "identity": artifact.identity if why == "pruned" else f"{why}:{artifact.id}",
     }  # fmt: skip
-    if marks_retirement(artifact):
-        return artifact.model_copy(
-            update={**kept, "identity": _identity(artifact, why), "name": ""}
-        )
-    return artifact.model_copy(
-        update={
-            **kept, "kind": "tombstone", "name": "", "sources": (), "reason": why, "trust": None,
-            "identity": _identity(artifact, why),
-        }
-    )  # fmt: skip
+    if not marks_retirement(artifact):
+        emptied |= {"kind": "tombstone", "sources": (), "reason": why, "trust": None}
+    return artifact.model_copy(update=emptied)
 
 
-def is_grave(artifact: Artifact) -> bool:
+def is_erased(artifact: Artifact) -> bool:
     """Return whether the record was erased: only its place is left."""
     return artifact.identity == f"{ERASED}:{artifact.id}"
 
@@ -67,22 +66,14 @@ def marks_retirement(artifact: Artifact) -> bool:
 
 
 def managed(store: ArtifactStore) -> ManagedStore:
-    """Return ``store`` if it supports retention and erasure.
-
-    Raises:
-        StoreError: It does not.
-    """
+    """Return ``store`` if it supports retention and erasure; else raise a `StoreError`."""
     if isinstance(store, ManagedStore):
         return store
     raise StoreError(
-        "the store cannot list, replace and delete",
+        "the store cannot list, replace and delete records",
         where=type(store).__name__,
-        hint="give it the methods of acc.stores.protocol.ManagedStore; acc.testing.check_store proves them",
+        hint="implement acc.stores.protocol.ManagedStore; acc.testing.check_store tests it",
     )
-
-
-def _identity(artifact: Artifact, why: Why) -> str:
-    return artifact.identity if why == "pruned" else f"{why}:{artifact.id}"
 
 
 ShelfName = Literal["documents", "experiences", "quarantine", "threads", "usage"]
@@ -141,10 +132,11 @@ def document_spaces(thread: Thread) -> tuple[Thread, ...]:
 class Shelf:
     """One shelf, kept up to date with the store. Not safe for use by several threads at once.
 
-    Args:
+    Attributes:
         store: The store of the records.
         space: The namespace; see `namespace`.
         name: The shelf's name.
+        first: The first place of the shelf, as far as this process knows.
     """
 
     def __init__(self, store: ArtifactStore, space: Thread, name: ShelfName) -> None:
@@ -153,17 +145,16 @@ class Shelf:
         self.name = name
         self._key = space.key
         self._records: list[Artifact] = []
-        self._first = self._seen = 1
+        self.first = self._seen = 1
 
     def refresh(self) -> None:
         """Read records added since the last refresh, by this object or another."""
         batch = _FIRST_READ
         while True:
-            first = self._first + len(self._records)
-            ids = [self.id_of(seq) for seq in range(first, first + batch)]
+            ids = [self.id_of(seq) for seq in range(self.end, self.end + batch)]
             found = self.store.get(self.space.tenant, [*self._signposts(), *ids])
             if found and _says_where(found[0]):
-                self._first, self._records = int(found[0].text), []
+                self.first, self._records = int(found[0].text), []
                 continue
             self._records.extend(found)
             if len(found) < batch:
@@ -173,8 +164,8 @@ class Shelf:
     def reread(self, ids: Sequence[str]) -> None:
         """Read these records again after they were replaced."""
         for record in self.store.get(self.space.tenant, ids):
-            if 0 <= record.seq - self._first < len(self._records):
-                self._records[record.seq - self._first] = record
+            if 0 <= record.seq - self.first < len(self._records):
+                self._records[record.seq - self.first] = record
 
     def records(self) -> list[Artifact]:
         """Return all current records of the shelf except tombstones."""
@@ -185,16 +176,13 @@ class Shelf:
         """Return records added since the last call, except tombstones."""
         self.refresh()
         seen, self._seen = self._seen, self.end
-        return [a for a in self._records[max(0, seen - self._first) :] if a.kind != "tombstone"]
+        return [a for a in self._records[max(0, seen - self.first) :] if a.kind != "tombstone"]
 
     def append(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
         """Append ``artifacts`` in order; return them as stored.
 
-        Concurrent appends are safe: each gets its own places.
-
-        Raises:
-            ConflictError: Other writers took every place that was tried.
-            StoreError: The records cannot be written.
+        Concurrent appends are safe: each gets its own places. A `ConflictError` if other writers
+        took every place that was tried.
         """
         for _ in range(_ATTEMPTS):
             self.refresh()
@@ -202,17 +190,13 @@ class Shelf:
             if placed is not None:
                 return placed
         raise ConflictError(
-            "other processes write to this shelf all the time",
+            "other processes write to this shelf without a pause",
             where=f"{self.name} of user {self.space.user!r}",
-            hint="repeat it when they are done",
+            hint="try again when the other processes are done",
         )
 
     def append_next(self, artifacts: Sequence[Artifact]) -> list[Artifact] | None:
-        """Append ``artifacts`` after the last known record; None if another writer took a place.
-
-        Raises:
-            StoreError: The records cannot be written.
-        """
+        """Append ``artifacts`` after the last known record; None if another writer took a place."""
         placed = self._placed(artifacts)
         try:
             self.store.add(self.space.tenant, placed)
@@ -232,12 +216,7 @@ class Shelf:
     @property
     def end(self) -> int:
         """The place after the last record that was read."""
-        return self._first + len(self._records)
-
-    @property
-    def first(self) -> int:
-        """The first place of the shelf, as far as this process knows."""
-        return self._first
+        return self.first + len(self._records)
 
     def id_of(self, seq: int) -> str:
         """Return the id of a place."""
@@ -251,7 +230,7 @@ class Shelf:
         mine = {"thread": self._key, "branch": self.name}
         return [
             artifact.model_copy(update={**mine, "seq": seq, "id": self.id_of(seq)})
-            for seq, artifact in enumerate(artifacts, self._first + len(self._records))
+            for seq, artifact in enumerate(artifacts, self.end)
         ]
 
     def _is_mine(self, placed: Sequence[Artifact]) -> bool:
@@ -260,7 +239,7 @@ class Shelf:
         found = self.store.get(self.space.tenant, [*self._signposts(), *ids])
         stored = {a.id: a for a in found}
         mine = [a for a in placed if stored.get(a.id) == a]
-        start = int(found[0].text) if found and _says_where(found[0]) else self._first
+        start = int(found[0].text) if found and _says_where(found[0]) else self.first
         if start <= placed[0].seq:
             is_lost = len(mine) < len(placed)
         elif len(mine) == len(placed):
@@ -276,14 +255,86 @@ class Shelf:
         return not is_lost
 
     def _signposts(self) -> list[str]:
-        return [self.moved_id(self._first)] if self.name == "usage" else []
+        return [self.moved_id(self.first)] if self.name == "usage" else []
 
     def _bury(self, placed: Sequence[Artifact]) -> None:
-
         if placed:
-            graves = [buried(artifact, "overtaken", artifact.at) for artifact in placed]
+            graves = [tombstone_of(artifact, "overtaken", artifact.at) for artifact in placed]
             managed(self.store).replace(self.space.tenant, graves)
 
 
 def _says_where(record: Artifact) -> bool:
     return record.kind == "usage" and record.name == BASE
+
+
+class Directory:
+    """The entries of a store's namespaces, read once and then updated incrementally.
+
+    Not safe for use by several threads at once.
+    """
+
+    def __init__(self, store: ArtifactStore) -> None:
+        self._store = store
+        self._shelves: dict[str, Shelf] = {}
+        self._places: dict[str, dict[str, str]] = {}
+
+    def enrol(self, thread: Thread, at: str) -> None:
+        """Add ``thread``, or a namespace, to the directory of its namespace; idempotent."""
+        if not self.has(thread):
+            self._shelf(thread).append([_entry(thread, at)])
+
+    def has(self, thread: Thread) -> bool:
+        """Return whether ``thread`` has an entry now."""
+        shelf = self._shelf(thread)
+        places = self._places[shelf.space.key]
+        for record in shelf.news():
+            places[record.identity] = record.id
+        if thread.key not in places:
+            return False
+        # Check the store: this or another process may have erased the entry after it was read.
+        found = self._store.get(thread.tenant, [places[thread.key]])
+        return bool(found) and found[0].identity == thread.key
+
+    def _shelf(self, thread: Thread) -> Shelf:
+        space = namespace_of(thread)
+        shelf = self._shelves.get(space.key)
+        if shelf is None or self._was_cut(shelf):
+            shelf = self._shelves[space.key] = Shelf(self._store, space, "threads")
+            self._places[space.key] = {}
+        return shelf
+
+    def _was_cut(self, shelf: Shelf) -> bool:
+        """Return whether the last entry is gone, for example after an undone import.
+
+        Appending after it would leave a gap.
+        """
+        last = shelf.end - 1
+        return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
+
+
+def enrolled(store: ArtifactStore, space: Thread) -> list[Thread]:
+    """Return the threads of a namespace, in the order of their first turns."""
+    return threads_in(Shelf(store, space, "threads").records())
+
+
+def threads_in(records: Iterable[Artifact]) -> list[Thread]:
+    """Return the distinct threads that entries name."""
+    return [thread for thread in _named(records) if thread.thread]
+
+
+def spaces_in(records: Iterable[Artifact]) -> list[Thread]:
+    """Return the distinct namespaces of the entries."""
+    spaces = map(namespace_of, _named(records))
+    return list({space.key: space for space in spaces}.values())
+
+
+def _named(records: Iterable[Artifact]) -> list[Thread]:
+    names = (Thread(**json.loads(record.text)) for record in records)
+    return list({thread.key: thread for thread in names}.values())
+
+
+def _entry(thread: Thread, at: str) -> Artifact:
+    return Artifact(
+        id="", thread="", branch="", seq=0, turn=0, kind="thread",
+        text=json.dumps(thread.model_dump(), ensure_ascii=False), identity=thread.key, at=at,
+    )  # fmt: skip

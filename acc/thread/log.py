@@ -18,8 +18,8 @@ from typing import NamedTuple
 from acc.errors import StateError, StoreError
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.reasons import EvictedItem
-from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
+from acc.stores.shelf import Directory
 from acc.text.wording import repeated, repeats
 from acc.thread.branch import Branch, completed, done_before, joined, observed, told_once, whole
 from acc.thread.journal import Claims, Journal

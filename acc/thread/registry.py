@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
-from acc.stores.directory import Directory
-from acc.stores.dropped import when_dropped
+from acc.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
+from acc.stores.shelf import Directory
 from acc.thread.log import ThreadLog
 
 MOST_LOGS = 64

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Demonstration, Retrieval
+from acc.evidence.experience import Demonstration, Retrieval
 from acc.recall.dense import Vector, lexical
 
 from .code_programs import AGGREGATES, Program, ProgramError, adapted, programs_alike, read, run

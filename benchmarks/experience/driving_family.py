@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Demonstration, Retrieval
+from acc.evidence.experience import Demonstration, Retrieval
 from acc.recall.dense import Vector
 
 from .driving_scenes import GOALS, STEPS, driven, features, off, read_way, scene, written

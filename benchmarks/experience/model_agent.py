@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from acc.compress.asking import asked_text, endpoint_named
 from acc.compress.endpoint import Endpoint
-from acc.evidence.addition import Demonstration, ModelJudge, told_as_demonstrations
+from acc.evidence.addition import ModelJudge
+from acc.evidence.experience import Demonstration, render_demonstrations
 
 from .conditions import FAMILIES, Condition
 from .running import Agent, Scale, Trace, run
@@ -23,7 +24,7 @@ def model_agent(endpoint: Endpoint, instruction: str) -> Agent:
     """
 
     def does(task: Task, shown: Sequence[Demonstration]) -> str:
-        examples = told_as_demonstrations(shown)
+        examples = render_demonstrations(shown)
         text = f"{examples}\n\nTask: {task.text}\nExecution:".lstrip()
         return asked_text(endpoint, instruction, text, limit=ANSWER_TOKENS)
 

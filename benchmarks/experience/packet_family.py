@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Demonstration, Retrieval
+from acc.evidence.experience import Demonstration, Retrieval
 from acc.recall.dense import texts_alike
 
 from .packet_features import CLASSES, FLAGS, MEASURES, Classes, classes, features, nearness, packet

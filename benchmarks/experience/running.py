@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Demonstration, Evaluator, Judgement
+from acc.evidence.addition import Evaluator, Judgement
 from acc.evidence.deletion import preset
-from acc.evidence.experience import ExperienceMemory
+from acc.evidence.experience import Demonstration, ExperienceMemory
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.shelf import namespace
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acc.evidence.addition import Demonstration, Experience, Retrieval
+from acc.evidence.experience import Demonstration, Experience, Retrieval
 
 Floats = NDArray[np.float64]
 

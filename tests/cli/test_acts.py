@@ -13,10 +13,10 @@ from processes import ACC, one_line
 
 from acc import MemoryController, Thread, Turn
 from acc.cli import run
-from acc.evidence.documents import begin_ingest
+from acc.evidence.documents import Documents, begin_ingest
+from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents, erasure
 from acc.stores.chroma.embedded import HOLDER
 from acc.stores.shelf import Shelf, namespace
 
@@ -32,7 +32,9 @@ def folder(tmp_path: Path) -> Path:
         state = None
         for words in ("The gateway has 4 replicas.", RULE, "Why is checkout slow?", "Go on."):
             state = memory.step(state, Turn.said(words), thread="inc").state
-        documents(memory, namespace()).add("a.md", [Section("The ledger is restored from bkp-3.")])
+        Documents.of(memory, namespace()).add(
+            "a.md", [Section("The ledger is restored from bkp-3.")]
+        )
     return path
 
 
@@ -139,7 +141,7 @@ def test_a_dry_run_ends_no_earlier_act(
 ) -> None:
     """An erasure that a kill left half done is ended by an opening for writing, not by a look."""
     with MemoryController.open(folder) as memory:
-        eraser = erasure(memory)
+        eraser = Erasure(memory)
         monkeypatch.setattr(eraser, "_done", lambda *_: None)  # killed as soon as it was noted
         eraser.erase(eraser.plan(Target(thread="inc", artifact="u2")))
     half_done = (folder / "erasure.json").read_bytes()
@@ -151,10 +153,10 @@ def test_a_dry_run_ends_no_earlier_act(
         assert "acc doctor --repair" in error
         assert (folder / "erasure.json").read_bytes() == half_done
     assert run(["doctor", "--repair", "--memory", str(folder)]) == 0
-    assert "was interrupted and has now happened" in capsys.readouterr().out
+    assert "was interrupted and is now complete" in capsys.readouterr().out
     assert not (folder / "erasure.json").exists()
     assert run([*ERASE, "--dry-run", "--memory", str(folder)]) == 1
-    assert "nothing of the artifact" in capsys.readouterr().err
+    assert "no evidence of the artifact" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -198,7 +200,7 @@ def test_a_look_at_another_user_s_thread_says_whose_there_are(
     assert run(["show", "--memory", str(folder), "--thread", "inc"]) == 1
     assert "name one with --thread: inc-" in one_line(capsys.readouterr().err)
     assert run(["erase", "--thread", "nothing", "--yes", "--memory", str(folder)]) == 1
-    assert "nothing of the thread 'nothing'" in one_line(capsys.readouterr().err)
+    assert "no evidence of the thread 'nothing'" in one_line(capsys.readouterr().err)
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_an_export_replaces_its_own_kind_alone(
     mine.write_text("precious")
     export = ["export", "--memory", str(folder)]
     assert run([*export, str(mine)]) == 1
-    assert "another file is there" in one_line(capsys.readouterr().err)
+    assert "is not an export of this namespace" in one_line(capsys.readouterr().err)
     assert mine.read_text() == "precious"
     assert [run([*export, str(out)]), run([*export, str(out)])] == [0, 0]
     with MemoryController.open(folder) as memory:
@@ -314,5 +316,5 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
         assert "an ingest of h.md was interrupted" in one_line(capsys.readouterr().err)
     with MemoryController.open(folder) as memory:
         assert memory.resumed == [
-            "an ingest of h.md was interrupted and has not happened: 1 of 2 parts taken back"
+            "an ingest of h.md was interrupted and is undone: 1 of 2 parts were removed"
         ]

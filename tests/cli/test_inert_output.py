@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from acc import Channel, MemoryController, Observation, Turn
 from acc.cli import run
 from acc.evaluation.probe_results import write_csv
-from acc.evidence.upkeep import documents
+from acc.evidence.documents import Documents
 from acc.report.page import page, write_page
 from acc.stores.shelf import namespace
 from acc.text.lines import InertStream, inert, inert_line
@@ -46,7 +46,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     document = folder / "report\x1b[2J\u202e.md"
     document.write_text(f"nginx {ESCAPES} is down", encoding="utf-8")
     with MemoryController.open(folder / "m") as opened:
-        documents(opened, namespace()).ingest(document)
+        Documents.of(opened, namespace()).ingest(document)
         state = None
         for said in ("Never restart nginx.", "What of nginx?"):
             turn = Turn(

@@ -13,8 +13,8 @@ from test_erasure import standing, talk
 from acc import MemoryController
 from acc.cli import run
 from acc.errors import StoreError
-from acc.evidence import marks
 from acc.evidence.checkpoints import CheckpointsDue, lasting_url
+from acc.evidence.unfinished import write_mark
 from acc.evidence.upkeep import resume
 
 __all__ = ["postgres"]
@@ -58,8 +58,11 @@ def test_no_password_is_in_what_an_interrupted_erasure_leaves(
     monkeypatch.setattr("acc.evidence.erasure.checkpointer_at", hook)
     monkeypatch.setattr("acc.evidence.checkpoints.checkpointer_at", hook)
     journals = []
-    begin = marks.begin
-    monkeypatch.setattr(marks, "begin", lambda p, v: (journals.append(str(v)), begin(p, v)))
+    for module in ("erasure", "checkpoints"):
+        monkeypatch.setattr(
+            f"acc.evidence.{module}.write_mark",
+            lambda p, v: (journals.append(str(v)), write_mark(p, v)),
+        )
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
         assert erased_with(memory, url, thread="inc", artifact="u3").left

@@ -15,10 +15,16 @@ import pytest
 from killing import ROOT
 
 from acc.cli import run
-from acc.evidence.compaction import compact
-from acc.evidence.intents import begin, unfinished
-from acc.evidence.retention_plan import hold_record, holds
-from acc.evidence.usage import Event, execution_ledger, told, usage_records
+from acc.evidence.unfinished import begin_intent, open_intents
+from acc.evidence.usage import (
+    Event,
+    compact,
+    execution_ledger,
+    hold_record,
+    holds,
+    record_event,
+    usage_records,
+)
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.stores.shelf import BASE, Shelf, namespace
@@ -49,7 +55,7 @@ def usage(store: Any) -> Shelf:
 
 def tell(store: Any, *names: str) -> None:
     for name in names:
-        told(usage(store), Event(of=(f"{SPACE.key}:doc.{name}",), utility=1.0), "t")
+        record_event(usage(store), Event(of=(f"{SPACE.key}:doc.{name}",), utility=1.0), "t")
 
 
 def counted(store: Any) -> Counter[str]:
@@ -68,7 +74,7 @@ def test_a_shared_shelf_is_compacted_again_and_again_and_stays_short() -> None:
     store = Shared()
     hold = hold_record(f"{SPACE.key}:doc.1", "case 5", "t")
     usage(store).append([hold])
-    begin(usage(store), "ingest", ["doc.x.1"], "t")
+    begin_intent(usage(store), "ingest", ["doc.x.1"], "t")
     names: list[str] = []
     for generation in range(6):
         fresh = [f"{generation}-{n}" for n in range(20)]
@@ -77,7 +83,7 @@ def test_a_shared_shelf_is_compacted_again_and_again_and_stays_short() -> None:
         assert compacted(store) > 15
         assert counted(store) == Counter(names)
         assert len(holds(usage(store).records()).reasons) == 1
-        (open_,) = unfinished(usage(store).records())
+        (open_,) = open_intents(usage(store).records())
         assert open_.ids == ("doc.x.1",)
     assert len(store.ids("default", kind="usage")) < 60
 
@@ -101,10 +107,10 @@ def test_who_reads_before_and_writes_after_compactions_is_counted_once(
             assert compacted(store) >= 0
 
     store.others = others
-    told(late, Event(of=(f"{SPACE.key}:doc.late",)), "t")
+    record_event(late, Event(of=(f"{SPACE.key}:doc.late",)), "t")
     store.others = None
     assert counted(store) == Counter([*names, "late"])
-    told(late, Event(of=(f"{SPACE.key}:doc.later",)), "t")
+    record_event(late, Event(of=(f"{SPACE.key}:doc.later",)), "t")
     assert counted(store) == Counter([*names, "late", "later"])
 
 
@@ -156,15 +162,14 @@ def test_a_document_may_be_called_as_a_beginning_is() -> None:
 
 WORK = """
 import sys, os
-from acc.evidence.compaction import compact
+from acc.evidence.usage import compact, Event, record_event
 from acc.stores.shelf import Shelf, namespace
-from acc.evidence.usage import Event, told
 from acc.stores.chroma.store import ChromaArtifactStore
 port, name, times = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store, space = ChromaArtifactStore.server(port=port), namespace()
 usage = Shelf(store, space, "usage")
 for n in range(times):
-    told(usage, Event(of=(f"{space.key}:doc.{name}-{n}",)), "t")
+    record_event(usage, Event(of=(f"{space.key}:doc.{name}-{n}",)), "t")
     os.write(1, f"{name}-{n}\\n".encode())
     if n % 10 == 9:
         compact(store, space, lambda: "t", worth=20)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.errors import ConfigurationError
-from acc.evidence.addition import Addition, Retrieval
+from acc.evidence.addition import Addition
 from acc.evidence.deletion import (
     PRESETS,
     Capacity,
@@ -22,7 +22,7 @@ from acc.evidence.deletion import (
     combined,
     preset,
 )
-from acc.evidence.experience import ExperienceMemory
+from acc.evidence.experience import ExperienceMemory, Retrieval
 from acc.evidence.usage import Usage
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.shelf import namespace

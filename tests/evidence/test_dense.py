@@ -13,9 +13,11 @@ from test_erasure import erased, raw, talk
 from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import StoreError
 from acc.evidence.deletion import Capacity
+from acc.evidence.documents import Documents
 from acc.evidence.erasure_plan import Target
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents, retention, vacuum
+from acc.evidence.retention import Retention
+from acc.evidence.upkeep import vacuum
 from acc.recall.candidates import WideRecall, WideScope
 from acc.recall.dense import Dense
 from acc.stores.chroma.store import ChromaArtifactStore
@@ -49,7 +51,7 @@ class Synonyms:
 
 def filled(store: ArtifactStore, said: Sequence[str] = SAID) -> ArtifactStore:
     with MemoryController(store, settings=Settings(audit=None)) as memory:
-        shelf = documents(memory, SPACE)
+        shelf = Documents.of(memory, SPACE)
         for number, text in enumerate(said):
             shelf.add(f"{number}.md", [Section(text)])
         store.close = lambda: None  # type: ignore[method-assign]
@@ -126,7 +128,7 @@ def test_the_turn_goes_on_and_the_deployer_is_warned() -> None:
 
     recall = WideRecall(dense=Dense(down))
     with MemoryController(InMemoryStore(), settings=Settings(audit=None, recall=recall)) as memory:
-        documents(memory, SPACE).add("a.md", [Section("The ledger is on bkp-3.")])
+        Documents.of(memory, SPACE).add("a.md", [Section("The ledger is on bkp-3.")])
         with pytest.warns(RuntimeWarning, match="the endpoint is away"):
             step = memory.step(None, Turn.said("Where is the ledger?"), thread="inc")
     assert [e.text for e in step.evidence] == ["The ledger is on bkp-3."]
@@ -139,7 +141,7 @@ def test_a_pruned_texts_vector_goes_with_it() -> None:
     embedder = f"synonyms:{len(MEANINGS) + 1}"
     assert len(store.dense("default", embedder, ids)) == 3  # type: ignore[attr-defined]
     with MemoryController(store, settings=Settings(audit=None)) as memory:
-        keeper = retention(memory)
+        keeper = Retention(memory)
         plan = keeper.plan(SPACE, Capacity(0))
         assert keeper.prune(plan) == 3
     assert store.dense("default", embedder, ids) == {}  # type: ignore[attr-defined]
@@ -167,7 +169,7 @@ def test_in_chroma_they_outlive_the_process_and_not_the_text(tmp_path: Path) -> 
 
     dense = Dense(embedder, name="random")
     with MemoryController.open(tmp_path, recall=WideRecall(dense=dense)) as memory:
-        shelf = documents(memory, SPACE)
+        shelf = Documents.of(memory, SPACE)
         for number, text in enumerate([*words, secret]):
             shelf.add(f"{number}.md", [Section(text)])
         talk(memory, "inc", "What do we know of the ledger?")

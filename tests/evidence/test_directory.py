@@ -1,13 +1,12 @@
-"""`acc.stores.directory`: entries found again, at a cost that does not grow with their number."""
+"""`acc.stores.shelf`: entries found again, at a cost that does not grow with their number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from acc.stores.directory import Directory, enrolled
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.shelf import Directory, Shelf, enrolled, namespace
 
 SPACE = namespace()
 

@@ -16,11 +16,10 @@ from acc.evidence.documents import (
     files_below,
     partial_ingests,
     split_passages,
-    take_back_ingests,
+    undo_ingests,
 )
-from acc.evidence.health import check_shelves
 from acc.evidence.parsing import Section, sections
-from acc.evidence.upkeep import resume
+from acc.evidence.upkeep import check_shelves, resume
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
 from acc.stores.shelf import namespace
@@ -120,7 +119,7 @@ def test_without_the_extra_a_pdf_says_what_to_install(
 
 @pytest.mark.parametrize(
     ("name", "data", "why"),
-    [("a.docx", b"x", "no kind"), ("a.txt", b"\xff\xfe\x00", "not UTF-8"), ("a.txt", b" \n", "no text"),
+    [("a.docx", b"x", "files of this kind"), ("a.txt", b"\xff\xfe\x00", "not UTF-8"), ("a.txt", b" \n", "no text"),
      ("absent.txt", None, "cannot be read")],
 )  # fmt: skip
 def test_what_cannot_be_read_says_why(
@@ -171,7 +170,7 @@ def test_folders_give_their_documents_and_nothing_hidden(tmp_path: Path) -> None
         (tmp_path / name).write_text("x")
     found = [p.relative_to(tmp_path).as_posix() for p in files_below([tmp_path, tmp_path / "b.md"])]
     assert found == ["a.txt", "b.md", "sub/d.html"]
-    with pytest.raises(InputError, match="no document there"):
+    with pytest.raises(InputError, match="no folder with documents"):
         files_below([tmp_path / "nothing"])
 
 
@@ -232,10 +231,10 @@ def test_one_that_was_taken_back_while_it_was_written_says_so() -> None:
         def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
             InMemoryStore.add(self, tenant, artifacts)
             if len(artifacts) > 200:
-                take_back_ingests(self, namespace(), lambda: "later")
+                undo_ingests(self, namespace(), lambda: "later")
 
     shelf = documents(Slow())
-    with pytest.raises(ConflictError, match="took back"):
+    with pytest.raises(ConflictError, match="another process undid"):
         shelf.add("long.md", LONG)
     assert len(shelf.shelf.records()) == 250  # all of it was there already
 

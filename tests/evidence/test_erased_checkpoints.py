@@ -16,9 +16,9 @@ from acc import MemoryController, Settings
 from acc.cli import run
 from acc.errors import ConfigurationError, StoreError
 from acc.evidence.checkpoints import CheckpointsDue, checkpointer_at
-from acc.evidence.erasure_plan import Target, refuse_unproved
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.upkeep import erasure, left_half_done, resume
+from acc.evidence.erasure import Erasure, refuse_unproved
+from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.upkeep import left_half_done, resume
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 
@@ -69,7 +69,7 @@ def kept(folder: Path) -> MemoryController:
 
 def erased_with(memory: MemoryController, url: str, **what: str) -> Any:
     plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(**what))
-    return erasure(memory).erase(plan, [url])
+    return Erasure(memory).erase(plan, [url])
 
 
 def test_a_users_threads_go_from_the_checkpointer_whatever_the_agent(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_a_users_threads_go_from_the_checkpointer_whatever_the_agent(tmp_path: P
         for thread, agent in (("t1", "default"), ("t2", "coder")):
             talk(memory, Thread(thread=thread, user="eve", agent=agent), SECRET)
         plan = plan_erasure(memory.artifacts, None, Target(user="eve"))
-        receipt = erasure(memory).erase(plan, [f"sqlite:{path}"])
+        receipt = Erasure(memory).erase(plan, [f"sqlite:{path}"])
     assert (receipt.checkpoints, receipt.proved) == (200, True)
     assert standing(tmp_path) == []
 
@@ -103,7 +103,7 @@ def test_a_database_that_is_away_is_tried_again_and_keeps_nobody_from_opening(
         path.unlink()
         sqlite(path)
         assert resume(memory) == [
-            f"erasure {receipt.id} had left checkpoints of LangGraph: 100 rows deleted"
+            f"erasure {receipt.id} had not deleted all checkpoints of LangGraph: 100 rows deleted"
         ]
         assert CheckpointsDue(folder).notes() == []
         assert not left_half_done(memory)
@@ -133,9 +133,9 @@ def test_an_erasure_that_failed_is_ended_before_the_next_one(
             patched.setattr(memory.artifacts, "compact", full)
             plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc"))
             with pytest.raises(StoreError, match="no room"):
-                erasure(memory).erase(plan)
+                Erasure(memory).erase(plan)
         plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="other"))
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved
     assert standing(tmp_path) == []
     told = [json.loads(line)["of"] for line in (tmp_path / "erasures.jsonl").open()]
     assert told == [[Thread(thread="inc").key], [Thread(thread="other").key]]
@@ -206,11 +206,11 @@ def test_a_postgres_user_who_may_not_rewrite_the_tables_is_told(postgres: str) -
         connection.execute("CREATE ROLE clerk LOGIN PASSWORD 'clerk'")
         connection.execute("GRANT SELECT, DELETE ON ALL TABLES IN SCHEMA public TO clerk")
     clerk = f"postgresql://clerk:clerk@{postgres.partition('@')[2]}"
-    with pytest.raises(StoreError, match="tables not rewritten"):
+    with pytest.raises(StoreError, match="tables cannot be rewritten"):
         checkpointer_at(clerk)(["inc"])
     for wrong in (clerk.replace("clerk@", "wrong@"), clerk.replace("/postgres", "/nowhere")):
         with pytest.raises(StoreError, match="cannot be erased") as raised:
             checkpointer_at(wrong)(["inc"])
         assert "clerk" not in str(raised.value)
-    with pytest.raises(StoreError, match="no password is kept"):
+    with pytest.raises(StoreError, match="stores no password"):
         checkpointer_at(clerk.replace(":clerk@", "@"))(["inc"])

@@ -11,14 +11,14 @@ import pytest
 from acc import MemoryController, Turn
 from acc.audit.verify import verify
 from acc.errors import AuditError, InputError, PinnedOverflow, StateError
-from acc.evidence.erasure_plan import Receipt, Target, refuse_unproved
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.retention_plan import hold
-from acc.evidence.upkeep import erasure, folders
+from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
+from acc.evidence.erasure_plan import Target, plan_erasure
+from acc.evidence.references import hold
+from acc.evidence.unfinished import folders
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, Why, buried, managed, namespace
+from acc.stores.shelf import Shelf, Why, managed, namespace, tombstone_of
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
 ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
@@ -37,7 +37,7 @@ def talk(memory: MemoryController, thread: str | Thread = "inc", *said: str) -> 
 
 def erased(memory: MemoryController, target: Target) -> Receipt:
     plan = plan_erasure(memory.artifacts, memory.settings.audit, target)
-    return erasure(memory).erase(plan)
+    return Erasure(memory).erase(plan)
 
 
 def raw(folder: Path) -> dict[str, bytes]:
@@ -73,7 +73,7 @@ def test_a_message_whose_words_went_is_known_by_its_id_unless_that_tells_them(
     said = Artifact(
         id="i", thread="t", branch="main", seq=1, turn=1, text=SECRET, message=message, ref="u1"
     )
-    assert buried(said, why, "now").message == (message if stays else "")
+    assert tombstone_of(said, why, "now").message == (message if stays else "")
 
 
 def test_an_erased_message_is_in_no_file_and_the_thread_goes_on(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_a_hold_stops_an_erasure_unless_overruled(tmp_path: Path) -> None:
             with pytest.raises(InputError, match="case 17"):
                 plan_erasure(memory.artifacts, audit, target)
         plan = plan_erasure(memory.artifacts, audit, Target(thread="inc"), despite_holds=True)
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_hold_stops_an_erasure_unless_overruled(tmp_path: Path) -> None:
 def test_what_is_not_there_is_an_error(tmp_path: Path, target: Target) -> None:
     with MemoryController.open(tmp_path) as memory:
         talk(memory, "inc", BEFORE[0])
-        with pytest.raises(InputError, match="nothing of the"):
+        with pytest.raises(InputError, match="no evidence of the"):
             erased(memory, target)
 
 
@@ -275,7 +275,7 @@ def test_a_record_that_a_kill_left_half_written_goes_too(tmp_path: Path) -> None
 )
 def test_a_name_that_is_empty_never_means_more(named: dict[str, str]) -> None:
     """As where a variable of a script is not set."""
-    with pytest.raises(InputError, match=r"nothing to erase|an empty name"):
+    with pytest.raises(InputError, match=r"is named|is empty"):
         Target(**named)
 
 

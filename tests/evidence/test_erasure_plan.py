@@ -17,12 +17,13 @@ from test_erasure import SECRET, talk
 from acc import MemoryController, Settings, Turn
 from acc.errors import ConflictError, InputError
 from acc.evidence.addition import Addition
-from acc.evidence.audits import cited_in
+from acc.evidence.documents import Documents
+from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import ErasurePlan, Target
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
-from acc.evidence.retention_plan import hold
-from acc.evidence.upkeep import documents, erasure
+from acc.evidence.references import hold
+from acc.evidence.retention import cited_in
 from acc.recall.candidates import WideRecall
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
@@ -95,7 +96,7 @@ def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> No
     past: dict[str, list[Any]] = {}
     for what, who, words in acts:
         if what == "document":
-            documents(memory, namespace_of(who)).add(f"{SAID.index(words)}.md", [Section(words)])
+            Documents.of(memory, namespace_of(who)).add(f"{SAID.index(words)}.md", [Section(words)])
         elif what == "experience":
             tasks = ExperienceMemory(
                 memory.artifacts,
@@ -165,7 +166,7 @@ def test_what_is_announced_is_what_is_done(
     ):
         folder = Path(name)
         carried(memory, acts)
-        eraser = erasure(memory)
+        eraser = Erasure(memory)
         try:
             plan = eraser.plan(target, echoes=echoes)
         except InputError:
@@ -222,11 +223,11 @@ def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_non
 ) -> None:
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory)
-        plan = erasure(memory).plan(Target(thread="inc", artifact="u3"))
+        plan = Erasure(memory).plan(Target(thread="inc", artifact="u3"))
         (log,) = plan.effects.rewritten
         rules = [item for item in log.leaving if item.slot == "constraints"]
         assert [item.words for item in rules] == [SECRET[:-1]]
-        receipt = erasure(memory).erase(plan)
+        receipt = Erasure(memory).erase(plan)
         (done,) = receipt.rewritten
         assert done.items == log.items
         assert (done.records, done.of) == (log.records, log.of)
@@ -237,11 +238,11 @@ def test_the_items_that_leave_are_named_with_their_words_and_the_receipt_has_non
 def test_a_plan_is_refused_once_the_memory_has_changed(tmp_path: Path) -> None:
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory)
-        eraser, target = erasure(memory), Target(thread="inc", artifact="u3")
+        eraser, target = Erasure(memory), Target(thread="inc", artifact="u3")
         plan = eraser.plan(target)
         talk(memory, "inc", "Is bill-db-7 healthy?")
         before = records(memory), logs(tmp_path)
-        with pytest.raises(ConflictError, match="make the plan anew"):
+        with pytest.raises(ConflictError, match="make a new plan"):
             eraser.erase(plan)
         usage = Shelf(memory.artifacts, namespace(), "usage")
         assert (records(memory), logs(tmp_path)) == before
@@ -256,8 +257,8 @@ def test_a_plan_finds_what_waits_to_be_written(tmp_path: Path) -> None:
     """An item that left the state a moment ago and is not in the store yet."""
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         talk(memory, "inc", "The gateway has 4 replicas.", "The gateway has 6 replicas now, not 4.")
-        plan = erasure(memory).plan(Target(thread="inc", artifact="u1"))
+        plan = Erasure(memory).plan(Target(thread="inc", artifact="u1"))
         gone = [a for a in records(memory).values() if a.kind == "set_aside"]
         assert gone
         assert {a.id for a in gone if a.sources == ("u1",)} <= set(plan.bury)
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved

@@ -12,14 +12,13 @@ from acc import MemoryController, Settings, Turn
 from acc.audit.verify import verify
 from acc.errors import AuditError, InputError
 from acc.evidence.addition import Addition
-from acc.evidence.audits import cited_in
-from acc.evidence.erasure_journal import Begun, ErasureJournal
-from acc.evidence.erasure_plan import Target
-from acc.evidence.erasure_planning import plan_erasure
+from acc.evidence.documents import Documents
+from acc.evidence.erasure import Begun, Erasure, ErasureJournal
+from acc.evidence.erasure_plan import Target, plan_erasure
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
-from acc.evidence.retention_plan import hold
-from acc.evidence.upkeep import documents, erasure
+from acc.evidence.references import hold
+from acc.evidence.retention import cited_in
 from acc.state.policy import Policy
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
@@ -37,7 +36,7 @@ BOB = Thread(thread="inc", user="bob", agent="clerk")
 
 def normalize(memory: MemoryController, user: str = "default", agent: str = "default") -> str:
     space = namespace(user=user, agent=agent)
-    return documents(memory, space).add("vault.md", [Section(RESTORED)]).ref
+    return Documents.of(memory, space).add("vault.md", [Section(RESTORED)]).ref
 
 
 def ask(memory: MemoryController, thread: Thread, words: str = ASKED) -> None:
@@ -64,13 +63,13 @@ def test_a_users_documents_and_experiences_go_though_their_agent_never_spoke(
 ) -> None:
     coder = namespace(user="eve", agent="coder")
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
-        documents(memory, coder).add("a.md", [Section(SECRET)])
+        Documents.of(memory, coder).add("a.md", [Section(SECRET)])
         tasks = ExperienceMemory(
             memory.artifacts, namespace(user="eve", agent="planner"), memory.now,
             addition=Addition("all"),
         )  # fmt: skip
         tasks.finish("call a patient", SECRET)
-        documents(memory, namespace(user="bob")).add("b.md", [Section("Bob's words stay.")])
+        Documents.of(memory, namespace(user="bob")).add("b.md", [Section("Bob's words stay.")])
         assert erased(memory, Target(user="eve")).proved
         store = memory.artifacts
         left = store.get("default", store.ids("default"))  # type: ignore[attr-defined]
@@ -80,11 +79,11 @@ def test_a_users_documents_and_experiences_go_though_their_agent_never_spoke(
 
 def test_one_document_goes_by_its_ref_with_all_its_parts_and_no_other(tmp_path: Path) -> None:
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
-        shelf = documents(memory, namespace())
+        shelf = Documents.of(memory, namespace())
         gone = shelf.add("a.md", [Section(SECRET), Section(f"{SECRET} And more.")])
         stays = shelf.add("b.md", [Section("The lamp in room 9 is broken.")])
         for name in ("doc", "doc.", gone.ref[:-1], "exp"):
-            with pytest.raises(InputError, match="nothing of the artifact"):
+            with pytest.raises(InputError, match="no evidence of the artifact"):
                 plan_erasure(memory.artifacts, None, Target(artifact=name))
         assert erased(memory, Target(artifact=gone.ref)).records == 2
         left = Shelf(memory.artifacts, namespace(), "documents").records()
@@ -107,9 +106,9 @@ def test_a_shared_document_is_in_no_file_and_in_nobodys_state_once_it_is_erased(
                 ask(memory, thread)
                 assert f"{ref}.1" in cited(memory, thread)
             target = Target(artifact=ref, user=user, agent=agent)
-            plan = erasure(memory).plan(target)
+            plan = Erasure(memory).plan(target)
             assert len(plan.effects.rewritten) == len(readers)
-            receipt = erasure(memory).erase(plan)
+            receipt = Erasure(memory).erase(plan)
             assert receipt.proved
             for thread in readers:
                 assert f"{ref}.1" not in cited(memory, thread)
@@ -131,10 +130,10 @@ def test_what_the_agent_and_its_tools_said_of_it_goes_and_what_users_said_stays(
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         hear(memory, ANA, Channel.TOOL, f"result: {RESTORED}")
         ask(memory, BOB, said)
-        plan = erasure(memory).plan(Target(artifact=ref))
+        plan = Erasure(memory).plan(Target(artifact=ref))
         assert plan.echoes == (f"{ANA.key[:8]}/a2", f"{ANA.key[:8]}/t3")
         assert dict(plan.effects.kinds)["observation"] == 2
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved
         assert [text for text in texts(memory) if WORDS[1] in text] == [said]
         kept = memory.last_state(BOB)
         assert kept is not None
@@ -154,7 +153,7 @@ def test_echoes_of_others_stay_when_told_and_what_rests_on_it_alone_goes(tmp_pat
             ref="x1", text="The ledger comes from bkp-3.", sources=(f"{ref}.1",),
         )  # fmt: skip
         memory.artifacts.add("default", [left])
-        plan = erasure(memory).plan(Target(artifact=ref), echoes=False)
+        plan = Erasure(memory).plan(Target(artifact=ref), echoes=False)
         assert dict(plan.effects.kinds) == {"document": 1, "set_aside": 1}
         assert left.id in plan.bury
 
@@ -170,9 +169,9 @@ def test_who_has_another_copy_keeps_it_and_all_that_cites_it(
         ask(memory, reader)
         ask(memory, BOB)
         before = memory.last_state(reader)
-        plan = erasure(memory).plan(Target(artifact=ref))
+        plan = Erasure(memory).plan(Target(artifact=ref))
         assert [log.thread for log in plan.effects.rewritten] == [BOB.thread]
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved
         assert memory.last_state(reader) == before
         assert before is not None
         assert memory.open_evidence(f"{ref}.1", before, thread=reader) == RESTORED
@@ -184,7 +183,7 @@ def test_a_document_of_one_agent_leaves_the_others_alone(tmp_path: Path) -> None
         ref = normalize(memory, "ana", "planner")
         ask(memory, BOB, f"I was told: {RESTORED}")
         ask(memory, ANA, f"I was told: {RESTORED}")
-        plan = erasure(memory).plan(Target(artifact=ref, user="ana", agent="planner"))
+        plan = Erasure(memory).plan(Target(artifact=ref, user="ana", agent="planner"))
         assert (plan.records, plan.threads, plan.effects.rewritten) == (1, (), ())
 
 
@@ -194,10 +193,10 @@ def test_with_all_of_who_took_it_in_a_document_leaves_other_users_states(tmp_pat
         ask(memory, Thread(thread="own"), SECRET)
         ask(memory, ANA)
         ask(memory, BOB, "The lamp in room 9 is broken.")
-        plan = erasure(memory).plan(Target(user="default"))
+        plan = Erasure(memory).plan(Target(user="default"))
         assert [log.thread for log in plan.effects.dropped] == ["own"]
         assert [log.path for log in plan.effects.rewritten] == [memory.audit_of(ANA).path]  # type: ignore[union-attr]
-        assert erasure(memory).erase(plan).proved
+        assert Erasure(memory).erase(plan).proved
         assert f"{ref}.1" not in cited(memory, ANA)
     assert standing(tmp_path, WORDS) == []
 
@@ -209,8 +208,8 @@ def test_a_hold_on_what_another_user_would_lose_stops_it(tmp_path: Path) -> None
         usage = Shelf(memory.artifacts, namespace_of(ANA), "usage")
         hold(usage, ANA, "a1", "case 17", "2026-01-01Z")
         with pytest.raises(InputError, match="case 17"):
-            erasure(memory).plan(Target(artifact=ref))
-        assert erasure(memory).plan(Target(artifact=ref), echoes=False).records == 1
+            Erasure(memory).plan(Target(artifact=ref))
+        assert Erasure(memory).plan(Target(artifact=ref), echoes=False).records == 1
 
 
 def test_a_damaged_log_stops_it_only_where_it_speaks_of_the_document(tmp_path: Path) -> None:
@@ -225,9 +224,9 @@ def test_a_damaged_log_stops_it_only_where_it_speaks_of_the_document(tmp_path: P
                 file.write(b"no record at all\n")
             if harm:
                 with pytest.raises(AuditError, match="restore the log"):
-                    erasure(memory).plan(Target(artifact=ref))
+                    Erasure(memory).plan(Target(artifact=ref))
             else:
-                assert len(erasure(memory).plan(Target(artifact=ref)).effects.rewritten) == 1
+                assert len(Erasure(memory).plan(Target(artifact=ref)).effects.rewritten) == 1
 
 
 @pytest.mark.parametrize("earlier", [False, True])
@@ -238,11 +237,11 @@ def test_one_that_was_killed_is_ended_for_every_reader(tmp_path: Path, earlier: 
         ask(memory, ANA)
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         ask(memory, BOB)
-        plan = erasure(memory).plan(Target(artifact=ref))
+        plan = Erasure(memory).plan(Target(artifact=ref))
         begun = Begun("0123456789abcdef", memory.now(), plan)
-        noted = begun._replace(plan=replace(plan, owners=())) if earlier else begun
-        ErasureJournal([tmp_path]).begin(noted)
+        noted = replace(begun, plan=replace(plan, owners=())) if earlier else begun
+        ErasureJournal(tmp_path).begin(noted)
     with MemoryController.open(tmp_path) as memory:
-        assert "has now happened" in memory.resumed[0]
+        assert "is now complete" in memory.resumed[0]
         assert not {f"{ref}.1"} & (cited(memory, ANA) | cited(memory, BOB))
     assert standing(tmp_path, WORDS) == []

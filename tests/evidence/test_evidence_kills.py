@@ -11,10 +11,10 @@ from killing import killed_at, points
 from test_erasure import raw, speaks, standing, talk
 
 from acc import MemoryController, Turn
-from acc.evidence.audits import Audits
+from acc.audit.namespaces import threads_of
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
 from acc.evidence.portability import export
-from acc.evidence.upkeep import documents
 from acc.evidence.usage import events
 from acc.stores.protocol import Thread
 from acc.stores.shelf import Shelf, namespace
@@ -37,7 +37,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
             state = memory.last_state("old")
             memory.step(state, Turn.said(f"Old talk number {number} of lamps."), thread="old")
         found = [Section(f"Paragraph {n} of the handbook about lamps.") for n in range(7)]
-        documents(memory, SPACE).add("handbook.md", found)
+        Documents.of(memory, SPACE).add("handbook.md", found)
     return folder
 
 
@@ -59,11 +59,10 @@ def killed(
 
 
 ERASE = """
-from acc.evidence.erasure_plan import Target
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.upkeep import erasure
+from acc.evidence.erasure_plan import plan_erasure, Target
+from acc.evidence.erasure import Erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
-act(lambda: erasure(memory).erase(plan))
+act(lambda: Erasure(memory).erase(plan))
 """
 
 
@@ -85,14 +84,14 @@ def test_an_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 
 PRUNE = """
 from acc.evidence.deletion import Deletion
-from acc.evidence.upkeep import retention
+from acc.evidence.retention import Retention
 from acc.stores.shelf import namespace
 
 class Everything(Deletion):
     def __call__(self, usages, t):
         return {usage.key: "all" for usage in usages}
 
-keeper = retention(memory)
+keeper = Retention(memory)
 plan = keeper.plan(namespace(), Everything(), ("document", "observation"))
 assert len(plan.ids) > 4, plan
 act(lambda: keeper.prune(plan))
@@ -151,7 +150,7 @@ def test_an_import_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
         with MemoryController.open(folder) as memory:
             there = len(memory.artifacts.ids("default"))
             assert there in (0, count), (point, memory.resumed)
-            threads = Audits(memory.artifacts, memory.settings.audit, SPACE).threads()
+            threads = threads_of(memory.artifacts, memory.settings.audit, SPACE)
             assert len(threads) == (2 if there else 0)
             assert (memory.last_state("inc") is not None) == bool(there)
             told.add((bool(there), bool(memory.resumed)))
@@ -159,7 +158,7 @@ def test_an_import_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 
 
 FEEDBACK = """
-from acc.evidence.feedback import give_feedback
+from acc.evidence.references import give_feedback
 thread = Thread(thread="inc")
 log = memory.audit_of(thread)
 act(lambda: give_feedback(memory.artifacts, log, thread, "u1", 0.5, "2026-01-01T00:00:00Z"))

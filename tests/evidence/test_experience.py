@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from acc.errors import ConfigurationError, InputError
-from acc.evidence.addition import Addition, Judgement, ModelJudge, Retrieval, told_as_demonstrations
+from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.deletion import History, Period
-from acc.evidence.experience import ExperienceMemory
-from acc.evidence.retention_plan import hold, holds, release
-from acc.evidence.usage import events
+from acc.evidence.experience import ExperienceMemory, Retrieval, render_demonstrations
+from acc.evidence.references import hold, release
+from acc.evidence.usage import events, holds
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import RECORD_BYTES
 from acc.stores.shelf import Shelf, namespace
@@ -35,7 +35,7 @@ def test_the_most_similar_task_is_found_first_and_no_more_than_k() -> None:
     assert found[0].experience.execution == "right lab"
     assert len(found) == 2
     assert found[0].similarity > found[1].similarity
-    assert told_as_demonstrations(found).endswith("Execution: right lab")
+    assert render_demonstrations(found).endswith("Execution: right lab")
 
 
 def test_demonstrations_are_bounded_in_characters() -> None:
@@ -79,7 +79,8 @@ def test_an_evaluator_that_fails_admits_nothing() -> None:
 @pytest.mark.parametrize(
     ("answer", "admitted", "reason"),
     [("yes\nbecause it runs", True, "because it runs"), ("No.\nit does not", False, "it does not"),
-     ("perhaps", False, "neither yes nor no: perhaps"), ("", False, "neither yes nor no: ")],
+     ("perhaps", False, "the model answered neither yes nor no: perhaps"),
+     ("", False, "the model answered neither yes nor no: ")],
 )  # fmt: skip
 def test_a_models_judgement_is_its_first_line(answer: str, admitted: bool, reason: str) -> None:
     asked: list[str] = []
@@ -152,14 +153,14 @@ def test_feedback_counts_as_utility_and_a_hold_protects() -> None:
 
 
 def test_an_intent_that_was_only_begun_is_ended_by_whoever_opens_next() -> None:
-    from acc.evidence.intents import begin
+    from acc.evidence.unfinished import begin_intent
 
     store = InMemoryStore()
     memory = opened(store)
     for n in range(5):
         memory.finish(f"task {n}", "right")
     ids = [a.id for a in memory.shelf.records()][:3]
-    begin(Shelf(store, SPACE, "usage"), "prune", ids, "t")
+    begin_intent(Shelf(store, SPACE, "usage"), "prune", ids, "t")
     again = opened(store)
     assert again.resumed == 1
     assert len(again) == 2
@@ -167,13 +168,13 @@ def test_an_intent_that_was_only_begun_is_ended_by_whoever_opens_next() -> None:
 
 
 def test_an_intent_of_many_records_counts_only_when_it_is_whole() -> None:
-    from acc.evidence.intents import begin, unfinished
+    from acc.evidence.unfinished import begin_intent, open_intents
 
     store = InMemoryStore()
     usage = Shelf(store, SPACE, "usage")
-    begin(usage, "prune", [f"{'k' * 24}.experiences:{n}" for n in range(2_000)], "t")
+    begin_intent(usage, "prune", [f"{'k' * 24}.experiences:{n}" for n in range(2_000)], "t")
     records = usage.records()
     assert len(records) > 1
-    (found,) = unfinished(records)
+    (found,) = open_intents(records)
     assert len(found.ids) == 2_000
-    assert unfinished(records[:-1]) == []
+    assert open_intents(records[:-1]) == []

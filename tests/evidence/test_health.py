@@ -15,7 +15,7 @@ import pytest
 from test_erasure import talk
 
 from acc import MemoryController
-from acc.evidence.health import examine
+from acc.evidence.upkeep import check_vectors
 from acc.stores.chroma.collections import wide
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.in_memory import InMemoryStore
@@ -81,7 +81,7 @@ def cut_off(folder: Path) -> tuple[ChromaArtifactStore, list[str]]:
     for draw in range(5):
         store = ChromaArtifactStore.embedded(folder / str(draw))
         ids = filled(store, 800)
-        if examine(store, "default", repair=False).unreachable:
+        if check_vectors(store, "default", repair=False).unreachable:
             return store, ids
         store.close()
     pytest.fail("five graphs of Chroma's, and a query comes to every vector of each")
@@ -114,7 +114,7 @@ def test_vectors_that_no_query_comes_to_are_found_and_mended(tmp_path: Path) -> 
         store.dense("default", "model:3", ids),
     )
     seen: list[tuple[int, int]] = []
-    found = examine(store, "default", repair=False, told=lambda *of: seen.append(of))
+    found = check_vectors(store, "default", repair=False, progress=lambda *of: seen.append(of))
     assert seen[:8] == [(100 * n, 800) for n in range(1, 9)]
     assert (found.lost, found.repaired) == ((), 0)
     assert found.unreachable
@@ -122,12 +122,12 @@ def test_vectors_that_no_query_comes_to_are_found_and_mended(tmp_path: Path) -> 
         assert index.left == index.unreachable
         for key in index.unreachable[:5]:  # not among all that Chroma knows
             assert key not in answered(store, index.embedder, key, 8)
-    mended = examine(store, "default")
+    mended = check_vectors(store, "default")
     assert mended.unreachable == found.unreachable
     left = {key for index in mended.indexes for key in index.left}
     assert mended.repaired == len(mended.unreachable) - len(left)
     assert len(left) <= len(mended.unreachable) / 10  # Chroma's graph is drawn by lot
-    assert set(examine(store, "default", repair=False).unreachable) == left
+    assert set(check_vectors(store, "default", repair=False).unreachable) == left
     for index in found.indexes:
         for key in set(index.unreachable[:5]) - left:
             assert key in answered(store, index.embedder, key, 8) or tied(
@@ -146,7 +146,7 @@ def test_vectors_that_no_query_comes_to_are_found_and_mended(tmp_path: Path) -> 
 def test_equal_vectors_are_ties_and_not_unreachable(tmp_path: Path) -> None:
     store = ChromaArtifactStore.embedded(tmp_path)
     store.add("default", [record(n, "Yes.") for n in range(1, 201)])
-    assert examine(store, "default", repair=False).unreachable == ()
+    assert check_vectors(store, "default", repair=False).unreachable == ()
     store.close()
 
 
@@ -201,7 +201,7 @@ def test_a_vector_that_its_index_alone_has_lost_is_found_and_made_anew(tmp_path:
     store = ChromaArtifactStore.embedded(tmp_path)
     assert len(store.vectors("default", ids)) == 200
     assert store.dense("default", "model:3", ids).keys() == set(ids) - set(lost)
-    found = examine(store, "default")
+    found = check_vectors(store, "default")
     assert (found.lost, found.records) == ((), 200)
     for index in ("", "model:3"):
         assert len(answered(store, index, ids[0], 8)) == 8  # no query fails any more
@@ -229,8 +229,8 @@ def test_of_a_store_without_an_index_lost_vectors_are_looked_for() -> None:
 
     store = Forgetful()
     store.add("default", [record(n, f"Text {n}.") for n in range(1, 4)])
-    assert examine(store, "default", repair=False).lost == ("t.main:2",)
-    mended = examine(store, "default")
+    assert check_vectors(store, "default", repair=False).lost == ("t.main:2",)
+    mended = check_vectors(store, "default")
     assert (mended.lost, mended.unreachable, mended.repaired) == (("t.main:2",), (), 1)
 
 
@@ -240,8 +240,8 @@ def test_pages_of_one_template_are_all_come_to_again(tmp_path: Path) -> None:
     page = "This page says how the service is restarted, who is called and what is written down. Page {} of 600."
     for start in range(1, 601, 100):
         store.add("default", [record(n, page.format(n)) for n in range(start, start + 100)])
-    found = examine(store, "default")
+    found = check_vectors(store, "default")
     assert found.unreachable
     assert [index.left for index in found.indexes] == [()]
-    assert not examine(store, "default", repair=False).unreachable
+    assert not check_vectors(store, "default", repair=False).unreachable
     store.close()

@@ -12,8 +12,7 @@ from test_erasure import SECRET, talk
 
 from acc import MemoryController, Settings
 from acc.errors import InputError, StoreError
-from acc.evidence.portability import export, import_from
-from acc.evidence.upkeep import take_in
+from acc.evidence.portability import export, import_from, import_into
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
 from acc.stores.shelf import namespace
@@ -41,7 +40,7 @@ def test_a_changed_export_is_refused_and_nothing_is_written(tmp_path: Path, harm
     with MemoryController(
         InMemoryStore(), settings=Settings(audit=tmp_path / "two" / "audit")
     ) as memory:
-        with pytest.raises(InputError, match="not a whole export"):
+        with pytest.raises(InputError, match="export file is incomplete"):
             import_from(memory.artifacts, tmp_path / "two", out)
         assert memory.artifacts.ids("default") == []
 
@@ -96,7 +95,7 @@ def test_an_export_that_reaches_beyond_its_namespace_is_refused(
 ) -> None:
     out = sealed(tmp_path / "out.jsonl", strange(exported, harm))
     store = InMemoryStore()
-    with pytest.raises(InputError, match=r"not a whole export|another namespace"):
+    with pytest.raises(InputError, match=r"is incomplete|another namespace"):
         import_from(store, tmp_path / "memory", out)
     assert store.ids("default") == []
     assert not (tmp_path / "memory").exists()
@@ -123,7 +122,7 @@ def test_a_thread_that_was_open_reads_what_an_import_brought(
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         assert memory.last_state("inc") is None
         assert memory.log_of(Thread(thread="inc")).branch("main").artifacts == []
-        take_in(memory, out)
+        import_into(memory, out)
         talk(memory, "inc", "And a third.")
         state = memory.last_state("inc")
         assert state is not None

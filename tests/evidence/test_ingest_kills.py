@@ -8,17 +8,17 @@ import pytest
 from test_evidence_kills import killed
 
 from acc import MemoryController
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents
 from acc.stores.shelf import Shelf, namespace
 
 pytestmark = pytest.mark.slow
 
 INGEST = """
-from acc.evidence.upkeep import documents
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
 from acc.stores.shelf import namespace
-shelf = documents(memory, namespace(user="ana"))
+shelf = Documents.of(memory, namespace(user="ana"))
 act(lambda: shelf.add("long.md", [Section(f"Paragraph {n} of lamps.") for n in range(330)]))
 """
 
@@ -35,7 +35,7 @@ def test_a_long_document_is_taken_in_whole_or_not_at_all(tmp_path: Path) -> None
             assert there in (0, 330), (point, said)
             if said:
                 assert ("and has happened" in said) == (there == 330), (point, said)
-            done = documents(memory, space).add(
+            done = Documents.of(memory, space).add(
                 "long.md", [Section(f"Paragraph {n} of lamps.") for n in range(330)]
             )
             assert (done.parts, done.ended) == (330 - there, False)

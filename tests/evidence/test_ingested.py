@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acc import InMemoryStore, MemoryController, Settings, Turn
-from acc.evidence.upkeep import documents
+from acc.evidence.documents import Documents
 from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Recall, WideRecall
 from acc.stores.protocol import Thread
@@ -32,7 +32,7 @@ ANSWER = "Payments to Kerr Ltd above 9,500 EUR go to cost centre CC-4790."
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> MemoryController:
     found = MemoryController(InMemoryStore(), settings=Settings(audit=None, recall=request.param))
     (tmp_path / "policy.md").write_text(POLICY, encoding="utf-8")
-    documents(found, namespace()).ingest(tmp_path / "policy.md", name="policy.md")
+    Documents.of(found, namespace()).ingest(tmp_path / "policy.md", name="policy.md")
     return found
 
 

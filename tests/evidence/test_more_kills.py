@@ -13,11 +13,10 @@ from test_evidence_kills import SPACE, filled, killed
 
 from acc import MemoryController
 from acc.evidence.addition import Addition
-from acc.evidence.compaction import compact
+from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents
-from acc.evidence.usage import Event, events, execution_ledger, told
+from acc.evidence.usage import Event, compact, events, execution_ledger, record_event
 from acc.stores.shelf import Shelf, namespace
 
 __all__ = ["filled"]
@@ -27,11 +26,10 @@ pytestmark = pytest.mark.slow
 FEW = 10
 
 ERASE_USER = """
-from acc.evidence.erasure_plan import Target
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.upkeep import erasure
+from acc.evidence.erasure_plan import plan_erasure, Target
+from acc.evidence.erasure import Erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(user="default"))
-act(lambda: erasure(memory).erase(plan))
+act(lambda: Erasure(memory).erase(plan))
 """
 
 
@@ -50,11 +48,10 @@ def test_a_users_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> No
 
 
 ERASE_CHECKPOINTS = """
-from acc.evidence.erasure_plan import Target
-from acc.evidence.erasure_planning import plan_erasure
-from acc.evidence.upkeep import erasure
+from acc.evidence.erasure_plan import plan_erasure, Target
+from acc.evidence.erasure import Erasure
 plan = plan_erasure(memory.artifacts, memory.settings.audit, Target(thread="inc", artifact="u3"))
-act(lambda: erasure(memory).erase(plan, [f"sqlite:{path}/checkpoints.db"]))
+act(lambda: Erasure(memory).erase(plan, [f"sqlite:{path}/checkpoints.db"]))
 """
 
 
@@ -85,9 +82,9 @@ def test_an_erasure_takes_the_checkpoints_or_nothing(filled: Path, tmp_path: Pat
 
 PRUNE = """
 from acc.evidence.deletion import Capacity
-from acc.evidence.upkeep import retention
+from acc.evidence.retention import Retention
 from acc.stores.shelf import namespace
-keeper = retention(memory)
+keeper = Retention(memory)
 plan = keeper.plan(namespace(user="ana", tenant="t"), Capacity(0))
 assert len(plan.ids) == 7, plan
 act(lambda: keeper.prune(plan))
@@ -98,7 +95,7 @@ def test_a_prune_of_a_user_without_a_thread_is_resumed_and_told(tmp_path: Path) 
     folder, space = tmp_path / "memory", namespace(user="ana", tenant="t")
     with MemoryController.open(folder) as memory:
         found = [Section(f"Paragraph {n} of the handbook about lamps.") for n in range(7)]
-        documents(memory, space).add("handbook.md", found)
+        Documents.of(memory, space).add("handbook.md", found)
     seen = set()
     for killed_in, point in killed(PRUNE, folder, tmp_path / "kills", most=4 * FEW):
         with MemoryController.open(killed_in) as memory:
@@ -106,17 +103,17 @@ def test_a_prune_of_a_user_without_a_thread_is_resumed_and_told(tmp_path: Path) 
             said = "; ".join(memory.resumed)
         assert left in (0, 7), (point, said)
         if said:
-            assert ("has now happened" in said) == (left == 0), (point, said)
+            assert ("is now complete" in said) == (left == 0), (point, said)
         assert not list(killed_in.glob("prune-*"))
         seen.add((left, bool(said)))
     assert {(7, True), (0, True), (0, False)} <= seen
 
 
 REPLACE = """
-from acc.evidence.upkeep import documents
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
 from acc.stores.shelf import namespace
-shelf = documents(memory, namespace())
+shelf = Documents.of(memory, namespace())
 act(lambda: shelf.add("handbook.md", [Section("The second edition.")], replace=True))
 """
 
@@ -134,7 +131,7 @@ def test_an_earlier_version_goes_whole_or_stays(filled: Path, tmp_path: Path) ->
 
 
 COMPACT = """
-from acc.evidence.compaction import compact
+from acc.evidence.usage import compact
 from acc.stores.shelf import namespace
 act(lambda: compact(memory.artifacts, namespace(), memory.now, worth=10))
 """
@@ -145,14 +142,16 @@ def test_a_compaction_loses_and_doubles_nothing(tmp_path: Path) -> None:
     with MemoryController.open(folder) as memory:
         usage = Shelf(memory.artifacts, SPACE, "usage")
         for n in range(40):
-            told(usage, Event(of=(f"{SPACE.key}:doc.{n % 5}",), utility=n / 40), f"t{n:03d}")
+            record_event(
+                usage, Event(of=(f"{SPACE.key}:doc.{n % 5}",), utility=n / 40), f"t{n:03d}"
+            )
         before = execution_ledger(usage.records())
     sizes = set()
     for killed_in, point in killed(COMPACT, folder, tmp_path / "kills", most=2 * FEW):
         with MemoryController.open(killed_in) as memory:
             after = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (after.t, after.tallies) == (before.t, before.tallies), point
-            told(Shelf(memory.artifacts, SPACE, "usage"), Event(utility=1.0), "t100")
+            record_event(Shelf(memory.artifacts, SPACE, "usage"), Event(utility=1.0), "t100")
             compact(memory.artifacts, SPACE, memory.now, worth=2)
             again = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (again.t, again.tallies) == (before.t + 1, before.tallies), point

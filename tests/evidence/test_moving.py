@@ -14,10 +14,11 @@ from test_erasure import erased, standing, talk
 from acc import MemoryController, Settings
 from acc.cli import run
 from acc.errors import InputError, StoreError
-from acc.evidence import marks
 from acc.evidence.erasure_plan import Target
 from acc.evidence.portability import export, import_from
-from acc.evidence.upkeep import retention, vacuum
+from acc.evidence.retention import Retention
+from acc.evidence.unfinished import read_mark
+from acc.evidence.upkeep import vacuum
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.shelf import namespace
 
@@ -37,7 +38,7 @@ def test_what_was_exported_is_imported_whole_and_goes_on(tmp_path: Path) -> None
         assert import_from(memory.artifacts, tmp_path / "two", out).written == 0
         assert memory.last_state("inc") == state
         talk(memory, "inc", "Is bill-db-7 healthy?")
-        with pytest.raises(InputError, match="another audit log"):
+        with pytest.raises(InputError, match="a different audit log"):
             import_from(memory.artifacts, tmp_path / "two", out)
 
 
@@ -85,8 +86,8 @@ def test_a_server_is_erased_from_and_its_folder_proved_when_it_is_stopped(tmp_pa
             assert receipt.traces == ()
             assert standing(tmp_path / "memory") == []
             talk(memory, "inc", "Is bill-db-7 healthy?")
-            plan = retention(memory).plan(SPACE, Keepless(), ("set_aside",))
-            retention(memory).prune(plan)
+            plan = Retention(memory).plan(SPACE, Keepless(), ("set_aside",))
+            Retention(memory).prune(plan)
     finally:
         server.stop()
     assert standing(files)
@@ -168,12 +169,12 @@ def test_a_file_that_cannot_be_read_keeps_no_other_out(
     assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == ["a.md", "c.txt"]
     assert error.startswith("acc: 2 of 4 files are not taken in")
     assert error.count("\n") == 1
-    assert "b.txt: no text in it" in error
+    assert "b.txt: the file contains no text" in error
     assert "d.txt: " in error
     assert run(["ingest", str(folder), "--memory", str(memory), "--json"]) == 1
     assert [each["parts"] for each in json.loads(capsys.readouterr().out)] == [0, 0]
     assert run(["ingest", str(folder / "b.txt"), "--memory", str(memory)]) == 1
-    assert "no text in it" in capsys.readouterr().err
+    assert "the file contains no text" in capsys.readouterr().err
     for number in range(20):
         (folder / f"e{number}.txt").write_text("", encoding="utf-8")
     assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
@@ -186,7 +187,7 @@ def test_a_pipe_is_no_document_and_is_not_waited_for(
 ) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     assert run(["ingest", str(tmp_path / "pipe.txt"), "--memory", str(tmp_path / "m")]) == 1
-    assert "no document there" in capsys.readouterr().err
+    assert "no folder with documents" in capsys.readouterr().err
 
 
 def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
     folder = tmp_path / "two" / "audit" / log.name
     folder.mkdir(parents=True)
     with MemoryController.open(tmp_path / "two") as memory:
-        with pytest.raises(InputError, match="another audit log"):
+        with pytest.raises(InputError, match="a different audit log"):
             import_from(memory.artifacts, tmp_path / "two", out)
         folder.rmdir()
         assert import_from(memory.artifacts, tmp_path / "two", out).written == moved.records
@@ -207,5 +208,5 @@ def test_a_folder_in_the_place_of_a_log_is_told(tmp_path: Path) -> None:
 def test_a_folder_in_the_place_of_a_mark_is_told(tmp_path: Path) -> None:
     for name in ("begun", ".begun.half"):
         (tmp_path / name).mkdir()
-        with pytest.raises(StoreError, match="mark"):
-            marks.read(tmp_path / "begun")
+        with pytest.raises(StoreError, match="interrupted work"):
+            read_mark(tmp_path / "begun")

@@ -10,9 +10,11 @@ from test_retention import SAID, SPACE, Everything, memory_in, talk
 
 from acc import Turn
 from acc.errors import InputError, StoreError
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.evidence.retention_plan import hold
-from acc.evidence.upkeep import documents, left_half_done, retention
+from acc.evidence.references import hold
+from acc.evidence.retention import Retention
+from acc.evidence.upkeep import left_half_done
 from acc.stores.protocol import Thread
 from acc.stores.shelf import Shelf
 
@@ -20,7 +22,7 @@ from acc.stores.shelf import Shelf
 def test_a_hold_protects_a_ref_and_a_whole_thread(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
         talk(memory, *SAID)
-        keeper, usage = retention(memory), Shelf(memory.artifacts, SPACE, "usage")
+        keeper, usage = Retention(memory), Shelf(memory.artifacts, SPACE, "usage")
         gone = {d.ref for d in keeper.plan(SPACE, Everything(), ("observation",)).doomed}
         ref = sorted(gone)[0]
         hold(usage, Thread(thread="inc"), ref, "case 9", memory.now())
@@ -34,11 +36,11 @@ def test_a_hold_on_a_document_protects_its_parts_and_one_on_nothing_is_refused(
     tmp_path: Path,
 ) -> None:
     with memory_in(tmp_path) as memory:
-        shelf, usage = documents(memory, SPACE), Shelf(memory.artifacts, SPACE, "usage")
+        shelf, usage = Documents.of(memory, SPACE), Shelf(memory.artifacts, SPACE, "usage")
         held = shelf.add("a.md", [Section("One."), Section("Two.")])
         shelf.add("b.md", [Section("Three.")])
         hold(usage, SPACE, held.ref, "case 9", memory.now())
-        plan = retention(memory).plan(SPACE, Everything())
+        plan = Retention(memory).plan(SPACE, Everything())
         assert {d.ref.rpartition(".")[0] for d in plan.protected} == {held.ref}
         assert len(plan.protected) == 2
         for owner, ref in ((SPACE, "doc.nothing"), (SPACE, "doc"), (Thread(thread="inc"), "")):
@@ -48,7 +50,7 @@ def test_a_hold_on_a_document_protects_its_parts_and_one_on_nothing_is_refused(
 
 def test_what_came_to_be_held_since_the_plan_stays(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
-        shelf, keeper = documents(memory, SPACE), retention(memory)
+        shelf, keeper = Documents.of(memory, SPACE), Retention(memory)
         refs = [shelf.add(f"{n}.md", [Section(f"Page {n}.")]).ref for n in range(3)]
         plan = keeper.plan(SPACE, Everything())
         assert len(plan.ids) == 3
@@ -66,7 +68,7 @@ def test_a_prune_that_failed_is_ended_before_the_next_one(
         raise StoreError("no room", where="disk", hint="free some")
 
     with memory_in(tmp_path) as memory:
-        shelf, keeper = documents(memory, SPACE), retention(memory)
+        shelf, keeper = Documents.of(memory, SPACE), Retention(memory)
         shelf.add("a.md", [Section("One.")])
         plan = keeper.plan(SPACE, Everything())
         with monkeypatch.context() as patched:
@@ -77,7 +79,7 @@ def test_a_prune_that_failed_is_ended_before_the_next_one(
         shelf.add("b.md", [Section("Two.")])
         held = keeper.plan(SPACE, Everything())
         assert keeper.prune(held) == 2
-        assert documents(memory, SPACE).shelf.records() == []
+        assert Documents.of(memory, SPACE).shelf.records() == []
         assert not left_half_done(memory)
 
 
@@ -89,7 +91,7 @@ def test_a_branch_that_rested_for_long_keeps_what_it_cites(tmp_path: Path) -> No
         state = memory.step(first, Turn.said("Another future."), thread="inc").state
         for number in range(70):
             state = memory.step(state, Turn.said(f"Good, {number}."), thread="inc").state
-        plan = retention(memory).plan(SPACE, Everything(), ("observation",))
+        plan = Retention(memory).plan(SPACE, Everything(), ("observation",))
         why = {d.ref: d.why for d in plan.protected}
         assert "u1" in why
         assert "u2" in why  # the next turn of the branch that rests reads it

@@ -12,11 +12,11 @@ import pytest
 from acc import AsyncMemoryController, InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import ConfigurationError, InputError, StoreError
 from acc.evidence.addition import Addition
-from acc.evidence.compaction import compact
 from acc.evidence.deletion import Deletion, History, Period
+from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents, retention
-from acc.evidence.usage import Ledger, Usage
+from acc.evidence.retention import Retention
+from acc.evidence.usage import Ledger, Usage, compact
 from acc.recall.candidates import WideRecall
 from acc.stores.protocol import Artifact, Thread
 from acc.stores.shelf import managed, namespace, namespace_of
@@ -59,15 +59,15 @@ def talk(memory: MemoryController, *said: str, thread: str | Thread = "inc") -> 
 def test_raw_turns_stay_unless_they_are_named(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
         talk(memory, *SAID)
-        assert retention(memory).plan(SPACE, Everything()).doomed == ()
-        with pytest.raises(ConfigurationError, match="no kind"):
-            retention(memory).plan(SPACE, Everything(), ("turns",))  # type: ignore[arg-type]
+        assert Retention(memory).plan(SPACE, Everything()).doomed == ()
+        with pytest.raises(ConfigurationError, match="not a kind"):
+            Retention(memory).plan(SPACE, Everything(), ("turns",))  # type: ignore[arg-type]
 
 
 def test_nothing_goes_that_the_state_cites_or_the_next_turn_reads(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
         talk(memory, *SAID)
-        keeper = retention(memory)
+        keeper = Retention(memory)
         plan = keeper.plan(SPACE, Everything(), ("observation", "set_aside"))
         state = memory.last_state("inc")
         assert state is not None
@@ -93,7 +93,7 @@ def test_after_a_prune_the_thread_reads_retries_and_forks_as_before(tmp_path: Pa
         for words in SAID:
             step = memory.step(states[-1], Turn.said(words), thread="inc")
             states.append(step.state)  # type: ignore[arg-type]
-        keeper = retention(memory)
+        keeper = Retention(memory)
         keeper.prune(keeper.plan(SPACE, Everything(), ("observation", "set_aside")))
         store = managed(memory.artifacts)
         before = store.ids("default")
@@ -112,11 +112,11 @@ def test_without_a_known_state_nothing_of_a_thread_goes() -> None:
         step = memory.step(None, Turn.said(SAID[0]), thread="inc")
         for words in SAID[1:]:
             step = memory.step(step.state, Turn.said(words), thread="inc")
-        plan = retention(memory).plan(SPACE, Everything(), ("observation",))
+        plan = Retention(memory).plan(SPACE, Everything(), ("observation",))
         assert plan.doomed == ()
         assert {d.why for d in plan.protected} == {"the thread's current state is not known"}
         states = {"inc": [step.state.canonical()]}
-        assert retention(memory).plan(SPACE, Everything(), ("observation",), states=states).doomed
+        assert Retention(memory).plan(SPACE, Everything(), ("observation",), states=states).doomed
 
 
 def test_what_a_turn_admitted_is_counted_from_the_audit_log_alone(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_what_a_turn_admitted_is_counted_from_the_audit_log_alone(tmp_path: Path
         admitted = {e.ref for e in step.evidence}
         assert "u1" in admitted
         talk(memory, *SAID[6:])
-        plan = retention(memory).plan(SPACE, Period(3, 0), ("observation",))
+        plan = Retention(memory).plan(SPACE, Period(3, 0), ("observation",))
         assert plan.t["observation"] == 8
         assert {d.ref for d in (*plan.doomed, *plan.protected)} == {"u3", "u4", "u5"}
 
@@ -135,10 +135,10 @@ def test_feedback_flows_to_what_the_turn_admitted(tmp_path: Path) -> None:
     with memory_in(tmp_path, gate=admits) as memory:
         talk(memory, *SAID)
         assert set(memory.feedback(6, 0.0, thread="inc")) >= {f"{Thread(thread='inc').key}:u1"}
-        plan = retention(memory).plan(SPACE, History(0, 0.5), ("observation",))
+        plan = Retention(memory).plan(SPACE, History(0, 0.5), ("observation",))
         assert "u1" in {d.ref for d in (*plan.doomed, *plan.protected)}
         memory.feedback("u1", 5.0, thread="inc")
-        plan = retention(memory).plan(SPACE, History(0, 0.5), ("observation",))
+        plan = Retention(memory).plan(SPACE, History(0, 0.5), ("observation",))
         assert "u1" not in {d.ref for d in (*plan.doomed, *plan.protected)}
         for target, utility in ((99, 1.0), ("u1", float("nan")), (True, 1.0), (6, True)):
             with pytest.raises(InputError):
@@ -172,13 +172,13 @@ def test_combined_reports_both_readings(tmp_path: Path) -> None:
         talk(memory, *SAID)
         memory.feedback(6, 0.0, thread="inc")
         policy = Period(2, 9) | History(0, 0.5)
-        plan = retention(memory).plan(SPACE, policy, ("observation",))
+        plan = Retention(memory).plan(SPACE, policy, ("observation",))
         assert plan.readings == {"union": 7, "intersection": 2}
 
 
 def test_a_document_is_recalled_cited_counted_and_then_protected(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
-        shelf = documents(memory, SPACE)
+        shelf = Documents.of(memory, SPACE)
         shelf.add(
             "handbook.md", [Section("The ledger is restored from the backup on bkp-3.", "Restore")]
         )
@@ -189,7 +189,7 @@ def test_a_document_is_recalled_cited_counted_and_then_protected(tmp_path: Path)
         (read,) = (e for e in step.evidence if e.ref.startswith("doc."))
         assert "bkp-3" in read.text
         assert read.channel.value == "document"
-        plan = retention(memory).plan(SPACE, Everything())
+        plan = Retention(memory).plan(SPACE, Everything())
         fate = {d.ref: d.why for d in (*plan.doomed, *plan.protected)}
         assert len(plan.doomed) + len(plan.protected) == 2
         cited = {ref for _, item in step.state.items() for ref in item.sources}
@@ -205,7 +205,7 @@ BOB = Thread(thread="inc", user="bob", agent="clerk")
 
 def shared_documents(memory: MemoryController) -> tuple[str, str]:
     """Refs of two parts: one that is asked for, and one that is not."""
-    shelf = documents(memory, SPACE)
+    shelf = Documents.of(memory, SPACE)
     asked = shelf.add("vault.md", [Section(LEDGER)]).ref
     return f"{asked}.1", f"{shelf.add('menu.md', [Section('On Friday there is fish.')]).ref}.1"
 
@@ -215,7 +215,7 @@ def test_what_another_users_state_cites_is_protected_now_and_when_it_is_done(
 ) -> None:
     with memory_in(tmp_path) as memory:
         vault, menu = shared_documents(memory)
-        keeper = retention(memory)
+        keeper = Retention(memory)
         early = keeper.plan(SPACE, Everything())
         assert {d.ref for d in early.doomed} == {vault, menu}
         talk(memory, FROM_WHERE, thread=BOB)
@@ -235,9 +235,9 @@ def test_a_document_of_one_agent_is_not_protected_by_who_cannot_see_it(tmp_path:
     with memory_in(tmp_path) as memory:
         vault, _ = shared_documents(memory)
         planner = namespace(agent="planner")
-        assert f"{documents(memory, planner).add('vault.md', [Section(LEDGER)]).ref}.1" == vault
+        assert f"{Documents.of(memory, planner).add('vault.md', [Section(LEDGER)]).ref}.1" == vault
         talk(memory, FROM_WHERE, thread=BOB)
-        assert [d.ref for d in retention(memory).plan(planner, Everything()).doomed] == [vault]
+        assert [d.ref for d in Retention(memory).plan(planner, Everything()).doomed] == [vault]
 
 
 def test_what_other_users_read_of_a_document_is_counted_in_the_commits_of_all(
@@ -248,7 +248,7 @@ def test_what_other_users_read_of_a_document_is_counted_in_the_commits_of_all(
         talk(memory, *SAID[2:4], thread=ANA)
         talk(memory, FROM_WHERE, thread=BOB)
         talk(memory, SAID[7], thread="own")
-        plan = retention(memory).plan(SPACE, Period(3, 0), ("document", "observation"))
+        plan = Retention(memory).plan(SPACE, Period(3, 0), ("document", "observation"))
         assert plan.t == {"document": 4, "observation": 1}
         assert [d.ref for d in (*plan.doomed, *plan.protected) if d.kind == "document"] == [menu]
 
@@ -261,7 +261,7 @@ def test_feedback_of_another_user_on_a_shared_document_counts_for_it(tmp_path: P
         key = f"{SPACE.key}:{vault}"
         assert memory.feedback(1, 0.0, thread=BOB) == (key,)
         assert memory.feedback(vault, 0.25, thread=ANA) == (key,)
-        keeper = retention(memory)
+        keeper = Retention(memory)
 
         def useless(least: int) -> set[str]:
             plan = keeper.plan(SPACE, History(least, 0.5))
@@ -283,7 +283,7 @@ def test_a_state_that_is_given_is_of_the_namespace_and_no_other(tmp_path: Path) 
         vault, _ = shared_documents(memory)
         talk(memory, FROM_WHERE, thread=BOB)
         states: dict[str, Any] = {"inc": [memory.load(None).canonical()]}
-        plan = retention(memory).plan(SPACE, Everything(), states=states)
+        plan = Retention(memory).plan(SPACE, Everything(), states=states)
         assert [d.ref for d in plan.protected] == [vault]
 
 
@@ -310,12 +310,12 @@ def test_a_plain_store_is_told_what_it_lacks() -> None:
         def close(self) -> None: ...
 
     with pytest.raises(StoreError, match="ManagedStore"):
-        retention(MemoryController(Plain(), settings=Settings(audit=None)))
+        Retention(MemoryController(Plain(), settings=Settings(audit=None)))
 
 
 def test_an_earlier_version_of_a_document_goes_when_asked(tmp_path: Path) -> None:
     with memory_in(tmp_path) as memory:
-        shelf = documents(memory, SPACE, Addition("all"))
+        shelf = Documents.of(memory, SPACE, Addition("all"))
         first = shelf.add("a.md", [Section("Version one.")])
         assert shelf.add("a.md", [Section("Version one.")]).parts == 0
         assert shelf.add("a.md", [Section("Version two.")], replace=True).replaced == 1

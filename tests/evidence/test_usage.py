@@ -9,20 +9,20 @@ import pytest
 
 from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import InputError
-from acc.evidence.addition import Addition, Retrieval
-from acc.evidence.compaction import compact
+from acc.evidence.addition import Addition
 from acc.evidence.deletion import Capacity, History, Period
-from acc.evidence.experience import ExperienceMemory
-from acc.evidence.feedback import give_feedback
+from acc.evidence.documents import Documents
+from acc.evidence.experience import ExperienceMemory, Retrieval
 from acc.evidence.parsing import Section
-from acc.evidence.retention_plan import hold, holds
-from acc.evidence.upkeep import documents
+from acc.evidence.references import give_feedback, hold
 from acc.evidence.usage import (
     Event,
     Ledger,
+    compact,
     events,
     execution_ledger,
-    told,
+    holds,
+    record_event,
     turn_ledger,
     usage_records,
 )
@@ -59,9 +59,11 @@ def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
     memory = lived(store, 120)
     usage = Shelf(store, SPACE, "usage")
     hold(usage, SPACE, memory.experiences()[0].ref, "case 5", "t")
-    told(usage, Event(of=(f"{Thread(thread='inc').key}:u1",), kind="feedback", utility=0.5), "t")
+    record_event(
+        usage, Event(of=(f"{Thread(thread='inc').key}:u1",), kind="feedback", utility=0.5), "t"
+    )
     before, held = ledger(store), holds(usage.records())
-    turns = turn_ledger([], usage.records(), lambda _: ())
+    turns = turn_ledger([], [usage.records()])
     count = len(store.ids("default", kind="usage"))
     assert compact(store, SPACE, clock(), worth=10) > 100
     after = ledger(store)
@@ -72,7 +74,7 @@ def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
     assert 1 < len(after.tallies) < len(before.tallies)
     fresh = Shelf(store, SPACE, "usage").records()
     assert holds(fresh) == held
-    read_again = turn_ledger([], fresh, lambda _: ())
+    read_again = turn_ledger([], [fresh])
     assert read_again.tallies[of_turns] == turns.tallies[of_turns]
     assert len(store.ids("default", kind="usage")) < count / 20
 
@@ -98,7 +100,7 @@ def test_a_long_shelf_is_compacted_when_the_memory_is_opened() -> None:
     usage = Shelf(store, SPACE, "usage")
     key = f"{Thread(thread='inc').key}:u1"
     for _ in range(1_000):
-        told(usage, Event(of=(key,), kind="feedback", utility=1.0), "t")
+        record_event(usage, Event(of=(key,), kind="feedback", utility=1.0), "t")
     lived(store, 1)
     assert len(store.ids("default", kind="usage")) < 10
     assert ledger(store).tallies[key].utilities == [1.0] * 1_000
@@ -120,7 +122,7 @@ def test_an_execution_may_be_shown_any_number() -> None:
     usage = Shelf(store, SPACE, "usage")
     keys = tuple(f"{SPACE.key}:exp.{n}" for n in range(2_000))
     for event in (Event(of=keys, utility=0.25), Event(of=keys[:1], utility=0.5)):
-        told(usage, event, "t")
+        record_event(usage, event, "t")
     records = usage.records()
     assert len(records) > 2
     assert [e.of for e in events(records)] == [keys, keys[:1]]
@@ -143,7 +145,7 @@ def test_feedback_is_on_what_there_is() -> None:
     store = InMemoryStore()
     with MemoryController(store, settings=Settings(audit=None)) as memory:
         memory.step(None, Turn.said("The lamp in room 9 is broken."), thread="inc")
-        shelf = documents(memory, SPACE)
+        shelf = Documents.of(memory, SPACE)
         done = shelf.add("a.md", [Section("One."), Section("Two.")])
         assert memory.feedback("u1", 1.0, thread="inc") == (f"{Thread(thread='inc').key}:u1",)
         assert memory.feedback(done.ref, 1.0, thread="inc") == tuple(
@@ -154,7 +156,7 @@ def test_feedback_is_on_what_there_is() -> None:
         for strange in ("u2", "doc.nothing", "doc", "exp", "exp.1", "", "abcdefgh/u1"):
             with pytest.raises(InputError):
                 memory.feedback(strange, 1.0, thread="inc")
-        with pytest.raises(InputError, match="no audit log"):
+        with pytest.raises(InputError, match="without an audit log"):
             memory.feedback(1, 1.0, thread="inc")
         alone = give_feedback(store, None, Thread(thread="inc"), "u1", 1.0, "t")
         assert alone == (f"{Thread(thread='inc').key}:u1",)

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.errors import ConfigurationError, InputError
 from acc.evidence.addition import Addition
+from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
-from acc.evidence.upkeep import documents
 from acc.recall.candidates import Recall, WideRecall
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.stores.shelf import Shelf, document_spaces, namespace
@@ -53,7 +53,7 @@ def refs(memory: MemoryController, question: str, thread: Thread) -> list[str]:
 
 
 def ingested(memory: MemoryController, text: str = POLICY, **names: str) -> str:
-    return documents(memory, namespace(**names)).add("policy.md", [Section(text)]).ref
+    return Documents.of(memory, namespace(**names)).add("policy.md", [Section(text)]).ref
 
 
 NAMES = st.sampled_from(["default", "", " ", "alice", "bob"])
@@ -224,7 +224,7 @@ def test_documents_cost_no_more_where_there_are_thousands_of_threads() -> None:
 def test_an_erased_document_is_proposed_no_more() -> None:
     memory = on(InMemoryStore())
     ref = ingested(memory)
-    shelf = documents(memory, namespace())
+    shelf = Documents.of(memory, namespace())
     assert refs(memory, QUESTION, Thread(thread="a")) == [f"{ref}.1"]
     shelf.add("policy.md", [Section("Harrow Ltd: payments go to CC-9.")], replace=True)
     texts = [e.text for e in memory.step(None, Turn.said(QUESTION), thread="b").evidence]
@@ -236,7 +236,7 @@ def test_feedback_on_a_shared_document_is_heard() -> None:
     ref = ingested(memory)
     keys = memory.feedback(f"{ref}.1", 1.0, thread=Thread(thread="a", user="ana"))
     assert keys == (f"{namespace().key}:{ref}.1",)
-    shelf = documents(memory, namespace(user="bob"), Addition("all"))
+    shelf = Documents.of(memory, namespace(user="bob"), Addition("all"))
     other = shelf.add("b.md", [Section("Only Bob's.")]).ref
     with pytest.raises(InputError, match="no evidence"):
         memory.feedback(other, 1.0, thread=Thread(thread="a", user="ana"))

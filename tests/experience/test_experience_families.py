@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from acc.evidence.addition import Demonstration, Experience, Judgement
+from acc.evidence.addition import Judgement
+from acc.evidence.experience import Demonstration, Experience
 from benchmarks.experience.code_programs import ProgramError, adapted, programs_alike, read, run
 from benchmarks.experience.code_tables import columns_named, filled
 from benchmarks.experience.conditions import FAMILIES

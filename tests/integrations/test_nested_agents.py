@@ -25,8 +25,7 @@ from acc.integrations.graph_channels import MemoryState, OwnMark, OwnState
 from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
-from acc.stores.directory import threads_in
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.shelf import Shelf, namespace, threads_in
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, agent, looping, memory_of
 

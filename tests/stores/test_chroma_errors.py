@@ -130,7 +130,7 @@ def answered(status: int) -> httpx.HTTPStatusError:
         (answered(413), "a request of this size"),
         (answered(401), "refuses the credentials"),
         (ChromaAuthError("Forbidden"), "refuses the credentials"),
-        (answered(404), "no Chroma server"),
+        (answered(404), "not a Chroma server"),
         (httpx.ReadTimeout("timed out"), "does not answer in time"),
         (httpx.ConnectError("[Errno 111] Connection refused"), "cannot be reached"),
         (httpx.RemoteProtocolError("Server disconnected"), "cannot be reached"),

@@ -115,7 +115,7 @@ store.close()
         read, added, locked, found = output(program, tmp_path).splitlines()
         assert read == added
         assert read.startswith("the store was opened before the process forked")
-        assert locked.startswith("a memory or store that is open in this process holds the path")
+        assert locked.startswith("a memory or store that is open in this process uses the path")
         assert found == "1"
 
 

@@ -136,5 +136,5 @@ def test_a_changed_row_is_found(
     (row,) = to_rows("tenant", [record(1, "text")])
     with pytest.raises(StoreError, match=r"record 'thread\.main:1'"):
         from_row(row.id, document, {**row.metadata, **changed})
-    with pytest.raises(StoreError, match="not the one that was stored"):
+    with pytest.raises(StoreError, match="changed after it was stored"):
         from_row(row.id, "text", None)

@@ -32,24 +32,24 @@ class _Fault(NamedTuple):
 _FULL = _Fault(
     r"disk is full|no space left|disk quota",
     "the disk is full",
-    "free space there; what was stored before is intact, and the write may be repeated",
+    "free disk space there, then try again; all stored records are intact",
 )
 _FAULTS = (
     _FULL,
     _Fault(
         r"validation errors? for settings|can't decode byte",
-        "a Chroma setting in the environment, or in a .env of the working directory, is not valid",
-        "correct it (the cause names it), or start in another directory",
+        "a Chroma setting in the environment, or in a .env file of the working directory, is not valid",
+        "correct the setting (the cause names it), or start in another directory",
     ),
     _Fault(
         r"readonly database|read-only file|permission denied|not permitted|unable to open database",
         "the path cannot be written",
-        "let this user write to the directory and all in it, or choose another path",
+        "give this user write access to the directory and its files, or choose another path",
     ),
     _Fault(
         r"not a directory|file exists|is a directory",
-        "the path is not a directory, or lies below a file",
-        "name a directory, or a path where one can be made",
+        "the path is not a directory, or is inside a file",
+        "name a directory, or a path where one can be created",
     ),
     _Fault(
         r"no attribute 'bindings'",
@@ -58,44 +58,44 @@ _FAULTS = (
     ),
     _Fault(
         r"database is locked|pool timed out",
-        "another program keeps the database of the store busy",
-        "end it: an embedded path is for one process",
+        "another program uses the database of the store",
+        "stop that program: only one process may use an embedded path",
     ),
     _Fault(
         r"not a database|malformed",
         "the files of the store are damaged",
-        "restore the directory from a backup, or move it away and begin anew",
+        "restore the directory from a backup, or move it away and start with an empty one",
     ),
     _Fault(
         r"hnsw|pickle",
         "a vector index of the store is damaged",
-        "stop the server if there is one, and open its directory by ChromaArtifactStore.embedded, "
-        "which makes a half-written index anew; if that does not help, restore a backup",
+        "stop the server if there is one, and open its directory with ChromaArtifactStore.embedded, "
+        "which rebuilds an incomplete index; if that does not help, restore a backup",
     ),
     _Fault(
         r"payload too large|status 413",
         "the server refuses a request of this size",
-        "raise max_payload_size_bytes in the file that `chroma run` is given, or its proxy's limit",
+        "raise max_payload_size_bytes in the configuration file of `chroma run`, or the proxy's limit",
     ),
     _Fault(
         r"status 40[13]|forbidden|unauthorized",
         "the server refuses the credentials",
-        "pass what it or its proxy asks for in headers=",
+        "pass the credentials for the server or its proxy in headers=",
     ),
     _Fault(
         r"status 404|jsondecodeerror|nanosecond heartbeat",
-        "what answers there is no Chroma server that this client knows",
-        "correct host, port and ssl; the server must be 1.0 or later",
+        "the server at this address is not a Chroma server 1.0 or later",
+        "correct host, port and ssl, or update the server",
     ),
     _Fault(
         r"ratelimiterror:|status 429",
         "the Chroma server is overloaded",
-        "repeat it later, or give the server more room",
+        "try again later, or give the server more resources",
     ),
     _Fault(
         r"(connect|read|write|pool)timeout:",
         "the Chroma server does not answer in time",
-        "look at its load, or raise timeout=",
+        "check the server's load, or raise timeout=",
     ),
     _Fault(
         r"(connect|read|write|close|proxy|remoteprotocol|connection\w*)error:|status 50[234]",
@@ -105,7 +105,7 @@ _FAULTS = (
     _Fault(
         r"collection .* does not exist",
         "the tenant's collection is gone",
-        "restore it from a backup; the next write begins a new one",
+        "restore the collection from a backup; the next write creates an empty one",
     ),
 )
 
@@ -117,9 +117,6 @@ def translated(doing: str, where: str) -> Iterator[None]:
     Args:
         doing: The failed action, as a clause; used if no known fault matches.
         where: Path or address of the store.
-
-    Raises:
-        StoreError: Any error except an `AccError`, an interrupt or an exit.
     """
     try:
         yield
@@ -157,7 +154,7 @@ def _store_error(error: BaseException, doing: str, where: str) -> StoreError:
     return StoreError(
         f"{doing}: {_account(error)[:200]}",
         where=where,
-        hint="look at the cause, at the disk and, with a server, at its log",
+        hint="read the cause; check the disk and, if there is a server, its log",
     )
 
 
@@ -226,11 +223,7 @@ class Connection:
 
 
 class ServerConnection(Connection):
-    """A client of a running Chroma server, which reconnects by itself after a failure.
-
-    Raises:
-        StoreError: The server does not answer within ``timeout`` seconds, or is not Chroma.
-    """
+    """A client of a running Chroma server, which reconnects by itself after a failure."""
 
     def __init__(
         self, host: str, port: int, *, ssl: bool, headers: Mapping[str, str] | None, timeout: float
@@ -253,11 +246,7 @@ class ServerConnection(Connection):
 
 
 def embedded_client(directory: Path) -> ClientAPI:
-    """Open Chroma in this process on ``directory``, which the caller has locked.
-
-    Raises:
-        StoreError: Chroma does not load, or the path cannot be read or written.
-    """
+    """Open Chroma in this process on ``directory``, which the caller has locked."""
     with translated("the embedded Chroma cannot be opened", str(directory)):
         settings = _settings(chroma_api_impl="chromadb.api.rust.RustBindingsAPI")
         try:
@@ -270,11 +259,7 @@ def embedded_client(directory: Path) -> ClientAPI:
 
 
 def close_client(client: ClientAPI) -> None:
-    """Close the client and its connections. Idempotent.
-
-    Raises:
-        StoreError: Chroma cannot close the client.
-    """
+    """Close the client and its connections. Idempotent."""
     with translated("the client of Chroma cannot be closed", "chroma"):
         from chromadb.api.client import Client
 

@@ -91,11 +91,7 @@ class TenantCollections:
         self._listed: dict[str, Mapping[str, Any]] | None = None
 
     def check(self) -> None:
-        """Check that every tenant's collection has this release's `identity`.
-
-        Raises:
-            StoreMismatchError: A collection has another one.
-        """
+        """Check that every tenant's collection has this release's `identity`."""
         with self._lock:
             for name, written in self._list().items():
                 ours = name.endswith(f"-{fingerprint()}") and _agrees(written, identity())
@@ -103,11 +99,7 @@ class TenantCollections:
                     raise _mismatch(name, written, identity())
 
     def existing(self, tenant: str) -> Collection | None:
-        """Return the tenant's collection, if there is one.
-
-        Raises:
-            StoreMismatchError: A collection of the tenant has another `identity`.
-        """
+        """Return the tenant's collection, if there is one."""
         if (collection := self._open.get(tenant)) is None:
             with self._lock:
                 if self._is_listed(tenant):
@@ -115,11 +107,7 @@ class TenantCollections:
         return collection
 
     def ensured(self, tenant: str) -> Collection:
-        """Return the tenant's collection; create it if absent.
-
-        Raises:
-            StoreMismatchError: A collection of the tenant has another `identity`.
-        """
+        """Return the tenant's collection; create it if absent."""
         if (collection := self._open.get(tenant)) is None:
             with self._lock:
                 self._is_listed(tenant)
@@ -194,7 +182,7 @@ def _mismatch(
         "the tenant's records were written under another schema or embedder: "
         f"there {there or 'another fingerprint'}; here {here or fingerprint()}",
         where=f"collection {name}",
-        hint="open the store with the release that wrote it, or begin a new one",
+        hint="open the store with the release that wrote it, or use an empty store",
     )
 
 
@@ -268,7 +256,7 @@ class GuardedClient:
             raise StoreError(
                 "the store was opened before the process forked",
                 where=self._where,
-                hint="open it in the child, or start processes by 'spawn' or 'forkserver'",
+                hint="open the store in the child process, or start processes with 'spawn' or 'forkserver'",
             )
         if self._closed:
             raise StoreError("the store is closed", where=self._where, hint="open it again")

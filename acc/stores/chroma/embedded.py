@@ -14,7 +14,7 @@ from weakref import WeakValueDictionary
 from acc.errors import StoreError, StoreLockedError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder, tighten
 from acc.stores.chroma.client import Connection, close_client, embedded_client, translated
-from acc.stores.chroma.repair import blank_unused, make_anew, scrub, set_aside_damaged, widen
+from acc.stores.chroma.repair import blank_unused, rebuild_indexes, scrub, set_aside_damaged, widen
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -110,9 +110,9 @@ class PathLock:
     def _refusal(self) -> StoreLockedError:
         if self._other is not None:
             return StoreLockedError(
-                "a memory or store that is open in this process holds the path",
+                "a memory or store that is open in this process uses the path",
                 where=str(self._directory),
-                hint="go on with that one, or close it first: memory.close(), or open it in a "
+                hint="use that one, or close it first: memory.close(), or open it in a "
                 "`with` block",
             )
         pid = ""
@@ -122,13 +122,13 @@ class PathLock:
         return StoreLockedError(
             f"{f'process {pid}' if known else 'another process'} holds the path of the store",
             where=str(self._directory),
-            hint="end that process or close its memory, choose another path, or let both use a Chroma "
+            hint="stop that process or close its memory, choose another path, or let both use a Chroma "
             "server: start `chroma run --path DIR` and open ChromaArtifactStore.server()",
         )
 
     def _no_locks(self) -> StoreError:
         return StoreError(
-            "the file system has no locks, without which two processes damage a store",
+            "the file system has no file locks; without locks, two processes can damage a store",
             where=str(self._directory),
             hint="put the store on a local disk, or use a Chroma server",
         )
@@ -190,30 +190,18 @@ class EmbeddedConnection(Connection):
             tighten(path for path in new if _is_index(path))
 
     def recover(self) -> None:
-        """Replace the client: after a failure, a later write to the same one may hang forever.
-
-        Raises:
-            StoreError: The path is still unusable; the client stays closed.
-        """
+        """Replace the client: after a failure, a later write to the same one may hang forever."""
         with suppress(StoreError):
             close_client(self.client)
         self.client = self._opened(suspect=True)
         self.failed = False
 
     def scrub(self) -> bool:
-        """Rewrite the files without deleted content, and reopen them.
-
-        Raises:
-            StoreError: The files cannot be rewritten; the next opening completes the work.
-        """
+        """Rewrite the files without deleted content, and reopen them."""
         return self._rewritten(lambda: scrub(self._directory))
 
     def widen(self, collection: str, links: int) -> bool:
-        """Rebuild a collection's index with ``links`` links per vector, and reopen the files.
-
-        Raises:
-            StoreError: The files cannot be rewritten; the next opening completes the work.
-        """
+        """Rebuild a collection's index with ``links`` links per vector, and reopen the files."""
         return self._rewritten(lambda: widen(self._directory, collection, links))
 
     def _rewritten(self, act: Callable[[], None]) -> bool:
@@ -246,7 +234,7 @@ class EmbeddedConnection(Connection):
             opened_private(self._directory / DATABASE, "ab").close()
         client = embedded_client(self._directory)
         try:
-            make_anew(client, aside)
+            rebuild_indexes(client, aside)
             blank_unused(self._directory)
         except BaseException:
             close_client(client)

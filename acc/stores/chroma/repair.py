@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from acc.stores.chroma.client import at_once, translated
 from acc.stores.chroma.collections import DENSE, fingerprint, wide
-from acc.stores.chroma.rows import embedded_again
+from acc.stores.chroma.rows import reembed
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -51,9 +51,6 @@ def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
 
     Returns:
         Collection name by index that is set aside now.
-
-    Raises:
-        StoreError: The files cannot be read or moved.
     """
     with translated("the indexes of the store cannot be examined", str(directory)):
         aside = {}
@@ -67,15 +64,12 @@ def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
         return aside
 
 
-def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
+def rebuild_indexes(client: ClientAPI, aside: Mapping[Path, str]) -> None:
     """Embed the records of these collections again; about 0.7 ms per record.
 
     Collections of another embedder are left for the release that wrote them. A dense collection is
     deleted, and its vectors are embedded again on demand. After an interruption the next opening
     repeats the work.
-
-    Raises:
-        StoreError: The records cannot be read or written.
     """
     for moved, name in aside.items():
         if name.startswith(DENSE):
@@ -83,9 +77,9 @@ def make_anew(client: ClientAPI, aside: Mapping[Path, str]) -> None:
                 client.delete_collection(name)
                 shutil.rmtree(moved)
         elif name.endswith(f"-{fingerprint()}"):
-            with translated("the vector index cannot be made anew", str(moved.parent)):
+            with translated("the vector index cannot be rebuilt", str(moved.parent)):
                 collection = client.get_collection(name, embedding_function=None)
-                embedded_again(at_once, collection, collection.get(include=[])["ids"])
+                reembed(at_once, collection, collection.get(include=[])["ids"])
                 shutil.rmtree(moved)
 
 
@@ -152,9 +146,6 @@ def scrub(directory: Path) -> None:
     """Rewrite the files in ``directory``: locked, without an open client, its log applied.
 
     Takes time linear in the records: the next opening embeds them again.
-
-    Raises:
-        StoreError: The files cannot be written.
     """
     database = directory / _DATABASE
     with translated("the files of the store cannot be rewritten", str(directory)):
@@ -179,13 +170,10 @@ def widen(directory: Path, collection: str, links: int) -> None:
     """Set a collection's index aside, to rebuild it as a graph with ``links`` links per vector.
 
     ``directory`` is locked, without an open client. After a kill the next opening rebuilds it.
-
-    Raises:
-        StoreError: The files cannot be written.
     """
     database = directory / _DATABASE
     with (
-        translated("the index cannot be made anew", str(directory)),
+        translated("the index cannot be rebuilt", str(directory)),
         closing(sqlite3.connect(database)) as connection,
         connection,
     ):
@@ -212,9 +200,6 @@ def blank_unused(directory: Path) -> None:
 
     Chroma allocates a new index at full capacity from uninitialized memory. Earlier contents of
     the process memory, such as a text erased since, can therefore reach the file.
-
-    Raises:
-        StoreError: The files cannot be written.
     """
     with translated("the indexes of the store cannot be blanked", str(directory)):
         for header in directory.glob("*/header.bin"):

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from acc.errors import StoreError
 from acc.stores.embedding import embed
-from acc.stores.limits import check_storable, labels
-from acc.stores.protocol import Artifact
+from acc.stores.protocol import Artifact, check_storable, labels
 
 if TYPE_CHECKING:
     from array import array
 
     from chromadb import Collection
 
+
+T = TypeVar("T")
 
 ID_BYTES = 128
 VALUE_BYTES = 4_096
@@ -68,11 +69,7 @@ def row_id(id_: str) -> str:
 
 
 def to_rows(tenant: str, artifacts: Iterable[Artifact]) -> list[Row]:
-    """Return the rows of ``artifacts``; of several with one id only the first.
-
-    Raises:
-        StoreError: A record exceeds `acc.stores.limits`.
-    """
+    """Return the rows of ``artifacts``; of several with one id only the first."""
     rows: dict[str, Row] = {}
     for artifact in artifacts:
         texts = labels(tenant, artifact)
@@ -85,15 +82,11 @@ def to_rows(tenant: str, artifacts: Iterable[Artifact]) -> list[Row]:
 
 
 def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None) -> Artifact:
-    """Return the artifact of a stored row.
-
-    Raises:
-        StoreError: The row is damaged, or was changed after it was written.
-    """
+    """Return the artifact of a stored row."""
     text = document or ""
     if not metadata or metadata.get("sha256") != _sha256(text):
         raise StoreError(
-            "the text of a record is not the one that was stored",
+            "the text of a record was changed after it was stored",
             where=f"record {key!a}",
             hint="restore the store from a backup",
         )
@@ -110,7 +103,7 @@ def from_row(key: str, document: str | None, metadata: Mapping[str, Any] | None)
         raise StoreError(
             "a record cannot be read back",
             where=f"record {key!a}",
-            hint="restore the store from a backup; the cause names the field",
+            hint="restore the store from a backup; the cause names the wrong field",
         ) from error
 
 
@@ -173,7 +166,13 @@ READ = 300
 """Ids per read call: the hosted Chroma's limit."""
 
 
-def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
+def batches(items: Sequence[T], size: int = BATCH) -> Iterator[list[T]]:
+    """Yield ``items`` in lists of at most ``size``."""
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def list_ids(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
     """Return the sorted artifact ids of a collection, or of one kind or thread."""
     wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
     where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
@@ -183,81 +182,79 @@ def listed(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[
     return sorted(_full_id(key, metadata or {}) for key, metadata in pairs)
 
 
-def replaced(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
+def replace_rows(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
     """Overwrite existing rows with ``rows``: one call per batch, each atomic."""
-    import numpy
-
-    for start in range(0, len(rows), BATCH):
-        batch = rows[start : start + BATCH]
+    for batch in batches(rows):
         found = ask(
             lambda ids=[row.id for row in batch]: collection.get(ids=ids, include=["metadatas"])
         )
         old = dict(zip(found["ids"], found["metadatas"] or [], strict=True))
-        embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in batch]
         # Chroma merges metadata: keys that the new record lacks must be removed by name.
         metadatas: list[Any] = [
             {**dict.fromkeys(old.get(row.id) or {}), **row.metadata} for row in batch
         ]
         ask(
-            lambda batch=batch, embeddings=embeddings, metadatas=metadatas: collection.upsert(
+            lambda batch=batch, metadatas=metadatas: collection.upsert(
                 ids=[row.id for row in batch],
                 documents=[row.document for row in batch],
-                embeddings=embeddings,
+                embeddings=as_numpy(row.embedding for row in batch),
                 metadatas=metadatas,
             )
         )
 
 
-def embedded_again(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
+def reembed(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
     """Rebuild the vectors of these records from their texts; repeated texts come last.
 
     The index is a graph: equal vectors inserted early link to each other and isolate others.
     """
     seen: set[bytes] = set()
     repeated: list[str] = []
-    for start in range(0, len(keys), BATCH):
-        made = _embedded(ask, collection, keys[start : start + BATCH])
+    for batch in batches(keys):
+        made = _embed_rows(ask, collection, batch)
         digests = {key: hashlib.sha256(vector).digest() for key, vector in made.items()}
         first = {digest: key for key, digest in reversed(digests.items()) if digest not in seen}
         seen |= first.keys()
         fresh = {key: made[key] for key in first.values()}
         repeated += [key for key in made if key not in fresh]
-        _upserted(ask, collection, fresh)
-    for start in range(0, len(repeated), BATCH):
-        _upserted(ask, collection, _embedded(ask, collection, repeated[start : start + BATCH]))
+        _write_embeddings(ask, collection, fresh)
+    for batch in batches(repeated):
+        _write_embeddings(ask, collection, _embed_rows(ask, collection, batch))
 
 
-def _embedded(ask: Any, collection: Collection, keys: Sequence[str]) -> dict[str, array[float]]:
-    rows = ask(lambda: collection.get(ids=list(keys), include=["documents"]))
+def _embed_rows(ask: Any, collection: Collection, keys: list[str]) -> dict[str, array[float]]:
+    rows = ask(lambda: collection.get(ids=keys, include=["documents"]))
     pairs = zip(rows["ids"], rows["documents"] or [], strict=True)
     return {key: embed(text or "") for key, text in pairs}
 
 
-def _upserted(ask: Any, collection: Collection, made: Mapping[str, array[float]]) -> None:
-    import numpy
-
-    vectors: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in made.values()]
+def _write_embeddings(ask: Any, collection: Collection, made: Mapping[str, array[float]]) -> None:
     # An upsert without documents and metadata leaves those unchanged.
     if made:
-        ask(lambda: collection.upsert(ids=list(made), embeddings=vectors))
+        ask(lambda: collection.upsert(ids=list(made), embeddings=as_numpy(made.values())))
 
 
-def deleted(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
+def as_numpy(vectors: Iterable[Any]) -> list[Any]:
+    """Return vectors, as float32 or its bytes, in the form that Chroma takes."""
+    import numpy
+
+    return [numpy.frombuffer(vector, numpy.float32) for vector in vectors]
+
+
+def delete_rows(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
     """Delete the existing rows of these keys."""
-    whole = list(dict.fromkeys(keys))
-    for start in range(0, len(whole), BATCH):
-        keys = whole[start : start + BATCH]
-        there = ask(lambda keys=keys: collection.get(ids=keys, include=[]))["ids"]
+    for batch in batches(list(dict.fromkeys(keys))):
+        there = ask(lambda batch=batch: collection.get(ids=batch, include=[]))["ids"]
         if there:
             ask(lambda there=there: collection.delete(ids=there))
 
 
-def vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return vectors by artifact id. A batch with a lost vector is split until the rest is read."""
+def read_vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
+    """Return the vectors of these artifact ids, without absent and lost ones."""
     keys = {row_id(id_): id_ for id_ in ids}
     found: dict[str, bytes] = {}
-    for batch in _batches(ids, READ):
-        for key, vector in read(ask, collection, batch):
+    for batch in batches(list(keys), READ):
+        for key, vector in read_batch(ask, collection, batch):
             found[keys[key]] = vector
     return found
 
@@ -267,8 +264,8 @@ def tells_of_loss(error: BaseException) -> bool:
     return any(words in str(error) for words in ("Error getting embedding", "Error finding id"))
 
 
-def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield keys with their vectors; skip keys with a lost vector."""
+def read_batch(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield keys with their vectors; a batch with a lost vector is split until the rest is read."""
     import numpy
 
     try:
@@ -278,25 +275,13 @@ def read(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[st
             raise
         half = len(keys) // 2
         if half:
-            yield from read(ask, collection, keys[:half])
-            yield from read(ask, collection, keys[half:])
+            yield from read_batch(ask, collection, keys[:half])
+            yield from read_batch(ask, collection, keys[half:])
         return
     embeddings = got["embeddings"] if got["embeddings"] is not None else []
     for key, vector in zip(got["ids"], embeddings, strict=True):
         yield key, numpy.asarray(vector, numpy.float32).tobytes()
 
 
-def _batches(ids: Sequence[str], size: int) -> Iterator[list[str]]:
-    keys = list(dict.fromkeys(row_id(id_) for id_ in ids))
-    for start in range(0, len(keys), size):
-        yield keys[start : start + size]
-
-
 def _full_id(key: str, metadata: Any) -> str:
-    if ID_KEY not in metadata:
-        return key
-    pieces, index = [str(metadata[ID_KEY])], 1
-    while f"{ID_KEY}.{index}" in metadata:
-        pieces.append(str(metadata[f"{ID_KEY}.{index}"]))
-        index += 1
-    return "".join(pieces)
+    return str(_joined(metadata)[ID_KEY]) if ID_KEY in metadata else key

@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
+from acc.finalizer import when_dropped
 from acc.folders import expanded
 from acc.stores.chroma.client import (
     Connection,
@@ -24,19 +25,19 @@ from acc.stores.chroma.client import (
 from acc.stores.chroma.collections import GuardedClient
 from acc.stores.chroma.embedded import EmbeddedConnection
 from acc.stores.chroma.rows import (
-    BATCH,
     READ,
     Row,
-    deleted,
+    as_numpy,
+    batches,
+    delete_rows,
     from_row,
-    listed,
-    replaced,
+    list_ids,
+    read_vectors,
+    replace_rows,
     row_id,
     to_rows,
-    vectors,
 )
-from acc.stores.chroma.vectors import DenseRecords, IndexedRecords, dropped, renewed
-from acc.stores.dropped import when_dropped
+from acc.stores.chroma.vectors import DenseRecords, IndexedRecords, drop_dense, rewrite_dense
 from acc.stores.protocol import Artifact
 
 if TYPE_CHECKING:
@@ -52,65 +53,47 @@ class ManagedRecords(GuardedClient):
         """Return the sorted ids of all records, or of those of this kind or thread.
 
         Takes time linear in the tenant's records.
-
-        Raises:
-            StoreError: The store cannot be read.
         """
         with self._reading(tenant) as collection:
             if collection is None:
                 return []
-            return listed(self._ask, collection, kind=kind, thread=thread)
+            return list_ids(self._ask, collection, kind=kind, thread=thread)
 
     def replace(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        """Write these records, overwriting existing ones; see `acc.stores.protocol.ManagedStore`.
-
-        Raises:
-            StoreError: A record exceeds `acc.stores.limits`, or cannot be written.
-        """
+        """Write these records, overwriting existing ones; see `acc.stores.protocol.ManagedStore`."""
         self._check_usable()
         if rows := to_rows(tenant, artifacts):
             with self._changing(tenant, "the records cannot be replaced"):
                 self.rewrites += 1
-                dropped(self._ask, self._connection.client, tenant, [row.id for row in rows])
-                replaced(self._ask, self._collections.ensured(tenant), rows)
+                drop_dense(self._ask, self._connection.client, tenant, [row.id for row in rows])
+                replace_rows(self._ask, self._collections.ensured(tenant), rows)
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Delete the records of these ids with their vectors; ignore absent ones.
-
-        Raises:
-            StoreError: The records cannot be deleted.
-        """
+        """Delete the records of these ids with their vectors; ignore absent ones."""
         self._check_usable()
         with self._changing(tenant, "the records cannot be deleted"):
             self.rewrites += 1
             keys = [row_id(id_) for id_ in ids]
-            dropped(self._ask, self._connection.client, tenant, keys)
+            drop_dense(self._ask, self._connection.client, tenant, keys)
             if (collection := self._collections.existing(tenant)) is not None:
-                deleted(self._ask, collection, keys)
+                delete_rows(self._ask, collection, keys)
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors of these ids; see `acc.stores.protocol.ManagedStore`.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Return the vectors of these ids; see `acc.stores.protocol.ManagedStore`."""
         with self._reading(tenant) as collection:
             # No `_ask` here: a lost vector is no failure of the connection.
-            return vectors(self._patience, collection, ids) if collection is not None else {}
+            return read_vectors(self._patience, collection, ids) if collection is not None else {}
 
     def compact(self) -> bool:
         """Rewrite the files without deleted content; see `acc.stores.protocol.ManagedStore`.
 
         Takes about 0.7 ms per record, because every vector is rebuilt.
-
-        Raises:
-            StoreError: The files cannot be rewritten.
         """
         self._check_usable()
         with self._writing, translated("the files cannot be rewritten", self._where):
             self._recover()
             if self._connection.owns_files:
-                renewed(self._patience, self._connection.client)
+                rewrite_dense(self._patience, self._connection.client)
             done = self._connection.scrub()
             self._read_anew(self._connection.client)
             return done
@@ -199,9 +182,6 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             timeout: Limit, in seconds, that a request waits for the server.
             attempts: Number of attempts while the connection fails.
             wait: tenacity's strategy for the time between attempts; by default at most a second.
-
-        Raises:
-            StoreError: The server cannot be reached, or refuses.
         """
         patience = patient(attempts, wait)
         connection = patience(
@@ -224,7 +204,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
 
         Raises:
             StoreMismatchError: The tenant's records were written under another schema or embedder.
-            StoreError: A record exceeds `acc.stores.limits`, or cannot be written.
+            StoreError: A record exceeds `acc.stores.protocol`, or cannot be written.
         """
         self._check_usable()
         rows = to_rows(tenant, artifacts)
@@ -232,8 +212,8 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             return
         with self._changing(tenant, "the records cannot be written"):
             collection = self._collections.ensured(tenant)
-            for start in range(0, len(rows), BATCH):
-                self._write(collection, rows[start : start + BATCH])
+            for batch in batches(rows):
+                self._write(collection, batch)
             self._connection.keep_private()
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
@@ -249,8 +229,8 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
             return []
         found: dict[str, Artifact] = {}
         with self._reading(tenant) as collection:
-            for start in range(0, len(keys) if collection is not None else 0, READ):
-                self._read(collection, keys[start : start + READ], found)
+            for batch in batches(keys, READ) if collection is not None else ():
+                self._read(collection, batch, found)
         return [found[id_] for id_ in ids if id_ in found]
 
     def close(self) -> None:
@@ -271,9 +251,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
         self._closed_by_hand = when_dropped(self, connection.close, what)
 
     def _write(self, collection: Collection, rows: Sequence[Row]) -> None:
-        import numpy
-
-        embeddings: list[Any] = [numpy.frombuffer(row.embedding, numpy.float32) for row in rows]
+        embeddings = as_numpy(row.embedding for row in rows)
         self._ask(
             lambda: collection.add(
                 ids=[row.id for row in rows],

@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from acc.stores.chroma.collections import DENSE, SYNC, GuardedClient, wide
 from acc.stores.chroma.rows import (
-    BATCH,
-    deleted,
-    embedded_again,
-    read,
+    as_numpy,
+    batches,
+    delete_rows,
+    read_batch,
+    read_vectors,
+    reembed,
     row_id,
     tells_of_loss,
-    vectors,
 )
-from acc.stores.protocol import Looked
+from acc.stores.protocol import CheckedVectors
 
 if TYPE_CHECKING:
     from chromadb import Collection
@@ -39,24 +40,14 @@ class DenseRecords(GuardedClient):
     """The `acc.stores.protocol.DenseStore` part of the Chroma store."""
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
-        """Keep these vectors; see `acc.stores.protocol.DenseStore`.
-
-        Raises:
-            StoreError: The vectors cannot be written.
-        """
-        import numpy
-
+        """Keep these vectors; see `acc.stores.protocol.DenseStore`."""
         with self._changing(tenant, "the dense vectors cannot be written"):
-            collection = made(self._ask, self._connection.client, tenant, embedder)
-            rows = {row_id(id_): numpy.frombuffer(v, numpy.float32) for id_, v in vectors.items()}
-            written(self._ask, collection, rows)
+            name = collection_name(tenant, embedder)
+            collection = _ensure(self._ask, self._connection.client, name, {_EMBEDDER: embedder})
+            _write(self._ask, collection, {row_id(id_): v for id_, v in vectors.items()})
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the kept vectors; see `acc.stores.protocol.DenseStore`.
-
-        Raises:
-            StoreError: The vectors cannot be read.
-        """
+        """Return the kept vectors; see `acc.stores.protocol.DenseStore`."""
         with self._reading(tenant):
             name = collection_name(tenant, embedder)
             client = self._connection.client
@@ -64,7 +55,7 @@ class DenseRecords(GuardedClient):
             if name not in there:
                 return {}
             # No `_ask` here: a lost vector is no failure of the connection.
-            return vectors(self._patience, there[name], ids)
+            return read_vectors(self._patience, there[name], ids)
 
 
 def collection_name(tenant: str, embedder: str) -> str:
@@ -72,22 +63,20 @@ def collection_name(tenant: str, embedder: str) -> str:
     return f"{_prefix(tenant)}{hashlib.sha256(embedder.encode()).hexdigest()[:8]}"
 
 
-def made(ask: Any, client: ClientAPI, tenant: str, embedder: str) -> Collection:
-    """Return the collection; create it if absent."""
-    return _made(ask, client, collection_name(tenant, embedder), {_EMBEDDER: embedder})
-
-
-def written(ask: Any, collection: Collection, rows: Mapping[str, Any]) -> None:
+def _write(ask: Any, collection: Collection, vectors: Mapping[str, bytes]) -> None:
     """Write vectors, overwriting existing ones under their keys."""
-    keys = list(rows)
-    for start in range(0, len(keys), BATCH):
-        batch = keys[start : start + BATCH]
-        ask(lambda batch=batch: collection.upsert(ids=batch, embeddings=[rows[k] for k in batch]))
+    for batch in batches(list(vectors)):
+        embeddings = as_numpy(vectors[key] for key in batch)
+        ask(
+            lambda batch=batch, embeddings=embeddings: collection.upsert(
+                ids=batch, embeddings=embeddings
+            )
+        )
 
 
 def collections_of(ask: Any, client: ClientAPI, tenant: str) -> list[Collection]:
     """Return the tenant's collections, one per embedder."""
-    return _of(ask, client, _prefix(tenant))
+    return _with_prefix(ask, client, _prefix(tenant))
 
 
 def embedder_of(collection: Collection) -> str:
@@ -95,58 +84,48 @@ def embedder_of(collection: Collection) -> str:
     return str((collection.metadata or {}).get(_EMBEDDER, collection.name))
 
 
-def dropped(ask: Any, client: ClientAPI, tenant: str, keys: Sequence[str]) -> None:
+def drop_dense(ask: Any, client: ClientAPI, tenant: str, keys: Sequence[str]) -> None:
     """Delete the dense vectors under these keys, of every embedder."""
     for collection in collections_of(ask, client, tenant):
-        deleted(ask, collection, keys)
+        delete_rows(ask, collection, keys)
 
 
-def renewed(ask: Any, client: ClientAPI) -> None:
+def rewrite_dense(ask: Any, client: ClientAPI) -> None:
     """Rewrite every collection of dense vectors: an index keeps its deleted vectors.
 
     A kill in between loses vectors, which are embedded again on demand.
     """
-    for collection in _of(ask, client, DENSE):
-        rewritten(ask, client, collection)
+    for collection in _with_prefix(ask, client, DENSE):
+        _rewrite(ask, client, collection)
 
 
-def rewritten(
+def _rewrite(
     ask: Any, client: ClientAPI, collection: Collection, more: Mapping[str, int] | None = None
 ) -> None:
-    """Rewrite one collection, with index settings ``more``; see `renewed`."""
+    """Rewrite one collection, with index settings ``more``; see `rewrite_dense`."""
     name, metadata = collection.name, dict(collection.metadata or {})
-    rows = dict(_kept(ask, collection))
-    ask(lambda: client.delete_collection(name))
-    written(ask, _made(ask, client, name, metadata, {**_INDEX, **(more or {})}), rows)
-
-
-def _kept(ask: Any, collection: Collection) -> Iterator[tuple[str, Any]]:
-    import numpy
-
     keys = ask(lambda: collection.get(include=[]))["ids"]
-    for start in range(0, len(keys), BATCH):
-        for key, vector in read(ask, collection, keys[start : start + BATCH]):
-            yield key, numpy.frombuffer(vector, numpy.float32)
+    kept = dict(pair for batch in batches(keys) for pair in read_batch(ask, collection, batch))
+    ask(lambda: client.delete_collection(name))
+    _write(ask, _ensure(ask, client, name, metadata, {**_INDEX, **(more or {})}), kept)
 
 
-def _of(ask: Any, client: ClientAPI, prefix: str) -> list[Collection]:
+def _with_prefix(ask: Any, client: ClientAPI, prefix: str) -> list[Collection]:
     return [c for c in ask(client.list_collections) if c.name.startswith(prefix)]
 
 
-def _made(
+def _ensure(
     ask: Any,
     client: ClientAPI,
     name: str,
     metadata: dict[str, Any],
     index: Mapping[str, Any] = _INDEX,
 ) -> Collection:
+    """Return the collection; create it if absent."""
     configuration: Any = {"hnsw": dict(index)}
     collection: Collection = ask(
         lambda: client.get_or_create_collection(
-            name,
-            embedding_function=None,
-            metadata=metadata,
-            configuration=configuration,
+            name, embedding_function=None, metadata=metadata, configuration=configuration
         )
     )
     return collection
@@ -168,75 +147,56 @@ class IndexedRecords(GuardedClient):
     """The `acc.stores.protocol.IndexedStore` part of the Chroma store."""
 
     def indexes(self, tenant: str) -> list[str]:
-        """Return the tenant's indexes; see `acc.stores.protocol.IndexedStore`.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Return the tenant's indexes; see `acc.stores.protocol.IndexedStore`."""
         with self._reading(tenant) as collection:
             dense = map(embedder_of, collections_of(self._ask, self._connection.client, tenant))
             return [*([""] if collection is not None else []), *sorted(dense)]
 
-    def look(self, tenant: str, index: str) -> Iterator[Looked]:
-        """Check every vector; see `acc.stores.protocol.IndexedStore`.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+    def check_index(self, tenant: str, index: str) -> Iterator[CheckedVectors]:
+        """Check every vector; see `acc.stores.protocol.IndexedStore`."""
         with self._reading(tenant):
             collection = self._index(tenant, index)
             keys = self._ask(lambda: collection.get(include=[])["ids"]) if collection else []
-        for start in range(0, len(keys), BATCH):
-            batch = keys[start : start + BATCH]
+        seen = 0
+        for batch in batches(keys):
             with self._reading(tenant):
                 collection = self._index(tenant, index)
                 # No `_ask` here: a lost vector is no failure of the connection.
-                found = dict(read(self._patience, collection, batch)) if collection else {}
+                found = dict(read_batch(self._patience, collection, batch)) if collection else {}
                 missed = tuple(_missed(self._patience, collection, found))
             lost = tuple(key for key in batch if key not in found)
-            yield Looked(start + len(batch), len(keys), lost, missed)
+            seen += len(batch)
+            yield CheckedVectors(seen, len(keys), lost, missed)
 
     def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
-        """Rewrite these vectors; see `acc.stores.protocol.IndexedStore`.
-
-        Raises:
-            StoreError: The vectors cannot be written.
-        """
+        """Rewrite these vectors; see `acc.stores.protocol.IndexedStore`."""
         self._check_usable()
         with self._changing(tenant, "the vectors cannot be written"):
             collection = self._index(tenant, index)
-            for start in range(0, len(keys) if collection is not None else 0, BATCH):
-                batch = list(keys[start : start + BATCH])
+            for batch in batches(keys) if collection is not None else ():
                 if index:
                     self._relink_dense(collection, batch)
                 else:
-                    embedded_again(self._ask, collection, batch)
+                    reembed(self._ask, collection, batch)
 
     def widen(self, tenant: str, index: str, links: int) -> bool:
-        """Rebuild an index with ``links`` links per vector; see `acc.stores.protocol.IndexedStore`.
-
-        Raises:
-            StoreError: The index cannot be written.
-        """
+        """Rebuild an index with ``links`` links per vector; see `acc.stores.protocol.IndexedStore`."""
         self._check_usable()
-        with self._changing(tenant, "the index cannot be made anew"):
+        with self._changing(tenant, "the index cannot be rebuilt"):
             collection = self._index(tenant, index)
             if collection is None:
                 return False
             if index:
-                rewritten(self._ask, self._connection.client, collection, wide(links))
+                _rewrite(self._ask, self._connection.client, collection, wide(links))
                 return True
             done = self._connection.widen(collection.name, links)
             self._read_anew(self._connection.client)
             return done
 
     def _relink_dense(self, collection: Any, batch: list[str]) -> None:
-        import numpy
-
-        found = dict(read(self._patience, collection, batch))
-        deleted(self._ask, collection, [key for key in batch if key not in found])
-        rows = {key: numpy.frombuffer(vector, numpy.float32) for key, vector in found.items()}
-        written(self._ask, collection, rows)
+        found = dict(read_batch(self._patience, collection, batch))
+        delete_rows(self._ask, collection, [key for key in batch if key not in found])
+        _write(self._ask, collection, found)
 
     def _index(self, tenant: str, index: str) -> Any:
         """Return the collection, or None."""
@@ -260,11 +220,9 @@ def _answers(
     ask: Any, collection: Any, vectors: Sequence[bytes]
 ) -> Iterator[tuple[list[str], list[float]]]:
     """Yield ids and distances per vector; empty if the query reaches a vector without an id."""
-    import numpy
-
     if not vectors:
         return
-    asked: list[Any] = [numpy.frombuffer(vector, numpy.float32) for vector in vectors]
+    asked = as_numpy(vectors)
     try:
         found = ask(
             lambda: collection.query(query_embeddings=asked, n_results=_NEAR, include=["distances"])

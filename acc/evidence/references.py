@@ -1,4 +1,4 @@
-"""Feedback: the utility of a turn's result, recorded for the evidence admitted in the turn."""
+"""Evidence that a ref names: read it, hold it, and record feedback on it."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ from collections.abc import Sequence
 
 from acc.audit.log import AuditLog
 from acc.errors import InputError
-from acc.evidence.usage import Event, admitted_in, checked_utility, evidence_key, is_named, told
+from acc.evidence.usage import (
+    Event,
+    admitted_in,
+    checked_utility,
+    evidence_key,
+    hold_record,
+    holds,
+    is_named,
+    record_event,
+)
 from acc.state.model import ROOT
-from acc.stores.directory import enrolled
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, namespace_of
+from acc.stores.shelf import Shelf, document_spaces, enrolled, managed, namespace_of
 from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.observations import is_ingested
 
 
-def opened(store: ArtifactStore, thread: Thread, ref: str) -> str:
+def text_behind(store: ArtifactStore, thread: Thread, ref: str) -> str:
     """Return the whole text behind ``ref`` if ``thread`` may see it; "" if there is none.
 
-    Args:
-        store: Any store.
-        thread: The thread with the citing state.
-        ref: A document or one of its parts (``doc.8f1c22ab90.2``), or an observation of another
-            thread of the same user and agent (``294d8b34/u1``).
-
-    Raises:
-        StoreError: The store cannot be read.
+    The ref names a document or one of its parts (``doc.8f1c22ab90.2``), or an observation of another
+    thread of the same user and agent (``294d8b34/u1``).
     """
     if is_ingested(ref):
-        return "".join(part.text for part in documents_named(store, thread, ref))
+        return "".join(part.text for part in document_parts(store, thread, ref))
     near, slash, far = ref.partition("/")
     if not (slash and near and thread.has_user):
         return ""
     others = enrolled(store, namespace_of(thread))
-    return next((_said(store, other, far) for other in others if other.key.startswith(near)), "")
+    return next((_text_of(store, other, far) for other in others if other.key.startswith(near)), "")
 
 
-def documents_named(store: ArtifactStore, thread: Thread, ref: str) -> list[Artifact]:
-    """Return the parts that ``ref`` names of a document visible to ``thread``, in order.
-
-    Raises:
-        StoreError: The store cannot be read.
-    """
+def document_parts(store: ArtifactStore, thread: Thread, ref: str) -> list[Artifact]:
+    """Return the parts that ``ref`` names of a document visible to ``thread``, in order."""
     for space in document_spaces(namespace_of(thread)):
         records = Shelf(store, space, "documents").records()
         if named := [a for a in records if is_named(a, ref)]:
@@ -50,7 +48,7 @@ def documents_named(store: ArtifactStore, thread: Thread, ref: str) -> list[Arti
     return []
 
 
-def _said(store: ArtifactStore, thread: Thread, ref: str) -> str:
+def _text_of(store: ArtifactStore, thread: Thread, ref: str) -> str:
     branch = Branch(store, thread, ROOT)
     branch.refresh()
     return branch.text(ref)
@@ -65,10 +63,9 @@ def give_feedback(
     at: str,
     known: ThreadLog | None = None,
 ) -> tuple[str, ...]:
-    """Write feedback atomically.
+    """Write feedback atomically, in the thread's own namespace.
 
-    It is written in the thread's own namespace. A prune of documents in another namespace, which
-    the thread may see, reads it there.
+    A prune of documents in another namespace, which the thread may see, reads it there.
 
     Args:
         store: The store of the feedback.
@@ -85,29 +82,27 @@ def give_feedback(
 
     Raises:
         InputError: There is no such turn or evidence, or the utility is not a finite number.
-        StoreError: The feedback cannot be written.
-        AuditError: The audit log cannot be read.
     """
     worth = checked_utility(utility, f"feedback on thread {thread.thread!r}")
     if isinstance(target, bool) or not isinstance(target, int | str):
-        raise _refused(f"feedback on {type(target).__name__}", thread)
+        raise _refused(f"the target of feedback is a {type(target).__name__}", thread)
     if isinstance(target, int):
         keys = _of_turn(log, target, thread)
     else:
         keys = _of_ref(store, log, target, known or ThreadLog(store, thread, lambda: at))
     if keys:
         usage = Shelf(store, namespace_of(thread), "usage")
-        told(usage, Event(of=tuple(keys), kind="feedback", utility=worth), at)
+        record_event(usage, Event(of=tuple(keys), kind="feedback", utility=worth), at)
     return tuple(keys)
 
 
 def _of_turn(log: AuditLog | None, turn: int, thread: Thread) -> Sequence[str]:
     if log is None:
-        raise _refused("no audit log says what a turn admitted", thread)
+        raise _refused("without an audit log, the evidence of a turn is not known", thread)
     found = [entry for entry in log.records() if entry["state"]["turn"] == turn]
     if not found:
-        raise _refused(f"no turn {turn}", thread)
-    return admitted_in(found[-1])
+        raise _refused(f"the audit log has no turn {turn}", thread)
+    return list(dict.fromkeys(admitted_in(found[-1])))
 
 
 def _of_ref(
@@ -117,9 +112,9 @@ def _of_ref(
     thread = known.thread
     _, slash, far = ref.partition("/")
     if slash:
-        raise _refused(f"{ref!r} is of another thread: give feedback there on {far!r}", thread)
+        raise _refused(f"{ref!r} belongs to another thread: give feedback there on {far!r}", thread)
     if is_ingested(ref):
-        named = documents_named(store, thread, ref)
+        named = document_parts(store, thread, ref)
     elif ref.startswith("exp."):
         records = Shelf(store, namespace_of(thread), "experiences").records()
         named = [a for a in records if is_named(a, ref)]
@@ -128,7 +123,7 @@ def _of_ref(
         branches = [ROOT, *(entry["state"]["branch"] for entry in newest)]
         named = [a for branch in branches for a in known.branch(branch).parts(ref)]
     if not named:
-        raise _refused(f"no evidence {ref!r}", thread)
+        raise _refused(f"there is no evidence {ref!r}", thread)
     return list(dict.fromkeys(map(evidence_key, named)))
 
 
@@ -138,3 +133,43 @@ def _refused(what: str, thread: Thread) -> InputError:
         where=f"feedback on thread {thread.thread!r}",
         hint="give a committed turn's number or a ref, and a finite number",
     )
+
+
+def hold(usage: Shelf, owner: Thread, ref: str, reason: str, at: str) -> None:
+    """Hold the evidence that ``ref`` of ``owner`` names; an empty ``ref`` holds the thread.
+
+    Args:
+        usage: The usage shelf of the namespace.
+        owner: The thread, or the namespace for documents and experiences.
+        ref: Name in citations.
+        reason: Who asks for it, and why.
+        at: The time.
+
+    Raises:
+        InputError: There is no reason, or no such evidence: the hold would protect nothing.
+    """
+    if not reason.strip():
+        raise InputError(
+            "a hold needs a reason",
+            where=ref or owner.thread,
+            hint="give the reason: who asks for the hold, and why",
+        )
+    store, tenant = managed(usage.store), owner.tenant
+    records = store.get(tenant, store.ids(tenant, thread=owner.key))
+    if not any(is_named(record, ref) or not ref for record in records):
+        raise InputError(
+            f"nothing to hold: there is no evidence {ref or owner.thread!r}",
+            where=f"thread {owner.thread!r}, user {owner.user!r}, agent {owner.agent!r}",
+            hint="find the evidence with acc search, then name its thread, user and agent",
+        )
+    usage.append([hold_record(f"{owner.key}:{ref}", reason, at)])
+
+
+def release(usage: Shelf, owner: Thread, ref: str, at: str) -> None:
+    """Release a hold; raise an `InputError` if there is none."""
+    key = f"{owner.key}:{ref}"
+    if key not in holds(usage.records()).reasons:
+        raise InputError(
+            "this evidence is not held", where=ref or owner.thread, hint="list the holds first"
+        )
+    usage.append([hold_record(key, "", at, held=False)])
