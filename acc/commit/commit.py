@@ -164,10 +164,16 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
 
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:
-    """Note the compressor's remarks on messages that it could not read, once per remark."""
+    """Note what the compressor could not read, and what it left out for want of room; each once."""
     known = {o.ref: o for o in (*draft.turn.pending, *draft.turn.observations)}
     for remark in dict.fromkeys(proposal.remarks):
-        if (said := known.get(remark.ref)) is not None:
+        said = known.get(remark.ref)
+        if said is None:
+            continue
+        if remark.code == "no_room":
+            detail = f"{remark.ref}: the compressor left it out"
+            draft.note(Reason.NO_ROOM, remark.slot, text=remark.text, detail=detail)
+        else:
             detail = f"{remark.ref}: not English, so no rule or fact was looked for in it"
             draft.note(Reason(remark.code), text=one_line(said.text)[:80], detail=detail)
 

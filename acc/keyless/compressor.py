@@ -50,6 +50,7 @@ from acc.keyless.goals import (
     reached,
 )
 from acc.keyless.lifting import clearest
+from acc.keyless.overflow import without_overflow
 from acc.keyless.reading import Reading, Said, read, said_by
 from acc.keyless.relations import gone, outdated, relate, ruling
 from acc.keyless.room import Room
@@ -86,10 +87,13 @@ class RuleCompressor:
     def __init__(self, max_tokens: int = 800, counter: TokenCounter = utf8_quarter) -> None:
         self.max_tokens = max_tokens
         self.counter = counter
+        self._policy: Policy | None = None
 
     def under(self, policy: Policy) -> RuleCompressor:
         """A compressor with the limits of ``policy``."""
-        return RuleCompressor(policy.max_tokens, policy.counter)
+        bound = RuleCompressor(policy.max_tokens, policy.counter)
+        bound._policy = policy
+        return bound
 
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
@@ -118,7 +122,13 @@ class RuleCompressor:
         _entities(reading, room)
         _what_next(reading, ruled, step, room)
         keep_within(room, self.max_tokens, self.counter)
-        return room.proposal(self.name, _not_read(reading))
+        proposal = room.proposal(self.name, _not_read(reading))
+        return without_overflow(proposal, turn, state, evidence, self._limits(state))
+
+    def _limits(self, state: CompressedCognitiveState) -> Policy:
+        if self._policy is not None and self._policy.schema is type(state):
+            return self._policy
+        return Policy(type(state), max(64, self.max_tokens), self.counter)
 
 
 def _not_read(reading: Reading) -> tuple[Remark, ...]:

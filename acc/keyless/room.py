@@ -10,6 +10,7 @@ from typing import Any
 
 from acc.commit.integrity import may_replace
 from acc.keyless.needed import Told, needed
+from acc.keyless.overflow import remark_on
 from acc.keyless.reading import fits, said_by
 from acc.keyless.roles import is_outcome
 from acc.keyless.worth import worth_of
@@ -89,8 +90,8 @@ PER_TURN: Mapping[str, int] = {
 }
 """Maximum new items per turn, by slot. Cues beyond these are rarely important.
 
-Other slots are limited by their number of places. Rules and open goals are never dropped for lack
-of a place: commit reports that they do not fit.
+Other slots are limited by their number of places. `acc.keyless.overflow` leaves out rules and goals
+that find no place.
 """
 RESERVED = 0.5
 """Share of a slot's places that less trusted sources cannot take from the prior items."""
@@ -115,6 +116,7 @@ class Room:
         self._retire: dict[str, Retirement] = {}
         self._new: Counter[str] = Counter()
         self._worth: dict[str, float] = {}
+        self._left_out: list[Remark] = []
 
     @property
     def turn(self) -> int:
@@ -221,6 +223,8 @@ class Room:
             self._again.append(proposed)
             return False
         if self._has_enough(found):
+            if found.rules.pinned and not self._is_known(found, fields, refs):
+                self._left_out.append(remark_on(proposed, found.item.head))
             return False
         if self._is_known(found, fields, refs) or not self._has_place(found, fields, refs):
             return False
@@ -235,7 +239,7 @@ class Room:
             items=(*self._items, *self._again),
             retire=tuple(self._retire.values()),
             author=author,
-            remarks=remarks,
+            remarks=(*remarks, *self._left_out),
         )
 
     def _repeats(self, slot: SlotField, fields: Mapping[str, Any]) -> bool:

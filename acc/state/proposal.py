@@ -166,14 +166,24 @@ class Retirement(BaseModel):
 
 
 class Remark(BaseModel):
-    """A compressor's remark on an observation that it could not use. Commit has a reason for each code."""
+    """A compressor's remark on an observation that it could not use, or not in full.
+
+    Attributes:
+        code: The remark: the observation is in a language that the compressor does not read, or the
+            compressor left out a rule or goal for want of room. Commit has a reason code for each value.
+        ref: The observation's ref.
+        slot: The slot of the rule or goal that was left out; otherwise empty.
+        text: Its text; otherwise empty.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    code: Literal["language_not_read"]
+    code: Literal["language_not_read", "no_room"]
     ref: str
+    slot: str = ""
+    text: str = ""
 
-    _cleaned = field_validator("ref", mode="before")(_clean)
+    _cleaned = field_validator("ref", "text", mode="before")(_clean)
 
 
 class Proposal(BaseModel):

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from speaking import after, compress, proposed, turn
+from speaking import State, after, compress, proposed, turn
+
+from acc.commit.commit import commit
+from acc.keyless.compressor import RuleCompressor
+from acc.state.policy import Policy
 
 
 @pytest.mark.parametrize(
@@ -155,3 +159,51 @@ def test_the_end_of_a_rule_ends_no_goal_that_shares_a_word_with_it() -> None:
         turn("The weekend staff is hired, so scrap the Saturday and Sunday ban."),
     )
     assert len(state.goal_orientation) == 1
+
+
+def wanted(at: int) -> str:
+    return f"I want the report on plant {at} ready by Friday."
+
+
+def test_a_goal_that_finds_no_place_is_left_out_with_a_note() -> None:
+    state = after(*(turn(wanted(at)) for at in range(6)))
+    assert len(state.goal_orientation) == 6
+    seventh = turn(wanted(6), number=7)
+    done = commit(state, compress(seventh, state, ()), seventh)
+    assert [goal.id for goal in done.state.goal_orientation] == [
+        g.id for g in state.goal_orientation
+    ]
+    assert [(n.reason, n.slot, n.text) for n in done.refused] == [
+        ("no_room", "goal_orientation", wanted(6).rstrip("."))
+    ]
+
+
+def test_a_goal_takes_the_place_of_one_that_is_done() -> None:
+    state = after(*(turn(wanted(at)) for at in range(6)), turn("The report on plant 2 is done."))
+    assert any(goal.done for goal in state.goal_orientation)
+    seventh = turn(wanted(6), number=8)
+    done = commit(state, compress(seventh, state, ()), seventh)
+    assert wanted(6).rstrip(".") in [goal.text for goal in done.state.goal_orientation]
+    assert not [note for note in done.refused if note.reason == "no_room"]
+
+
+def test_every_new_goal_of_a_turn_is_kept_or_noted() -> None:
+    at = turn(" ".join(wanted(n) for n in range(4)))
+    done = commit(State.empty(), compress(at, State.empty(), ()), at)
+    kept = [goal.text for goal in done.state.goal_orientation]
+    left_out = [note.text for note in done.refused if note.reason == "no_room"]
+    assert [*kept, *left_out] == [wanted(n).rstrip(".") for n in range(4)]
+    assert left_out
+
+
+def test_a_goal_that_finds_no_tokens_is_left_out_with_a_note() -> None:
+    policy = Policy(max_tokens=64)
+    words = (
+        "I want the report on " + ", ".join(f"plant{n}" for n in range(20)) + " ready by Friday."
+    )
+    at = turn(words + " Never call Ana.")
+    done = commit(
+        State.empty(), RuleCompressor().under(policy)(at, State.empty(), ()), at, (), policy
+    )
+    assert [rule.text for rule in done.state.constraints] == ["Never call Ana"]
+    assert done.state.goal_orientation == ()
