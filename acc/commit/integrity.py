@@ -37,14 +37,10 @@ LEAST_TOLD = 3
 
 
 class Cited(NamedTuple):
-    """The target of a citation.
+    """The target of a citation: an observation (or evidence), or a prior item.
 
-    Attributes:
-        ref: The ref or item id.
-        trust: The channel's trust, or a prior item's own trust.
-        observation: The observation or evidence; None for a prior item.
-        item: The prior item; None for an observation.
-        fresh: Whether it belongs to this turn or is pending; rules need a fresh citation.
+    ``trust`` is the channel's, or the prior item's own. ``fresh`` says that it belongs to this turn or is
+    pending; rules need a fresh citation.
     """
 
     ref: str

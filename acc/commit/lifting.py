@@ -130,11 +130,8 @@ _COMMON = stems(
 def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
     """Return whether ``said`` ends ``item``, might end it, or is unrelated to it.
 
-    Args:
-        said: The quoted words, with their message and the agent's reply before.
-        item: The rule or goal.
-        others: The other active rules and goals. If a sentence shares as many words with one of them, it does
-            not end ``item``.
+    ``others`` are the other active rules and goals: if a sentence shares as many words with one of them, it
+    does not end ``item``.
     """
     if is_assent(said.message):
         asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]

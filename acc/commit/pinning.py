@@ -197,10 +197,7 @@ def rule(
     """Check a new rule or goal: it needs a trusted observation of this turn and a quote found in it.
 
     If the proposed wording is not an extract of the source, the source's own words replace it
-    (`acc.text.quoting.worded`): a rule is never refused for its wording.
-
-    Returns:
-        The ruling; None if the proposal is refused. A note holds the reason.
+    (`acc.text.quoting.worded`). Returns None for a refused proposal; a note holds the reason.
     """
 
     def refused(reason: Reason, detail: str = "") -> None:

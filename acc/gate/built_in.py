@@ -71,9 +71,9 @@ def _directives(text: str) -> Iterator[str]:
 class Relevance(Gate):
     """Refuses a candidate that the turn does not ask for.
 
-    The score must reach ``threshold``; for documents 1.5 times the threshold. The candidate must also contain
-    ``words`` of the user's content words, or all of them if there are fewer. When `qualify` asks again to
-    reach its floor, only the score counts, and the threshold is ``relaxed``; the verdict records that.
+    The score must reach ``threshold``, for documents 1.5 times that, and the candidate must contain ``words`` of
+    the user's content words. When `qualify` asks again to reach its floor, only the score counts, against
+    ``relaxed``.
     """
 
     threshold: float = 0.45
@@ -232,11 +232,7 @@ class Budget(Gate):
 def default_gate(tokens: int = 1_200) -> Gate:
     """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this order.
 
-    The cheap gates run first. When the floor relaxes relevance, all the other gates still judge the
-    candidate.
-
-    Args:
-        tokens: Budget in tokens for the evidence of one turn.
+    The cheap gates run first. ``tokens`` is the budget for the evidence of one turn.
     """
     cheap = Trusted() & Relevance() & Budget(tokens)
     return cheap & NotStale() & Contradiction() & Novelty() & Distinct()
