@@ -148,7 +148,7 @@ class TestNovelty:
     ) -> None:
         verdict = Novelty()(candidate(text), context(asked))
         assert verdict.admitted is admitted
-        assert verdict.reason == ("says more than the state" if admitted else "the turn says it already")  # fmt: skip
+        assert verdict.reason == ("is not in the state" if admitted else "only repeats the user's words")  # fmt: skip
 
     def test_an_empty_state_says_nothing_already(self) -> None:
         assert admits(Novelty(), candidate("db port 5432"), context("db?"))

@@ -179,7 +179,7 @@ def show_pending(draft: Draft, policy: Policy) -> None:
 
 
 def pending_is_full(turn: Turn, policy: Policy) -> bool:
-    """Return whether holding ``turn`` as well would cut a user's words; then the rules fold it (law 9)."""
+    """Return whether keeping ``turn`` as pending too would cut a user's words (law 9)."""
     unread = [o for o in (*turn.pending, *turn.observations) if not o.is_call]
     said = sum(policy.counter(o.text) for o in unread if o.trust >= Trust.USER)
     return bool(turn.pending) and (len(unread) > MOST_PENDING or said > policy.pending_tokens)

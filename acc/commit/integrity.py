@@ -1,4 +1,4 @@
-"""Laws 5 and 6: resolve citations and compute trust.
+"""Laws 5 and 6: resolve citations, compute trust, and decide which item replaces which.
 
 Only this module computes trust, from channels. A compressor can only cite.
 """
@@ -9,8 +9,13 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from acc.state.items import Item
+from pydantic import ValidationError
+
+from acc.commit.draft import Draft
+from acc.state.items import Item, Uncertainty
 from acc.state.model import CompressedCognitiveState
+from acc.state.reasons import Reason
+from acc.state.slots import SlotField
 from acc.text.clauses import sentences
 from acc.text.quoting import Passage, find_passage
 from acc.text.wording import (
@@ -21,6 +26,7 @@ from acc.text.wording import (
     marks,
     repeated,
     repeats,
+    split_line,
     stems,
     taken,
     vocabulary,
@@ -37,14 +43,10 @@ LEAST_TOLD = 3
 
 
 class Cited(NamedTuple):
-    """The target of a citation.
+    """The target of a citation: an observation (or evidence), or a prior item.
 
-    Attributes:
-        ref: The ref or item id.
-        trust: The channel's trust, or a prior item's own trust.
-        observation: The observation or evidence; None for a prior item.
-        item: The prior item; None for an observation.
-        fresh: Whether it belongs to this turn or is pending; rules need a fresh citation.
+    ``trust`` is the channel's, or the prior item's own. ``fresh`` says that it belongs to this turn or is
+    pending; rules need a fresh citation.
     """
 
     ref: str
@@ -110,7 +112,7 @@ class Sources:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """All that was said, recalled or held: where what a pronoun refers to has to have been named."""
+        """The texts of all observations, evidence and items. They must name what a pronoun refers to."""
         return (
             *(o.text for o in self._observations.values()),
             *(i.words for i in self._items.values()),
@@ -189,7 +191,7 @@ class Sources:
         return not any(repeats(said.text, o.text) for o in self.lower)
 
     def _all_said(self, words: str, cited: Sequence[Cited], reply: Cited) -> bool:
-        """Return whether only the reply and the user are cited, and their texts bear out ``words``."""
+        """Return whether only the reply and the user are cited, and their texts support ``words``."""
         # A tool's words in the state keep the tool's trust, whatever the agent asks later.
         if self.holds_lower(words):
             return False
@@ -198,7 +200,7 @@ class Sources:
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
     def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
-        """Return the tool or document that ``words`` come from, if the cited sources do not bear them out."""
+        """Return the tool or document that ``words`` come from, if the cited sources do not support them."""
         own = [*(_says(c) for c in cited), *self.privileged_texts]
         most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
         theirs = [o for o in self.lower if taken(words, own, [o.text], most)]
@@ -266,3 +268,76 @@ def may_replace(new: Trust, old: Trust) -> bool:
     if new is Trust.TOOL:
         return old <= Trust.AGENT
     return new >= old
+
+
+def place(draft: Draft, slot: SlotField, item: Item) -> None:
+    """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
+
+    An item that this proposal retired counts too: a retirement must not bypass `may_replace`.
+    """
+    about = item.about
+    held = next((i for i in draft.items[slot.name] if i.about == about), None)
+    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
+    retired = next((i for i in gone if i.about == about), None)
+    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
+        beside(draft, slot, item, retired)
+    elif held is None:
+        settle(draft, slot, item)
+        draft.add(slot, item)
+    elif (held.words == item.words and item.trust <= held.trust) or (
+        slot.rules.pinned and held.is_open
+    ):
+        draft.change(slot, held)
+        draft.note(Reason.DUPLICATE, slot.name, held)
+    elif may_replace(item.trust, held.trust):
+        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
+        settle(draft, slot, item)
+        draft.add(slot, item)
+    else:
+        beside(draft, slot, item, held)
+
+
+def settle(draft: Draft, slot: SlotField, item: Item) -> None:
+    """Remove hypotheses on the subject of a settled ``item`` that it may replace."""
+    if getattr(item, "status", "hypothesis") == "hypothesis":
+        return
+    for other in list(draft.items[slot.name]):
+        same = (
+            other.id != item.id and is_guess(other) and other.about[: len(item.about)] == item.about
+        )
+        if same and may_replace(item.trust, other.trust):
+            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
+
+
+def beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
+    """Add ``item`` as a hypothesis beside ``held``, which it may not replace, and note the open question.
+
+    In a slot without a status, ``item`` is refused.
+    """
+    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
+    if "status" in slot.item.own_fields():
+        guess = item.model_copy(update={"status": "hypothesis"})
+        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
+        if known is None:
+            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
+        else:
+            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
+    else:
+        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
+    pieces = split_line(doubt, 320)
+    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
+    if gaps is None or not pieces:
+        return
+    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
+    try:
+        gap = gaps.item.model_validate(asked)
+    except ValidationError:  # a domain's item type may require more fields than the question
+        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
+        return
+    if not any(i.about == gap.about for i in draft.items[gaps.name]):
+        draft.add(gaps, gap)
+
+
+def is_guess(item: Item) -> bool:
+    """Return whether an item is a hypothesis."""
+    return getattr(item, "status", "") == "hypothesis"

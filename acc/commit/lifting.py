@@ -2,15 +2,14 @@
 
 A sentence ends an item in one of these cases:
 
-- It reads as a lifting or a change, and it names the item. It names the item if it shares two content words
-  with it, or the only content word that the sentence has; if it shares more words with it than with any other
-  item; and if the shared words are at least `NAMED` of the sentence and of the item.
+- It lifts or changes something, and it names the item: it shares two content words with the item (or the only
+  content word that the sentence has), more than with any other item, and at least `NAMED` of both.
 - It repeats the item with another figure.
-- It says in full that the event has come for which the item waits.
+- It states in full that the event has come for which the item waits.
 - The message is a plain yes to a question of the agent's that meets one of these conditions.
 
-A sentence that shares words with the item, or only reads as a lifting, is doubtful: nothing is lifted, and the
-state asks the agent to ask the user. Any other sentence is unrelated. English words are compared by their
+A sentence that shares words with the item, or that only reads as a lifting, is doubtful: nothing is lifted, and
+the state tells the agent to ask the user. Any other sentence is unrelated. English words are compared by their
 stems, words of other languages as they are written.
 """
 
@@ -26,14 +25,14 @@ from acc.text.clauses import sentences
 from acc.text.wording import is_assent, is_negative, marks, stems
 
 NAMED = 1 / 3
-"""Least share of the sentence's and of the item's content words that a lifting has in common with the item."""
+"""Minimum share of content words that a lifting and the item have in common."""
 
 MOSTLY = 1 / 2
-"""The same share for a change, which is a weaker sign that a rule ends."""
+"""The same for a change, which is a weaker sign that a rule ends."""
 
 
 class Bearing(StrEnum):
-    """How far words bear out that an item ends."""
+    """Whether words end an item."""
 
     UNRELATED = "unrelated"
     DOUBTFUL = "doubtful"
@@ -130,11 +129,8 @@ _COMMON = stems(
 def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
     """Return whether ``said`` ends ``item``, might end it, or is unrelated to it.
 
-    Args:
-        said: The quoted words, with their message and the agent's reply before.
-        item: The rule or goal.
-        others: The other active rules and goals. If a sentence shares as many words with one of them, it does
-            not end ``item``.
+    ``others`` are the other active rules and goals: if a sentence shares as many words with one of them, it
+    does not end ``item``.
     """
     if is_assent(said.message):
         asked = [s for s in sentences(said.reply) if s.rstrip().endswith("?")]
@@ -228,14 +224,14 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
 
 
 def _counted(text: str) -> frozenset[str]:
-    """Words that a number follows: the 2 of "server 2" names a server and is no quantity."""
+    """Return words before a number: the 2 in "server 2" names a server and is not a quantity."""
     return stems(" ".join(_NUMBERED.findall(text))) - _COMMON
 
 
 _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 
 SHORT = 8
-"""Most words of a change that says only a figure, such as "make that 300"."""
+"""Maximum number of words of a change that states only a figure, such as "make that 300"."""
 
 _POINTS = re.compile(
     r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.IGNORECASE
@@ -253,10 +249,10 @@ _CLOSES = re.compile(r"\b(?:mark|close|tick|check|strike|cross|count|consider)\b
 
 
 def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
-    """Whether ``said`` tells that ``goal`` was reached: it names what the goal is about, and says so.
+    """Whether ``said`` states that ``goal`` was reached and names what the goal is about.
 
-    Of the user's words it is enough that they are plainly about it; or that they are a yes to the question in
-    the agent's ``reply`` whether to close it.
+    The user's words may also share two content words with the goal, or be a plain yes to the agent's question
+    in ``reply`` whether to close it.
     """
     own = about(goal)
     if is_users and is_assent(said):
@@ -270,10 +266,7 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
 
 
 def about(item: Item) -> frozenset[str]:
-    """What an item is about: the content words and marks of its text and quote.
-
-    What a compressor takes its pronouns to refer to is not among them: it lifts nothing.
-    """
+    """Return the content words and marks of an item's text and quote, without the compressor's readings."""
     return _content(_says(item))
 
 

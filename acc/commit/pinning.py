@@ -63,7 +63,7 @@ def retire(
     """Apply ``retirements``.
 
     A pinned item needs a cited and quoted observation of this turn that is at least as trusted as the item
-    and bears out its end. A doubtful retirement is not applied (`acc.commit.lifting`): the state
+    and shows that the item ends. A doubtful retirement is not applied (`acc.commit.lifting`): the state
     instructs the agent to ask. A retirement with the compressor's own doubt (`Retirement.doubt`) does not
     apply to a pinned item. An unpinned item needs no reason.
     """
@@ -162,7 +162,7 @@ def carry(
 def _finish(
     draft: Draft, slot: SlotField, goal: Goal, cited: Sequence[Cited], sources: Sources
 ) -> None:
-    """Mark a goal done if this turn's words bear it out; an operator's goal needs the user or operator."""
+    """Mark a goal done if this turn's words state it; an operator's goal needs the user or operator."""
     least = Trust.USER if goal.trust is Trust.OPERATOR else Trust.AGENT
     able = [c for c in cited if c.fresh and c.trust >= least and sources.speaks_for_itself(c)]
     proofs = [c for c in able if c.observation and _is_reached(draft, goal, c.observation)]
@@ -197,10 +197,7 @@ def rule(
     """Check a new rule or goal: it needs a trusted observation of this turn and a quote found in it.
 
     If the proposed wording is not an extract of the source, the source's own words replace it
-    (`acc.text.quoting.worded`): a rule is never refused for its wording.
-
-    Returns:
-        The ruling; None if the proposal is refused. A note holds the reason.
+    (`acc.text.quoting.worded`). Returns None for a refused proposal; a note holds the reason.
     """
 
     def refused(reason: Reason, detail: str = "") -> None:

@@ -10,9 +10,18 @@ from typing import Any
 from pydantic import ValidationError
 
 from acc.commit.draft import Draft
-from acc.commit.integrity import Cited, Provenance, Sources, may_replace
+from acc.commit.integrity import (
+    Cited,
+    Provenance,
+    Sources,
+    beside,
+    is_guess,
+    may_replace,
+    place,
+    settle,
+)
 from acc.commit.pinning import carry, readings, rule, same_rule
-from acc.state.items import Item, Uncertainty
+from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
@@ -126,7 +135,7 @@ def _add(
             return
         source = Observation(channel=Channel.DOCUMENT, text="", ref=weight.sources[0])
     for item in _built(draft, slot, proposed.fields, source, weight):
-        _place(draft, slot, item)
+        place(draft, slot, item)
 
 
 def _only_shortens(said: str, held: Sequence[str]) -> bool:
@@ -225,19 +234,19 @@ def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenan
     rival = next((i for i in others if i.about == new.about), None)
     for held in filter(None, (prior if weight.sources else None, rival)):
         if not may_replace(weight.trust, held.trust):
-            _beside(draft, slot, new, held)
+            beside(draft, slot, new, held)
             return
-    moved = new.about != prior.about or (_is_guess(prior) and not _is_guess(new))
+    moved = new.about != prior.about or (is_guess(prior) and not is_guess(new))
     if moved and weight.trust > prior.trust:
         draft.remove(slot, prior, Reason.REPLACED, detail=f"now: {new.words[:200]}")
-        _place(draft, slot, new.model_copy(update={"trust": weight.trust}))
+        place(draft, slot, new.model_copy(update={"trust": weight.trust}))
         return
     if rival is not None:
         draft.remove(slot, rival, Reason.REPLACED, detail=f"now: {new.words[:200]}")
     says = {name: getattr(new, name) for name in slot.item.own_fields()}
     trust = min(weight.trust, prior.trust)
     now = draft.change(slot, prior, **says, trust=trust, sources=weight.sources)
-    _settle(draft, slot, now)
+    settle(draft, slot, now)
     draft.note(Reason.UPDATED, slot.name, now, detail=f"was: {prior.words[:200]}")
 
 
@@ -293,81 +302,3 @@ def _split(slot: SlotField, fields: dict[str, Any], error: ValidationError) -> l
 def _said(slot: SlotField, proposed: ProposedItem) -> str:
     names = (n for n in slot.item.wire_fields() if n not in slot.item.unseen)
     return " ".join(str(proposed.fields[n]) for n in names if n in proposed.fields)
-
-
-# --- an item beside the others on its subject (law 6) ---
-
-
-def _place(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Add ``item``; if its subject is taken, replace the other item, keep it, or add a hypothesis.
-
-    An item that this proposal retired counts too: a retirement must not bypass `may_replace`.
-    """
-    about = item.about
-    held = next((i for i in draft.items[slot.name] if i.about == about), None)
-    gone = (g.item for g in draft.set_aside if g.reason is Reason.MADE_ROOM and g.slot == slot.name)
-    retired = next((i for i in gone if i.about == about), None)
-    if held is None and retired is not None and not may_replace(item.trust, retired.trust):
-        _beside(draft, slot, item, retired)
-    elif held is None:
-        _settle(draft, slot, item)
-        draft.add(slot, item)
-    elif (held.words == item.words and item.trust <= held.trust) or (
-        slot.rules.pinned and held.is_open
-    ):
-        draft.change(slot, held)
-        draft.note(Reason.DUPLICATE, slot.name, held)
-    elif may_replace(item.trust, held.trust):
-        draft.remove(slot, held, Reason.REPLACED, detail=f"now: {item.words[:200]}")
-        _settle(draft, slot, item)
-        draft.add(slot, item)
-    else:
-        _beside(draft, slot, item, held)
-
-
-def _settle(draft: Draft, slot: SlotField, item: Item) -> None:
-    """Remove hypotheses on the subject of a settled ``item`` that it may replace."""
-    if getattr(item, "status", "hypothesis") == "hypothesis":
-        return
-    for other in list(draft.items[slot.name]):
-        same = (
-            other.id != item.id
-            and _is_guess(other)
-            and other.about[: len(item.about)] == item.about
-        )
-        if same and may_replace(item.trust, other.trust):
-            draft.remove(slot, other, Reason.SETTLED, detail=item.words[:200])
-
-
-def _beside(draft: Draft, slot: SlotField, item: Item, held: Item) -> None:
-    """Add ``item`` as a hypothesis beside ``held``, which it may not replace, and note the open question.
-
-    In a slot without a status, ``item`` is refused.
-    """
-    doubt = f"{held.words} ({held.trust.word}) or {item.words} ({item.trust.word})?"
-    if "status" in slot.item.own_fields():
-        guess = item.model_copy(update={"status": "hypothesis"})
-        known = next((i for i in draft.items[slot.name] if i.about == guess.about), None)
-        if known is None:
-            draft.add(slot, guess, Reason.BESIDE, detail=held.id)
-        else:
-            draft.note(Reason.BESIDE, slot.name, draft.change(slot, known), detail=held.id)
-    else:
-        draft.note(Reason.OUTRANKED, slot.name, text=item.words, detail=f"held: {held.id}")
-    pieces = split_line(doubt, 320)
-    gaps = next((s for s in draft.slots.values() if issubclass(s.item, Uncertainty)), None)
-    if gaps is None or not pieces:
-        return
-    asked = {"gap": pieces[0], "sources": item.sources, "trust": item.trust}
-    try:
-        gap = gaps.item.model_validate(asked)
-    except ValidationError:  # a domain's item type may require more fields than the question
-        draft.note(Reason.MALFORMED, gaps.name, text=pieces[0])
-        return
-    if not any(i.about == gap.about for i in draft.items[gaps.name]):
-        draft.add(gaps, gap)
-
-
-def _is_guess(item: Item) -> bool:
-    """Return whether an item is a hypothesis."""
-    return getattr(item, "status", "") == "hypothesis"

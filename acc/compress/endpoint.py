@@ -27,13 +27,7 @@ class Message(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """A request to a model.
-
-    Attributes:
-        messages: The prompt; the first message is the stable part.
-        schema: JSON Schema of the answer.
-        limit: Maximum tokens of the answer.
-    """
+    """A request to a model: the messages (the first is the stable part), the answer's schema and token limit."""
 
     messages: tuple[Message, ...]
     schema: Mapping[str, Any]
@@ -43,10 +37,8 @@ class Ask(NamedTuple):
 class Call(NamedTuple):
     """One request to an endpoint.
 
-    Attributes:
-        ask: The request to the model.
-        rung: How the endpoint enforces the schema (`acc.compress.openai_calls.OutputMode`).
-        room: Name of the parameter for the answer's limit; endpoints use two different names.
+    ``rung`` says how the endpoint enforces the schema (`acc.compress.openai_calls.OutputMode`); ``room`` names
+    the parameter for the answer's limit.
     """
 
     ask: Ask
@@ -200,12 +192,9 @@ class Retries:
     jitter: Callable[[], float] = random.random
 
     def call(self, send: Callable[[], Reply], until: float, attempts: int = 0) -> Reply:
-        """Call ``send`` until it answers.
+        """Call ``send`` until it answers; no attempt begins after the clock time ``until``.
 
-        Args:
-            send: Makes the call.
-            until: Clock time in seconds after which no attempt begins.
-            attempts: Overrides ``self.attempts`` if not 0.
+        ``attempts`` overrides ``self.attempts`` if not 0.
 
         Raises:
             CallFailed: The last attempt failed.

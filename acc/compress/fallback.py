@@ -31,14 +31,8 @@ def _no_rules() -> Compressor:
 class CompressionRequest(NamedTuple):
     """A compressor, its input, and the fallback if it fails.
 
-    Attributes:
-        compressor: The compressor; None for the keyless rules.
-        turn: x_t.
-        state: CCS_t-1.
-        evidence: A_t+.
-        policy: Schema and limits.
-        fallback: Used if the first compressor fails; None keeps the last good items, like "items".
-        keyless: Creates the compressor for ``compressor=None``, for "rules", and when pending is full.
+    ``compressor=None`` means the keyless rules, which ``keyless`` creates; ``fallback=None`` keeps the last
+    good items, like "items".
     """
 
     compressor: Compressor | None

@@ -63,15 +63,7 @@ PROMPT_VERSION = "4"
 
 
 class Reading(NamedTuple):
-    """The input of a compressor.
-
-    Attributes:
-        turn: x_t.
-        state: CCS_t-1.
-        evidence: A_t+.
-        policy: Schema and limits.
-        mode: Whether to propose a revision or the whole next state.
-    """
+    """The input of a compressor: x_t, CCS_t-1, A_t+, the schema with its limits, and the mode."""
 
     turn: Turn
     state: CompressedCognitiveState

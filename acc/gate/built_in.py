@@ -34,8 +34,10 @@ class Contradiction(Gate):
             for sentence in _directives(candidate.artifact.text):
                 for rule in rules:
                     if self._against(sentence, rule):
-                        return self.verdict(False, candidate, f"against {rule.id}: {sentence[:80]}")
-        return self.verdict(True, candidate, "against no rule")
+                        return self.verdict(
+                            False, candidate, f"contradicts {rule.id}: {sentence[:80]}"
+                        )
+        return self.verdict(True, candidate, "contradicts no rule")
 
     def _against(self, sentence: str, rule: Item) -> bool:
         words = stems(rule.words)
@@ -71,9 +73,9 @@ def _directives(text: str) -> Iterator[str]:
 class Relevance(Gate):
     """Refuses a candidate that the turn does not ask for.
 
-    The score must reach ``threshold``; for documents 1.5 times the threshold. The candidate must also contain
-    ``words`` of the user's content words, or all of them if there are fewer. When `qualify` asks again to
-    reach its floor, only the score counts, and the threshold is ``relaxed``; the verdict records that.
+    The score must reach ``threshold``, for documents 1.5 times that, and the candidate must contain ``words`` of
+    the user's content words. When `qualify` asks again to reach its floor, only the score counts, against
+    ``relaxed``.
     """
 
     threshold: float = 0.45
@@ -91,9 +93,13 @@ class Relevance(Gate):
         if candidate.trust is Trust.DOCUMENT:
             needed *= 1.5
         if candidate.score < needed:
-            return self.verdict(False, candidate, f"score {candidate.score:.2f} under {needed:.2f}")
+            return self.verdict(
+                False, candidate, f"score {candidate.score:.2f} is below {needed:.2f}"
+            )
         if not context.relaxed and not self._shares(candidate, context):
-            return self.verdict(False, candidate, f"under {self.words} of the turn's words in it")
+            return self.verdict(
+                False, candidate, f"has fewer than {self.words} of the turn's words"
+            )
         floor = "; floor: threshold lowered" if context.relaxed else ""
         return self.verdict(True, candidate, f"score {candidate.score:.2f}{floor}")
 
@@ -125,17 +131,17 @@ class Novelty(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare with the user's words of this turn, then with each item of the state."""
         if only_repeats(candidate.artifact.text, context.turn.user_words):
-            return self.verdict(False, candidate, "the turn says it already")
+            return self.verdict(False, candidate, "only repeats the user's words")
         if len(candidate.artifact.text) > LONGEST_ITEM:
-            return self.verdict(True, candidate, "says more than an item can")
+            return self.verdict(True, candidate, "is longer than any item")
         words = stems(candidate.artifact.text)
         is_beyond = candidate.artifact.turn == 0  # from a document or another thread
         for item, held in zip(context.items, context.held, strict=True):
             if is_beyond and item.id in context.leaving:
                 continue
             if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
-                return self.verdict(False, candidate, f"{item.id} says it already")
-        return self.verdict(True, candidate, "says more than the state")
+                return self.verdict(False, candidate, f"{item.id} already states it")
+        return self.verdict(True, candidate, "is not in the state")
 
 
 @dataclass(frozen=True)
@@ -161,12 +167,10 @@ class NotStale(Gate):
         retired = context.retired.get(artifact.ref, 0)
         overtaken = artifact.turn < retired <= context.state.turn
         if overtaken and artifact.channel is Channel.USER:
-            return self.verdict(
-                False, candidate, f"what it asked for was retired in turn {retired}"
-            )
+            return self.verdict(False, candidate, f"its request was retired in turn {retired}")
         if later := self._later(candidate, context):
-            return self.verdict(False, candidate, f"overtaken by {later}")
-        return self.verdict(True, candidate, "nothing later on its subject")
+            return self.verdict(False, candidate, f"replaced by {later}")
+        return self.verdict(True, candidate, "nothing later replaces it")
 
     def _later(self, candidate: Candidate, context: Context) -> str:
         artifact = candidate.artifact
@@ -192,7 +196,7 @@ class Trusted(Gate):
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
         """Compare the candidate's trust with ``least``."""
         trust = candidate.trust
-        word = f"{trust.word}, {self.least.word} needed"
+        word = f"trust is {trust.word}, required is {self.least.word}"
         return self.verdict(trust >= self.least, candidate, word)
 
 
@@ -208,7 +212,7 @@ class Distinct(Gate):
         for other in context.admitted:
             if is_alike(words, stems(other.text), self.alike):
                 return self.verdict(False, candidate, f"nearly the same as {other.ref}")
-        return self.verdict(True, candidate, "like no other")
+        return self.verdict(True, candidate, "differs from the other evidence")
 
 
 @dataclass(frozen=True)
@@ -232,11 +236,7 @@ class Budget(Gate):
 def default_gate(tokens: int = 1_200) -> Gate:
     """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this order.
 
-    The cheap gates run first. When the floor relaxes relevance, all the other gates still judge the
-    candidate.
-
-    Args:
-        tokens: Budget in tokens for the evidence of one turn.
+    The cheap gates run first. ``tokens`` is the budget for the evidence of one turn.
     """
     cheap = Trusted() & Relevance() & Budget(tokens)
     return cheap & NotStale() & Contradiction() & Novelty() & Distinct()

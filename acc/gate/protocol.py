@@ -222,7 +222,7 @@ class Plain(Gate):
         judged = self.judge(candidate, context)
         if isinstance(judged, Verdict):
             return judged
-        return self.verdict(bool(judged), candidate, "admits it" if judged else "refuses it")
+        return self.verdict(bool(judged), candidate, "admitted" if judged else "refused")
 
 
 def as_gate(gate: GateLike) -> Gate:

@@ -108,18 +108,10 @@ class WideScope:
     def recalled(
         self, query: str, documents: int, threads: int, without: Thread
     ) -> tuple[Found, Found]:
-        """Return the best passages of documents and the best records of other threads.
+        """Return the best passages of documents and the best records of threads other than ``without``.
 
-        Within each list, no two records have the same terms and none only repeats the query.
-
-        Args:
-            query: The query text.
-            documents: Maximum number of passages; 0 skips documents.
-            threads: Maximum number of records of other threads; 0 skips threads.
-            without: The thread to exclude.
-
-        Raises:
-            StoreError: The store cannot be read.
+        Within each list, no two records have the same terms and none only repeats the query. A maximum of 0 skips
+        a list.
         """
         near = self._documents if documents else []
         far = [self._threads] if threads else []
@@ -190,14 +182,10 @@ def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A recalled artifact.
+    """A recalled artifact with its score relative to the best candidate, 0 to 1.
 
-    Attributes:
-        artifact: The record.
-        score: Its score relative to the best candidate, 0 to 1.
-        by_turn: The share of the record's own score, without its neighbors', that comes from the user's
-            words.
-        shared: Terms of the user's words that matched the record; None if they were not computed.
+    ``by_turn`` is the share of the record's own score that comes from the user's words; ``shared`` are the
+    terms of these words that matched, None if they were not computed.
     """
 
     artifact: Artifact

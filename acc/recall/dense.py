@@ -94,14 +94,7 @@ class Rows:
         likeness: Likeness,
         keep: Callable[[str], bool] | None = None,
     ) -> list[tuple[str, float]]:
-        """Return the ``k`` most similar names with scores, best first; the later vector wins ties.
-
-        Args:
-            vector: The query vector.
-            k: Maximum number of results.
-            likeness: The similarity function.
-            keep: Excludes each name for which it returns False.
-        """
+        """Return the ``k`` most similar names that ``keep`` admits, with scores, best first; later vectors win ties."""
         if not self._names or k < 1:
             return []
         scores = likeness(np.asarray(vector, np.float32), self.matrix)

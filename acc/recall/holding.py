@@ -83,14 +83,7 @@ class Holding:
         return [*door, *(_id(log, seq) for log, seq in self._next.items())]
 
     def take(self, there: Collection[str]) -> None:
-        """Read the added records.
-
-        Args:
-            there: The ids of `probes` that exist in the store.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read the added records; ``there`` are the ids of `probes` that exist in the store."""
         grown = [log for log, seq in self._next.items() if _id(log, seq) in there]
         if self._threads is not None and self._threads.id_of(self._threads.end) in there:
             grown += self._entered()

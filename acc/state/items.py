@@ -1,9 +1,8 @@
-"""The items that fill the slots of a state, and how an item type declares itself.
+"""The items in the slots of a state.
 
-An item type is a frozen model. What it says stands in its own fields; who said it, and
-when, stands in the fields of `Item`, which only `acc.commit.commit` fills (law 5). A domain adds
-item types by subclassing `Item`, naming a ``head`` (the field shown first) and a ``key``
-(the fields that say what an item is about, so that a later value replaces an earlier one).
+An item type is a frozen model with fields of its own. The fields of `Item` state its provenance; only
+`acc.commit.commit` fills them (law 5). A domain adds a type by subclassing `Item` with a ``head`` (the field
+shown first) and a ``key`` (the fields that name its subject: a later value replaces an earlier one).
 """
 
 from __future__ import annotations
@@ -65,8 +64,8 @@ class Item(BaseModel):
     """Fields that commit derives from the cited source; never on the wire."""
 
     asides: ClassVar[tuple[str, ...]] = ()
-    """Fields in which a compressor says how it reads the item: no part of what the item says, and of what
-    is stored only where they are filled, so that states from before they came keep their hashes."""
+    """Fields for the compressor's reading of the item, which are not part of its words. They are stored only if
+    they are filled, so that states from before these fields existed keep their hashes."""
 
     id: str = ""
     turn: int = 0
@@ -78,35 +77,35 @@ class Item(BaseModel):
     @classmethod
     @cache
     def own_fields(cls) -> tuple[str, ...]:
-        """Fields that say something, in the order of their declaration."""
+        """Return the fields of the item's content, in the order of their declaration."""
         known = (*Item.model_fields, *cls.asides)
         return tuple(name for name in cls.model_fields if name not in known)
 
     @classmethod
     @cache
     def shown_fields(cls) -> tuple[str, ...]:
-        """Fields that are rendered."""
+        """Return the fields that are rendered."""
         return tuple(name for name in cls.own_fields() if name not in cls.unseen)
 
     @classmethod
     @cache
     def wire_fields(cls) -> tuple[str, ...]:
-        """Fields that a compressor writes, but for its asides."""
+        """Return the fields that a compressor writes, without the asides."""
         return tuple(name for name in cls.own_fields() if name not in cls.computed)
 
     @classmethod
     @cache
     def asked_fields(cls) -> tuple[str, ...]:
-        """Fields that a model is asked for: `wire_fields`, then the asides."""
+        """Return the fields that a model fills: `wire_fields`, then the asides."""
         return (*cls.wire_fields(), *cls.asides)
 
     @classmethod
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """Proposed ``fields``, held to what ``source`` and ``trust`` allow them to say."""
+        """Return the proposed ``fields``, limited to what ``source`` and ``trust`` allow."""
         return fields
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with other fields; what was worked out from the old ones is not copied."""
+        """Return a copy with changed fields, without the cached properties of the original."""
         copied = super().model_copy(update=update, deep=deep)
         for name in ("about", "words", "row"):
             copied.__dict__.pop(name, None)
@@ -114,7 +113,7 @@ class Item(BaseModel):
 
     @cached_property
     def about(self) -> tuple[str, ...]:
-        """What the item is about: its key's values, folded; equal subjects replace one another."""
+        """The item's subject: the case-folded values of its key. Items with equal subjects replace each other."""
         return self._subject()
 
     def _subject(self) -> tuple[str, ...]:
@@ -122,7 +121,7 @@ class Item(BaseModel):
 
     @cached_property
     def words(self) -> str:
-        """All that the item says, on one line."""
+        """The item's content on one line."""
         shown = [(name, getattr(self, name)) for name in self.shown_fields()]
         return " ".join(
             n if value is True else str(value) for n, value in shown if value is not False
@@ -130,14 +129,14 @@ class Item(BaseModel):
 
     @cached_property
     def row(self) -> Mapping[str, Any]:
-        """What is rendered of the item, as JSON values by field; not to be changed."""
+        """The rendered fields as JSON values. Do not modify the mapping."""
         shown = self.shown_fields()
         dumped = self.model_dump(mode="json", include=set(shown))
         return {name: dumped[name] for name in shown}
 
     @property
     def is_open(self) -> bool:
-        """Whether the item still binds; a pinned slot carries only what is open."""
+        """Whether the item still applies; a pinned slot carries only open items."""
         return True
 
 
@@ -193,13 +192,13 @@ class Relation(Item):
 
     @classmethod
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """A status beyond what ``trust`` allows becomes the strongest allowed one."""
+        """Replace a status that ``trust`` does not allow by the strongest allowed one."""
         allowed = _STATUS[trust]
         status = fields.get("status", allowed[0])
         return {**fields, "status": status if status in allowed else allowed[0]}
 
     def _subject(self) -> tuple[str, ...]:
-        """Subject and predicate; a hypothesis stands beside what is settled, by its object too."""
+        """Subject and predicate; for a hypothesis also the object, so that it does not replace a settled fact."""
         own = super()._subject()
         return (*own, self.object.casefold()) if self.status == "hypothesis" else own
 
@@ -215,7 +214,7 @@ class Goal(Item):
 
     @property
     def is_open(self) -> bool:
-        """An active goal binds; one that is done may go."""
+        """Whether the goal is active."""
         return not self.done
 
 
@@ -233,8 +232,8 @@ class Constraint(Item):
     kind: Kind = "requirement"
     quote: Quote
     refers_to: Referent = Field(default="", exclude_if=operator.not_)
-    """What the compressor takes a pronoun of the rule to mean. It is shown as the compressor's reading; no
-    law takes it for the user's words, and it neither makes nor lifts a rule."""
+    """What a pronoun of the rule refers to, in the compressor's reading. It is shown as such; no law treats it as
+    the user's words."""
 
 
 class Cue(Item):
@@ -266,7 +265,7 @@ class ArtifactReference(Item):
 
     @classmethod
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
-        """Points at the cited source."""
+        """Point to the cited source."""
         return {**fields, "artifact": source.ref, "channel": source.channel}
 
 
@@ -275,11 +274,7 @@ _DROPPED = ("default", "title", "minLength", "maxLength", "pattern", "format")
 
 
 def wire_field(item: type[Item], name: str) -> dict[str, Any]:
-    """JSON Schema of one field, without lengths and defaults, which commit checks and fills in.
-
-    Raises:
-        SchemaError: A field that strict output cannot express.
-    """
+    """Return the JSON Schema of a field without lengths and defaults; `SchemaError` if there is none."""
     annotation: Any = item.model_fields[name].annotation
     try:
         found = TypeAdapter(annotation).json_schema()

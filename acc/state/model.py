@@ -42,7 +42,7 @@ class RetiredRule(BaseModel):
 
 
 class Doubted(BaseModel):
-    """A pinned item that somebody's words may have been meant to end: it stands, and the agent asks."""
+    """A pinned item that the user perhaps wanted to end. It stays, and the agent asks the user."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -55,7 +55,7 @@ class Pending(Observation):
     """An observation that no compression has read yet.
 
     Attributes:
-        shown: Whether there is room for it in what the agent reads.
+        shown: Whether the rendered state has room for it.
     """
 
     shown: bool = True
@@ -75,22 +75,21 @@ class CompressedCognitiveState(BaseModel):
     """CCS_t. Subclass it to add slots for a domain, or to tighten these.
 
     Attributes:
-        schema_name: Name of the class, with its version from the second on (`acc.state.migrations`).
-        version: Commits since the first state, operators' acts included.
-        turn: Turns folded in.
-        branch: Branch of the thread it is on; a fork gets its own.
-        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread it was committed in; empty, and then no part
-            of the canonical state, where no controller made it.
+        schema_name: Name of the class, with its version from 2 on (`acc.state.migrations`).
+        version: Number of commits since the first state, including operators' acts.
+        turn: Number of turns in the state.
+        branch: Branch of the thread; a fork gets its own.
+        bound_to: `acc.stores.protocol.Thread.owner_key` of the thread; empty if no controller made the state.
         counter: Last item number given out.
-        policy: Fingerprint of the schema, bounds, counter and renderer it was made under.
-        parent: Hash of the state it replaced; empty for the first.
-        hash: SHA-256 over all the rest but the signature.
-        signature: Who made it, by a key (`acc.state.loading`); empty, and then no part of the canonical state,
-            where none is set.
+        policy: Fingerprint of the schema, bounds, counter and renderer of the last commit.
+        parent: Hash of the previous state; empty for the first.
+        hash: SHA-256 of the canonical JSON without hash and signature.
+        signature: Signature by ``Settings.state_key`` (`acc.state.loading`); empty without a key.
         lifted: Rules and goals retired in this turn.
-        doubted: Rules and goals that were perhaps meant to be lifted in this turn: they stand, and the
-            agent asks. No part of the canonical state where there are none.
+        doubted: Rules and goals that the user perhaps wanted to end in this turn. They stay, and the agent asks.
         pending: Observations of turns that no compression has read yet (law 9).
+
+    The canonical JSON leaves out ``bound_to``, ``signature`` and ``doubted`` if they are empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -28,7 +28,7 @@ class Policy:
         max_tokens: Token bound on the rendered state; 0 uses the bound of the class.
         counter: Counts tokens. If it fails, tokens are estimated (`acc.text.tokens.guarded`).
         style: The notation that the agent reads and that the bound applies to.
-        lifting: "confirm" requires that the quoted words bear out the end of a rule or goal, and has
+        lifting: "confirm" requires that the quoted words show the end of a rule or goal, and has
             the agent ask about a doubtful one. "accept" trusts the compressor's judgement.
 
     Raises:

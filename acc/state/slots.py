@@ -115,11 +115,10 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
 
 
 def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
-    """Return the slots as plain data for a policy's fingerprint.
+    """Return the slots as plain data for a policy's fingerprint. The keys never change, whatever fields are called.
 
-    Cues and examples are excluded: they do not affect a commit. Asides are excluded so that older policies
-    keep their fingerprints (`acc.commit.commit.LAWS` tells those apart). The keys are those of the first
-    audit logs and must not change, even if fields of `Slot` are renamed.
+    Cues and examples do not affect a commit and are excluded. Asides are excluded so that older policies keep
+    their fingerprints (`acc.commit.commit.LAWS` tells those apart).
     """
     return [
         {

@@ -174,10 +174,9 @@ def _tidy(text: str) -> str:
 def worded(text: str, passage: Passage) -> str:
     """Return ``text`` if it is an extract of ``passage``, otherwise the passage's own words.
 
-    An extract has the words of the passage in their order. It may omit loose clauses and omit or
-    add `_FREE` words. Inflection and punctuation may differ, but a sentence end needs a pause at
-    the same place in the passage. If ``text`` is not an extract, its words only select the loose
-    clauses to keep. From a passage in another language nothing is omitted.
+    An extract has the words of the passage in their order; it may omit loose clauses, and omit or add `_FREE`
+    words. A sentence end needs a pause at the same place. If ``text`` is no extract, its words only select the
+    loose clauses to keep. From a passage in another language nothing is omitted.
     """
     wanted, stops, _ = _content(text, passage.splits)
     used = set(wanted)

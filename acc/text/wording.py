@@ -231,10 +231,10 @@ def bears(text: str, own: Iterable[str], least: float = LEAST_OWN) -> bool:
 def taken(
     text: str, own: Iterable[str], foreign: Iterable[str], most: float = MOST_FOREIGN
 ) -> bool:
-    """Whether a mark or phrase of ``text``, or the share ``most`` of its words, is only in ``foreign`` texts.
+    """Whether ``text`` takes a mark, a phrase (`PHRASE`) or the share ``most`` of its words from ``foreign`` texts.
 
-    A phrase is `PHRASE` consecutive content words. A single word does not count: a long text contains most
-    words that a rewording may choose.
+    What ``own`` texts have too does not count. One shared word is not enough: a long text contains most words
+    that a rewording may choose.
     """
     foreign = tuple(foreign)
     mine, theirs = vocabulary(tuple(own)), vocabulary(foreign)

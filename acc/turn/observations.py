@@ -166,11 +166,7 @@ def refs(
 ) -> list[str]:
     """Return the ref of each observation of turn ``number``.
 
-    Args:
-        observations: The observations.
-        keys: The key of each observation (`identities`).
-        known: Refs assigned earlier, by key; they are kept.
-        number: The turn's number.
+    ``keys`` are their `identities`; a ref that is ``known`` for a key is kept.
     """
     used = Counter(ref[0] for ref in known.values())
     found = []

@@ -96,14 +96,10 @@ _NONE = re.compile(r"[$%<*#{]|\.{3}|x{4,}|[\w.]+[(\[]|os\.|env\b", re.IGNORECASE
 
 
 class SecretRedactor:
-    """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``.
+    """Replaces keys, tokens, passwords, card numbers and IBANs by ``[secret:0a1b2c3d4e]``; idempotent.
 
-    The digits come from an HMAC of the secret: equal secrets have equal placeholders in all
-    texts, and different secrets have different ones. The function is idempotent.
-
-    Args:
-        key: Key of the HMAC. Without a key, a reader can test guesses against a placeholder. A
-            memory in a folder has its own key (`KEY_FILE`).
+    The digits come from an HMAC of the secret, so equal secrets have equal placeholders in all texts. Without
+    a ``key``, a reader can test guesses against a placeholder. A memory in a folder has its own (`KEY_FILE`).
     """
 
     def __init__(self, key: bytes = b"") -> None:

@@ -53,12 +53,8 @@ class Calls:
     def answered(self, call_id: str, own: str) -> tuple[str, Channel]:
         """Match a result to its call and return the tool's name and channel.
 
-        If neither the id nor the position together with the result's own name identifies one of
-        several calls, the channel is the least trusted of the possible ones.
-
-        Args:
-            call_id: The result's call id; may be empty.
-            own: The result's own tool name; may be empty.
+        If neither the id nor the position together with the result's ``own`` tool name identifies one of several
+        calls, the channel is the least trusted of the possible ones.
         """
         self._is_over = True
         step = self._step_of(call_id)
@@ -166,14 +162,11 @@ def read_transcript(
 ) -> Iterator[ReadMessage]:
     """Yield each message, including system messages, with its observations.
 
-    Args:
-        messages: Messages of any form that `acc.turn.chat_messages` reads.
-        channels: Channel by tool name, for tools that are trusted only as documents; also by the
-            name on a user message from another author.
-        speakers: Names on user messages that speak for the user; None for all names.
+    ``channels`` names the channel of tools, and of user messages by other authors; ``speakers`` are the names
+    that speak for the user, None for all.
 
     Raises:
-        InputError: A message cannot be read. The error names the message.
+        InputError: A message cannot be read.
     """
     calls = Calls(channels)
     for index, raw in enumerate(messages):

@@ -171,12 +171,8 @@ class Turn(BaseModel):
 def normalize(turn: Any, where: str) -> Turn:
     """Split pasted passages off the user's words of a turn.
 
-    Args:
-        turn: The turn from the caller.
-        where: The place that an error names.
-
     Raises:
-        InputError: ``turn`` is not a `Turn`.
+        InputError: ``turn`` is not a `Turn`; the error names ``where``.
     """
     if not isinstance(turn, Turn):
         raise InputError(
