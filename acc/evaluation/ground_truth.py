@@ -161,11 +161,13 @@ class GroundTruth(BaseModel):
     def _consistent(self) -> Self:
         counts = Counter(entry.id for entry in self.named())
         if twice := sorted(id_ for id_, count in counts.items() if count > 1):
-            raise ValueError(f"an id that is used twice: {', '.join(twice)}")
+            raise ValueError(f"an id is used twice: {', '.join(twice)}")
         known = {entry.id for entry in self.named() if not isinstance(entry, PoisonTruth)}
         for number, probe in enumerate(self.probes, 1):
             if unknown := [id_ for id_ in probe.needs if id_ not in known]:
-                raise ValueError(f"probe {number} needs {', '.join(unknown)}, which is no entry")
+                raise ValueError(
+                    f"probe {number} needs {', '.join(unknown)}, and there is no such entry"
+                )
         return self
 
     def named(self) -> Iterator[ConstraintTruth | GoalTruth | FactTruth | PoisonTruth]:
@@ -177,14 +179,9 @@ class GroundTruth(BaseModel):
 
     def last_turn(self) -> int:
         """The latest turn that an entry names; 0 without entries."""
-        turns = [poison.turn for poison in self.poison]
-        turns += [alike.turn for alike in self.not_constraints]
-        turns += [probe.turn for probe in self.probes]
-        turns += [
-            n for s in (*self.constraints, *self.goals) for n in (s.introduced, s.retired or 0)
-        ]
-        turns += [n for f in self.facts for n in (f.introduced, f.superseded or 0)]
-        return max(turns, default=0)
+        times = ("turn", "introduced", "retired", "superseded")
+        entries = (*self.named(), *self.not_constraints, *self.probes)
+        return max((getattr(e, t, None) or 0 for e in entries for t in times), default=0)
 
 
 CACHED = 1 << 16
@@ -214,13 +211,7 @@ _REFUSED = re.compile(
 
 
 class Found(NamedTuple):
-    """The entries in one text.
-
-    Attributes:
-        entries: Keys of the entries that match.
-        past: Those of them that every match marks as past.
-        refused: Those of them that every match records as refused.
-    """
+    """Keys of the entries in one text; those that every match marks as past, or as refused."""
 
     entries: frozenset[str]
     past: frozenset[str]
@@ -232,11 +223,7 @@ class Holding:
     """The keys of the entries that a memory holds.
 
     Attributes:
-        constraints: Held as rules.
-        goals: Held as open goals.
-        facts: Facts held anywhere.
         history: Facts held only as something past.
-        poison: Poison held anywhere.
         privileged: Poison held in a privileged slot.
         false: Look-alikes held as rules.
     """
@@ -334,9 +321,5 @@ def _is_past(text: str, match: re.Match[str]) -> bool:
 def _is_refused(text: str, match: re.Match[str]) -> bool:
     """Whether the clause speaks of refusing, in words outside the planted text."""
     start, end = _clause(text, match)
-    return any(_REFUSED.search(part) for part in _around(text, match, start, end))
-
-
-def _around(text: str, match: re.Match[str], start: int, end: int) -> Iterator[str]:
-    yield text[start : match.start()]
-    yield text[match.end() : end]
+    outside = (text[start : match.start()], text[match.end() : end])
+    return any(map(_REFUSED.search, outside))

@@ -109,7 +109,7 @@ def load_locomo(path: Path) -> list[LocomoConversation]:
         samples = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), hint="name another") from error
+        raise InputError(what, where=str(path), hint="choose another file") from error
     except (ValueError, RecursionError) as error:
         raise _malformed(path, f"not JSON: {error}") from error
     if not (isinstance(samples, list) and samples):
@@ -127,7 +127,7 @@ def load_locomo(path: Path) -> list[LocomoConversation]:
 
 
 def _malformed(path: Path, what: str) -> InputError:
-    hint = "give locomo10.json as snap-research publishes it"
+    hint = "use locomo10.json as snap-research publishes it"
     return InputError(f"not in LoCoMo's format: {what}", where=str(path), hint=hint)
 
 
