@@ -219,15 +219,11 @@ class Response:
     """An HTTP response, and how to send it.
 
     Attributes:
-        status: HTTP status.
-        body: HTTP body.
         headers: Additional headers; they replace the default ones.
         claimed: Bytes that content-length claims in excess of the body.
         delay: Seconds before the first byte; infinite for never.
-        chunk: Bytes of the body to send at a time; 0 for all at once.
-        every: Seconds between two chunks.
+        chunk: Bytes of the body to send at a time, every ``every`` seconds; 0 for all at once.
         bytes_sent: Bytes of the body to send; None for all, -1 for no body and no headers.
-        end: What to do with the connection after the response.
     """
 
     status: int
