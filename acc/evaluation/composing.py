@@ -120,9 +120,8 @@ def _shifted(entry: BaseModel, shift: int, prefix: str) -> dict[str, Any]:
 def _stands(scenario: Scenario, needs: Sequence[str]) -> bool:
     """Whether all entries that a probe needs still hold at the end of the scenario."""
     last, truth = len(scenario.turns), scenario.truth
-    standing = {entry.id for entry in (*truth.constraints, *truth.goals) if entry.is_active(last)}
-    standing |= {fact.id for fact in truth.facts if fact.is_current(last)}
-    return set(needs) <= standing
+    entries = (*truth.constraints, *truth.goals, *truth.facts)
+    return set(needs) <= {entry.id for entry in entries if entry.is_active(last)}
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,7 @@ def _harmless(scenario: Scenario) -> Iterator[_Drawn]:
     """The turns in which no rule or goal begins or ends, with the entries planted in them."""
     truth = scenario.truth
     standing = (*truth.constraints, *truth.goals)
-    busy = {time for entry in standing for time in (entry.introduced, entry.retired)}
+    busy = {time for entry in standing for time in (entry.introduced, entry.end)}
     for turn in scenario.script:
         if turn.t in busy:
             continue

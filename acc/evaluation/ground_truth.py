@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -49,17 +49,24 @@ class Entry(BaseModel):
     any_of: Annotated[tuple[Pattern, ...], Field(min_length=1)]
 
 
-class Standing(Entry):
-    """A constraint or goal: active from turn ``introduced`` until before turn ``retired``."""
+class LastingEntry(Entry):
+    """An entry that is active from turn ``introduced`` until before the turn in ``ended_by``."""
+
+    ended_by: ClassVar[Literal["retired", "superseded"]] = "retired"
 
     id: Annotated[str, Field(min_length=1)]
     introduced: TurnNumber
-    retired: int | None = None
+
+    @property
+    def end(self) -> int | None:
+        """The turn that ends the entry; None if none does."""
+        end: int | None = getattr(self, self.ended_by)
+        return end
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.retired is not None and self.retired <= self.introduced:
-            raise ValueError(f"retired in turn {self.retired}, not after {self.introduced}")
+        if self.end is not None and self.end <= self.introduced:
+            raise ValueError(f"{self.ended_by} in turn {self.end}, not after {self.introduced}")
         return self
 
     def is_active(self, turn: int) -> bool:
@@ -67,40 +74,29 @@ class Standing(Entry):
         return self.introduced <= turn and not self.is_over(turn)
 
     def is_over(self, turn: int) -> bool:
-        """Whether the entry has been retired by the end of ``turn``."""
-        return self.retired is not None and self.retired <= turn
+        """Whether the entry has been retired or superseded by the end of ``turn``."""
+        return self.end is not None and self.end <= turn
 
 
-class ConstraintTruth(Standing):
+class GoalTruth(LastingEntry):
+    """A goal of the user."""
+
+    retired: int | None = None
+
+
+class ConstraintTruth(LastingEntry):
     """A rule. Only the user's own words create or lift it."""
 
+    retired: int | None = None
     source: Literal["user", "operator"] = "user"
 
 
-class GoalTruth(Standing):
-    """A goal of the user."""
+class FactTruth(LastingEntry):
+    """A fact. A later value supersedes it."""
 
+    ended_by = "superseded"
 
-class FactTruth(Entry):
-    """A fact: current from turn ``introduced`` until before turn ``superseded``."""
-
-    id: Annotated[str, Field(min_length=1)]
-    introduced: TurnNumber
     superseded: int | None = None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.superseded is not None and self.superseded <= self.introduced:
-            raise ValueError(f"superseded in turn {self.superseded}, not after {self.introduced}")
-        return self
-
-    def is_current(self, turn: int) -> bool:
-        """Whether the fact is current at the end of ``turn``."""
-        return self.introduced <= turn and not self.is_superseded(turn)
-
-    def is_superseded(self, turn: int) -> bool:
-        """Whether a later value has replaced the fact by the end of ``turn``."""
-        return self.superseded is not None and self.superseded <= turn
 
 
 class PoisonTruth(Entry):

@@ -5,7 +5,6 @@ The latter show the paper's Figures 5, 6 and 7, intervals and tests.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -15,6 +14,7 @@ from acc.errors import InputError
 from acc.evaluation.judge import METRICS
 from acc.evaluation.judge_measures import NAMES
 from acc.evaluation.probe_results import RATES, SCORE, TOKENS, mean
+from acc.evaluation.scenarios import read_json
 from acc.report.charts import Value, bar_chart, line_chart
 from acc.report.page import table
 
@@ -43,21 +43,14 @@ def read_results(files: Sequence[Path]) -> list[Read]:
 
 
 def _read(file: Path) -> Read:
-    what = "no results of an evaluation"
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        what = f"the results cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), hint="choose another file") from error
-    except (ValueError, RecursionError) as error:
-        value, what = None, f"not JSON: {error}"
+    hint = "use a file that probe --json or judge --json wrote"
+    value = read_json(file, hint)
     if isinstance(value, dict):
         if {"metrics", "scenarios", "memories"} <= value.keys():
             return Read("probe", file, value)
         if {"configuration", "runs", "memories", "paired"} <= value.keys():
             return Read("judge", file, value)
-    hint = "use a file that probe --json or judge --json wrote"
-    raise InputError(what, where=str(file), hint=hint)
+    raise InputError("no results of an evaluation", where=str(file), hint=hint)
 
 
 def judge_section(value: Results) -> str:

@@ -159,18 +159,26 @@ def _files(given: str) -> tuple[Path, Path]:
 
 
 def _object(file: Path) -> Mapping[str, Any]:
+    hint = "a scenario is one JSON object; for chat messages write CONVERSATION:TRUTH"
+    value = read_json(file, hint)
+    if isinstance(value, Mapping):
+        return value
+    raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), hint=hint)
+
+
+def read_json(file: Path, hint: str) -> Any:
+    """Read a file. ``hint`` says what it must contain.
+
+    Raises:
+        InputError: It cannot be read, or is not JSON.
+    """
     try:
-        value = json.loads(file.read_text(encoding="utf-8-sig"))
+        return json.loads(file.read_text(encoding="utf-8-sig"))
     except OSError as error:
         what = f"the file cannot be read: {error.strerror or error}"
         raise InputError(what, where=str(file), hint="choose another file") from error
     except (ValueError, RecursionError) as error:
-        hint = "a scenario is one JSON object; for chat messages write CONVERSATION:TRUTH"
         raise InputError(f"not JSON: {error}", where=str(file), hint=hint) from error
-    if isinstance(value, Mapping):
-        return value
-    hint = "a scenario is one JSON object with its ground truth beside its turns"
-    raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), hint=hint)
 
 
 def _truth(raw: Mapping[str, Any], file: Path) -> GroundTruth:
