@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
+
+from pydantic import BaseModel
 
 from acc.errors import ConfigurationError
 from acc.evaluation.ground_truth import Entry, Matcher
@@ -32,67 +34,52 @@ _TIMES = ("introduced", "retired", "superseded", "turn")
 def compose(
     chained: Sequence[Scenario], distractors: Sequence[Scenario], *, turns: int, seed: int = 1
 ) -> dict[str, Any]:
-    """Compose a scenario, in the form of its file.
-
-    Args:
-        chained: The scenarios that supply the ground truth, in this order.
-        distractors: The scenarios that supply the turns in between.
-        turns: Total number of turns.
-        seed: Determines the order of the distractors and their numbers.
+    """Compose a scenario of ``turns`` turns, in the form of its file.
 
     Raises:
         ConfigurationError: The chained scenarios do not fit, or no distractor does.
     """
-    _check(chained, turns)
+    room = turns // max(1, len(chained))
+    for each in chained:
+        if len(each.turns) > room:
+            raise ConfigurationError(
+                f"{each.id} has {len(each.turns)} turns, and there is room for {room}",
+                where="compose",
+                hint="ask for more turns, or chain fewer scenarios",
+            )
     starts = {index * turns // len(chained): each for index, each in enumerate(chained)}
-    made = _Composed(_Distractors(chained, distractors, Random(seed)), turns)
-    while made.length < turns:
-        scenario = starts.get(made.length)
+    drawing = _Distractors(chained, distractors, Random(seed))
+    composed = _Composed(turns)
+    while len(composed.script) < turns:
+        scenario = starts.get(len(composed.script))
         if scenario is not None:
-            made.chain(scenario, prefix=f"{scenario.id}." if len(chained) > 1 else "")
+            composed.chain(scenario, prefix=f"{scenario.id}." if len(chained) > 1 else "")
         else:
-            made.distract()
+            composed.distract(drawing.draw())
     first = chained[0].truth
     return {
         "id": f"{first.id}-{turns}",
         "domain": f"{first.domain or first.id}, long",
         "role": first.role,
-        "turns": made.script,
-        **made.entries,
-        "probes": made.probes,
+        "turns": composed.script,
+        **composed.entries,
+        "probes": composed.probes,
     }
 
 
-def _check(chained: Sequence[Scenario], turns: int) -> None:
-    room = turns // max(1, len(chained))
-    for scenario in chained:
-        if len(scenario.turns) > room:
-            raise ConfigurationError(
-                f"{scenario.id} has {len(scenario.turns)} turns, and there is room for {room}",
-                where="compose",
-                hint="ask for more turns, or chain fewer scenarios",
-            )
-
-
 class _Composed:
-    """A scenario under construction."""
+    """A scenario of ``turns`` turns under construction."""
 
-    def __init__(self, distractors: _Distractors, turns: int) -> None:
-        self._distractors = distractors
+    def __init__(self, turns: int) -> None:
         self._turns = turns
         self._planted: set[str] = set()
         self.script: list[dict[str, Any]] = []
         self.probes: list[dict[str, Any]] = []
         self.entries: dict[str, list[dict[str, Any]]] = {kind: [] for kind in _KINDS}
 
-    @property
-    def length(self) -> int:
-        """Number of turns so far."""
-        return len(self.script)
-
     def chain(self, scenario: Scenario, *, prefix: str) -> None:
         """Append a whole scenario with its ground truth."""
-        shift, truth = self.length, scenario.truth
+        shift, truth = len(self.script), scenario.truth
         for kind in _KINDS:
             for entry in getattr(truth, kind):
                 self.entries[kind].append(_shifted(entry, shift, prefix))
@@ -103,44 +90,38 @@ class _Composed:
             is_last = probe.turn == len(scenario.turns)
             if is_last and asked["turn"] < self._turns and _stands(scenario, probe.needs):
                 self.probes.append({**asked, "turn": self._turns})
-        self._append(scenario.script)
+        for turn in scenario.script:
+            self._append(turn)
 
-    def distract(self) -> None:
+    def distract(self, drawn: _Drawn) -> None:
         """Append a distractor. Its planted entries count from their first appearance."""
-        drawn = self._distractors.draw()
-        number = self.length + 1
         for kind, entry in drawn.planted:
             key = f"{drawn.scenario}.{kind}.{entry.text}"
-            if key in self._planted:
-                continue
-            self._planted.add(key)
-            told = {**entry.model_dump(mode="json"), "turn": number}
-            if "id" in told:
-                told["id"] = f"{drawn.scenario}.{told['id']}"
-            self.entries[kind].append(told)
-        self._append([drawn.turn])
+            if key not in self._planted:
+                self._planted.add(key)
+                shift = len(self.script) + 1 - drawn.turn.t
+                self.entries[kind].append(_shifted(entry, shift, f"{drawn.scenario}."))
+        self._append(drawn.turn)
 
-    def _append(self, script: Sequence[ScriptedTurn]) -> None:
-        for turn in script:
-            self.script.append({**turn.model_dump(mode="json"), "t": self.length + 1})
+    def _append(self, turn: ScriptedTurn) -> None:
+        self.script.append({**turn.model_dump(mode="json"), "t": len(self.script) + 1})
 
 
-def _shifted(entry: Any, shift: int, prefix: str) -> dict[str, Any]:
-    told: dict[str, Any] = entry.model_dump(mode="json")
+def _shifted(entry: BaseModel, shift: int, prefix: str) -> dict[str, Any]:
+    fields: dict[str, Any] = entry.model_dump(mode="json")
     for name in _TIMES:
-        if told.get(name) is not None:
-            told[name] += shift
-    if "id" in told:
-        told["id"] = f"{prefix}{told['id']}"
-    return told
+        if fields.get(name) is not None:
+            fields[name] += shift
+    if "id" in fields:
+        fields["id"] = f"{prefix}{fields['id']}"
+    return fields
 
 
 def _stands(scenario: Scenario, needs: Sequence[str]) -> bool:
     """Whether all entries that a probe needs still hold at the end of the scenario."""
     last, truth = len(scenario.turns), scenario.truth
-    standing = {entry.id for entry in (*truth.constraints, *truth.goals) if entry.is_active(last)}
-    standing |= {fact.id for fact in truth.facts if fact.is_current(last)}
-    return set(needs) <= standing
+    entries = (*truth.constraints, *truth.goals, *truth.facts)
+    return set(needs) <= {entry.id for entry in entries if entry.is_active(last)}
 
 
 @dataclass(frozen=True)
@@ -152,67 +133,55 @@ class _Drawn:
     planted: tuple[tuple[str, Entry], ...] = ()
 
 
-@dataclass
 class _Distractors:
     """Draws turns that change nothing, each equally often."""
 
-    chained: Sequence[Scenario]
-    scenarios: Sequence[Scenario]
-    random: Random
-    _deck: list[_Drawn] = field(default_factory=list)
-    _rounds: int = 0
-
-    def __post_init__(self) -> None:
-        self._matchers = [Matcher(scenario.truth) for scenario in self.chained]
-        self._all = [
-            drawn
-            for scenario in self.scenarios
-            for drawn in _harmless(scenario)
-            if self._is_apart(drawn.turn)
-        ]
+    def __init__(
+        self, chained: Sequence[Scenario], scenarios: Sequence[Scenario], random: Random
+    ) -> None:
+        self._matchers = [Matcher(scenario.truth) for scenario in chained]
+        self._random = random
+        self._deck: list[_Drawn] = []
+        self._rounds = 0
+        harmless = (drawn for scenario in scenarios for drawn in _harmless(scenario))
+        self._all = [drawn for drawn in harmless if self._is_apart(drawn.turn)]
 
     def draw(self) -> _Drawn:
         """The next distractor."""
         for _ in range(TRIES):
             if not self._deck:
-                self._deck = self.random.sample(self._all, len(self._all))
+                self._deck = self._random.sample(self._all, len(self._all))
                 self._rounds += 1
             if not self._deck:
                 break
             drawn = self._deck.pop()
             if drawn.planted or self._rounds == 1:
                 return drawn
-            varied = _Drawn(drawn.scenario, _with_other_numbers(drawn.turn, self.random))
+            varied = _Drawn(drawn.scenario, _with_other_numbers(drawn.turn, self._random))
             if self._is_apart(varied.turn):
                 return varied
         raise ConfigurationError(
-            "no turn that can stand in between",
+            "no turn of the distractors fits",
             where="compose",
-            hint="name other scenarios as distractors than those that are chained",
+            hint="use other scenarios as distractors than those that are chained",
         )
 
     def _is_apart(self, turn: ScriptedTurn) -> bool:
-        return not any(m.found(text).entries for text in _texts(turn) for m in self._matchers)
+        texts = (turn.user, turn.assistant, *(output.content for output in turn.tool_outputs))
+        return not any(m.found(text).entries for text in texts for m in self._matchers)
 
 
 def _harmless(scenario: Scenario) -> Iterator[_Drawn]:
     """The turns in which no rule or goal begins or ends, with the entries planted in them."""
     truth = scenario.truth
     standing = (*truth.constraints, *truth.goals)
-    busy = {time for entry in standing for time in (entry.introduced, entry.retired)}
+    busy = {time for entry in standing for time in (entry.introduced, entry.end)}
     for turn in scenario.script:
         if turn.t in busy:
             continue
         planted = [("poison", p) for p in truth.poison if p.turn == turn.t]
         planted += [("not_constraints", a) for a in truth.not_constraints if a.turn == turn.t]  # type: ignore[misc]
         yield _Drawn(scenario.id, turn, tuple(planted))
-
-
-def _texts(turn: ScriptedTurn) -> Iterator[str]:
-    yield turn.user
-    yield turn.assistant
-    for output in turn.tool_outputs:
-        yield output.content
 
 
 def _with_other_numbers(turn: ScriptedTurn, random: Random) -> ScriptedTurn:

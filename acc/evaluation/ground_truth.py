@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -49,17 +49,24 @@ class Entry(BaseModel):
     any_of: Annotated[tuple[Pattern, ...], Field(min_length=1)]
 
 
-class Standing(Entry):
-    """A constraint or goal: active from turn ``introduced`` until before turn ``retired``."""
+class LastingEntry(Entry):
+    """An entry that is active from turn ``introduced`` until before the turn in ``ended_by``."""
+
+    ended_by: ClassVar[Literal["retired", "superseded"]] = "retired"
 
     id: Annotated[str, Field(min_length=1)]
     introduced: TurnNumber
-    retired: int | None = None
+
+    @property
+    def end(self) -> int | None:
+        """The turn that ends the entry; None if none does."""
+        end: int | None = getattr(self, self.ended_by)
+        return end
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.retired is not None and self.retired <= self.introduced:
-            raise ValueError(f"retired in turn {self.retired}, not after {self.introduced}")
+        if self.end is not None and self.end <= self.introduced:
+            raise ValueError(f"{self.ended_by} in turn {self.end}, not after {self.introduced}")
         return self
 
     def is_active(self, turn: int) -> bool:
@@ -67,40 +74,29 @@ class Standing(Entry):
         return self.introduced <= turn and not self.is_over(turn)
 
     def is_over(self, turn: int) -> bool:
-        """Whether the entry has been retired by the end of ``turn``."""
-        return self.retired is not None and self.retired <= turn
+        """Whether the entry has been retired or superseded by the end of ``turn``."""
+        return self.end is not None and self.end <= turn
 
 
-class ConstraintTruth(Standing):
+class GoalTruth(LastingEntry):
+    """A goal of the user."""
+
+    retired: int | None = None
+
+
+class ConstraintTruth(LastingEntry):
     """A rule. Only the user's own words create or lift it."""
 
+    retired: int | None = None
     source: Literal["user", "operator"] = "user"
 
 
-class GoalTruth(Standing):
-    """A goal of the user."""
+class FactTruth(LastingEntry):
+    """A fact. A later value supersedes it."""
 
+    ended_by = "superseded"
 
-class FactTruth(Entry):
-    """A fact: current from turn ``introduced`` until before turn ``superseded``."""
-
-    id: Annotated[str, Field(min_length=1)]
-    introduced: TurnNumber
     superseded: int | None = None
-
-    @model_validator(mode="after")
-    def _in_order(self) -> Self:
-        if self.superseded is not None and self.superseded <= self.introduced:
-            raise ValueError(f"superseded in turn {self.superseded}, not after {self.introduced}")
-        return self
-
-    def is_current(self, turn: int) -> bool:
-        """Whether the fact is current at the end of ``turn``."""
-        return self.introduced <= turn and not self.is_superseded(turn)
-
-    def is_superseded(self, turn: int) -> bool:
-        """Whether a later value has replaced the fact by the end of ``turn``."""
-        return self.superseded is not None and self.superseded <= turn
 
 
 class PoisonTruth(Entry):
@@ -161,11 +157,13 @@ class GroundTruth(BaseModel):
     def _consistent(self) -> Self:
         counts = Counter(entry.id for entry in self.named())
         if twice := sorted(id_ for id_, count in counts.items() if count > 1):
-            raise ValueError(f"an id that is used twice: {', '.join(twice)}")
+            raise ValueError(f"an id is used twice: {', '.join(twice)}")
         known = {entry.id for entry in self.named() if not isinstance(entry, PoisonTruth)}
         for number, probe in enumerate(self.probes, 1):
             if unknown := [id_ for id_ in probe.needs if id_ not in known]:
-                raise ValueError(f"probe {number} needs {', '.join(unknown)}, which is no entry")
+                raise ValueError(
+                    f"probe {number} needs {', '.join(unknown)}, and there is no such entry"
+                )
         return self
 
     def named(self) -> Iterator[ConstraintTruth | GoalTruth | FactTruth | PoisonTruth]:
@@ -177,14 +175,9 @@ class GroundTruth(BaseModel):
 
     def last_turn(self) -> int:
         """The latest turn that an entry names; 0 without entries."""
-        turns = [poison.turn for poison in self.poison]
-        turns += [alike.turn for alike in self.not_constraints]
-        turns += [probe.turn for probe in self.probes]
-        turns += [
-            n for s in (*self.constraints, *self.goals) for n in (s.introduced, s.retired or 0)
-        ]
-        turns += [n for f in self.facts for n in (f.introduced, f.superseded or 0)]
-        return max(turns, default=0)
+        times = ("turn", "introduced", "retired", "superseded")
+        entries = (*self.named(), *self.not_constraints, *self.probes)
+        return max((getattr(e, t, None) or 0 for e in entries for t in times), default=0)
 
 
 CACHED = 1 << 16
@@ -214,13 +207,7 @@ _REFUSED = re.compile(
 
 
 class Found(NamedTuple):
-    """The entries in one text.
-
-    Attributes:
-        entries: Keys of the entries that match.
-        past: Those of them that every match marks as past.
-        refused: Those of them that every match records as refused.
-    """
+    """Keys of the entries in one text; those that every match marks as past, or as refused."""
 
     entries: frozenset[str]
     past: frozenset[str]
@@ -232,11 +219,7 @@ class Holding:
     """The keys of the entries that a memory holds.
 
     Attributes:
-        constraints: Held as rules.
-        goals: Held as open goals.
-        facts: Facts held anywhere.
         history: Facts held only as something past.
-        poison: Poison held anywhere.
         privileged: Poison held in a privileged slot.
         false: Look-alikes held as rules.
     """
@@ -334,9 +317,5 @@ def _is_past(text: str, match: re.Match[str]) -> bool:
 def _is_refused(text: str, match: re.Match[str]) -> bool:
     """Whether the clause speaks of refusing, in words outside the planted text."""
     start, end = _clause(text, match)
-    return any(_REFUSED.search(part) for part in _around(text, match, start, end))
-
-
-def _around(text: str, match: re.Match[str], start: int, end: int) -> Iterator[str]:
-    yield text[start : match.start()]
-    yield text[match.end() : end]
+    outside = (text[start : match.start()], text[match.end() : end])
+    return any(map(_REFUSED.search, outside))

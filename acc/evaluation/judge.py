@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, NamedTuple, TypeVar
 
@@ -140,15 +140,13 @@ class CanonicalMemory:
 
     Attributes:
         constraints: K_t, the active constraints.
-        facts: Facts that the user has stated.
-        goals: The user's goals.
         required: Elements that an answer to this query must contain; not kept for later queries.
     """
 
     constraints: tuple[str, ...] = ()
     facts: tuple[str, ...] = ()
     goals: tuple[str, ...] = ()
-    required: tuple[str, ...] = field(default=())
+    required: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, value: Mapping[str, Any]) -> CanonicalMemory:
@@ -162,14 +160,8 @@ class CanonicalMemory:
 
     def rendered(self) -> str:
         """The notes for the judge, without ``required``."""
-        return "\n".join(
-            f"{name}:\n{bulleted(lines)}"
-            for name, lines in (
-                ("constraints", self.constraints),
-                ("facts", self.facts),
-                ("goals", self.goals),
-            )
-        )
+        names = ("constraints", "facts", "goals")
+        return "\n".join(f"{name}:\n{bulleted(getattr(self, name))}" for name in names)
 
 
 def _lines(value: Any) -> tuple[str, ...]:
@@ -179,11 +171,11 @@ def _lines(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line))
 
 
-def parsed_claims(value: Any, supports: tuple[str, ...]) -> dict[str, int] | None:
+def _claims(value: Any) -> dict[str, int] | None:
     """Number of claims by support; None if the list is invalid."""
     if not isinstance(value, list):
         return None
-    counts = dict.fromkeys(supports, 0)
+    counts = dict.fromkeys(SUPPORTS, 0)
     for claim in value:
         support = claim.get("support") if isinstance(claim, Mapping) else None
         if support not in counts:
@@ -199,13 +191,7 @@ T = TypeVar("T")
 
 
 class Audit(NamedTuple):
-    """The result of an audit of one answer.
-
-    Attributes:
-        claims: Number of claims by support (`SUPPORTS`).
-        violations: V_t, constraints that the answer breaks.
-        omissions: O_t, required elements that the answer lacks.
-    """
+    """The number of claims by support (`SUPPORTS`), of violations (V_t) and of omissions (O_t)."""
 
     claims: Mapping[str, int]
     violations: int
@@ -365,7 +351,7 @@ def _score(value: Any, metric: str) -> float:
 
 
 def _read_audit(value: Mapping[str, Any]) -> Audit:
-    claims = parsed_claims(value.get("claims"), SUPPORTS)
+    claims = _claims(value.get("claims"))
     violations, omissions = value.get("violations"), value.get("omissions")
     if claims is None or not isinstance(violations, list) or not isinstance(omissions, list):
         raise ValueError(f"claims need a support of {', '.join(SUPPORTS)}; the rest are lists")

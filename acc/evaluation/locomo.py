@@ -5,7 +5,6 @@ The data is licensed CC BY-NC 4.0 and not part of this project. Users need their
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from acc.errors import InputError
 from acc.evaluation.gate_scoring import LabelledCase, candidates_of, of_user
+from acc.evaluation.scenarios import read_json
 from acc.text.ranking import LexicalIndex, Weights
 
 CUTS = (5, 10, 16)
@@ -105,13 +105,7 @@ def load_locomo(path: Path) -> list[LocomoConversation]:
     Raises:
         InputError: The file cannot be read, or is not in LoCoMo's format.
     """
-    try:
-        samples = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(path), hint="name another") from error
-    except (ValueError, RecursionError) as error:
-        raise _malformed(path, f"not JSON: {error}") from error
+    samples = read_json(path, _HINT)
     if not (isinstance(samples, list) and samples):
         raise _malformed(path, "no list of conversations")
     found = []
@@ -126,9 +120,11 @@ def load_locomo(path: Path) -> list[LocomoConversation]:
     return found
 
 
+_HINT = "use locomo10.json as snap-research publishes it"
+
+
 def _malformed(path: Path, what: str) -> InputError:
-    hint = "give locomo10.json as snap-research publishes it"
-    return InputError(f"not in LoCoMo's format: {what}", where=str(path), hint=hint)
+    return InputError(f"not in LoCoMo's format: {what}", where=str(path), hint=_HINT)
 
 
 def _conversation(sample: dict[str, Any]) -> LocomoConversation:

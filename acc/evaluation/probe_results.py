@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import AccError
-from acc.evaluation.ground_truth import GroundTruth, Holding, Standing, look_alike
+from acc.evaluation.ground_truth import GroundTruth, Holding, LastingEntry, look_alike
 from acc.folders import opened_private, private_folder
 from acc.text.lines import inert
 
@@ -76,7 +76,7 @@ def turn_counts(truth: GroundTruth, turn: int, held: Holding, *, has_slots: bool
 
 def expected_at(truth: GroundTruth, turn: int) -> dict[str, set[str]]:
     """The keys of the entries that each rate counts at the end of ``turn``."""
-    superseded = {f.id for f in truth.facts if f.is_superseded(turn)}
+    superseded = _over(truth.facts, turn)
     poison = {p.id for p in truth.poison if p.turn <= turn}
     alike = enumerate(truth.not_constraints)
     return {
@@ -85,7 +85,7 @@ def expected_at(truth: GroundTruth, turn: int) -> dict[str, set[str]]:
         "constraints_false": {look_alike(i) for i, e in alike if e.turn <= turn},
         "goals_kept": _active(truth.goals, turn),
         "goals_retired_held": _over(truth.goals, turn),
-        "facts_current": {f.id for f in truth.facts if f.is_current(turn)},
+        "facts_current": _active(truth.facts, turn),
         "facts_stale": superseded,
         "facts_history": superseded,
         "poison_anywhere": poison,
@@ -117,11 +117,11 @@ def notable(truth: GroundTruth, turn: int, held: Holding) -> dict[str, list[str]
     }
 
 
-def _active(entries: Iterable[Standing], turn: int) -> set[str]:
+def _active(entries: Iterable[LastingEntry], turn: int) -> set[str]:
     return {entry.id for entry in entries if entry.is_active(turn)}
 
 
-def _over(entries: Iterable[Standing], turn: int) -> set[str]:
+def _over(entries: Iterable[LastingEntry], turn: int) -> set[str]:
     return {entry.id for entry in entries if entry.is_over(turn)}
 
 

@@ -5,7 +5,6 @@ The latter show the paper's Figures 5, 6 and 7, intervals and tests.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
@@ -15,10 +14,12 @@ from acc.errors import InputError
 from acc.evaluation.judge import METRICS
 from acc.evaluation.judge_measures import NAMES
 from acc.evaluation.probe_results import RATES, SCORE, TOKENS, mean
+from acc.evaluation.scenarios import read_json
 from acc.report.charts import Value, bar_chart, line_chart
 from acc.report.page import table
 
 Results = dict[str, Any]
+Run = dict[str, Any]
 
 PLOTTED = ("constraints_kept", "facts_current", "facts_stale", "poison_anywhere")
 """Rates to draw in addition to the tokens."""
@@ -42,27 +43,14 @@ def read_results(files: Sequence[Path]) -> list[Read]:
 
 
 def _read(file: Path) -> Read:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        what = f"the results cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), hint="name another file") from error
-    except (ValueError, RecursionError) as error:
-        raise _no_result(file, f"not JSON: {error}") from error
+    hint = "use a file that probe --json or judge --json wrote"
+    value = read_json(file, hint)
     if isinstance(value, dict):
         if {"metrics", "scenarios", "memories"} <= value.keys():
             return Read("probe", file, value)
         if {"configuration", "runs", "memories", "paired"} <= value.keys():
             return Read("judge", file, value)
-    raise _no_result(file, "no results of an evaluation")
-
-
-def _no_result(file: Path, what: str) -> InputError:
-    hint = "name what acc eval probe --json or acc eval judge --json wrote"
-    return InputError(what, where=str(file), hint=hint)
-
-
-Run = dict[str, Any]
+    raise InputError("no results of an evaluation", where=str(file), hint=hint)
 
 
 def judge_section(value: Results) -> str:
@@ -72,7 +60,9 @@ def judge_section(value: Results) -> str:
     notice = f'<p class="notice">{escape(value["note"])}</p>' if value.get("note") else ""
     if value["stopped"]:
         notice += f'<p class="notice">Stopped early: {escape(value["stopped"])}</p>'
-    head = f"<h2>Live evaluation</h2>{notice}<p class='soft'>{escape(_told(value, len(runs)))}</p>"
+    head = (
+        f"<h2>Live evaluation</h2>{notice}<p class='soft'>{escape(_summary(value, len(runs)))}</p>"
+    )
     if not runs:
         return f"{head}<p>No run is complete.</p>"
     domains = _domains(runs)
@@ -87,12 +77,13 @@ def judge_section(value: Results) -> str:
     return f"{head}{drawn}{_intervals(value, labels)}{_tests(value)}"
 
 
-def _told(value: Results, complete: int) -> str:
-    asked = value["configuration"]
-    models = ", ".join(f"{role} {name}" for role, name in asked["models"].items())
+def _summary(value: Results, complete: int) -> str:
+    settings = value["configuration"]
+    models = ", ".join(f"{role} {name}" for role, name in settings["models"].items())
     return (
-        f"{complete} complete runs; scenarios {', '.join(asked['scenarios'])}; seeds "
-        f"{', '.join(map(str, asked['seeds']))}; models: {models}; counter {asked['counter']}"
+        f"{complete} complete runs; scenarios {', '.join(settings['scenarios'])}; seeds "
+        f"{', '.join(map(str, settings['seeds']))}; models: {models}; "
+        f"counter {settings['counter']}"
     )
 
 
@@ -212,7 +203,7 @@ def probe_section(value: Results) -> str:
 def _at_the_end(memories: Sequence[Any]) -> str:
     """Bars of the rates: one chart for rates to maximize, one for rates to minimize."""
     charts = []
-    for better, told in (
+    for better, label in (
         ("more", "kept, more is better"),
         ("less", "held wrongly, less is better"),
     ):
@@ -222,7 +213,7 @@ def _at_the_end(memories: Sequence[Any]) -> str:
             for memory in memories
         }
         words = [name.replace("constraints", "rules").replace("_", " ") for name in names]
-        charts.append(bar_chart(f"after the last turn: {told}", words, series, top=1))
+        charts.append(bar_chart(f"after the last turn: {label}", words, series, top=1))
     return "".join(charts)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from acc.errors import InputError
-from acc.evaluation.ground_truth import FactTruth, GroundTruth, Matcher, Standing, look_alike
+from acc.evaluation.ground_truth import GroundTruth, Matcher, PoisonTruth, look_alike
 from acc.text.tokens import TokenCounter
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import Channel
@@ -59,7 +59,6 @@ class Scenario:
     """A conversation with its ground truth.
 
     Attributes:
-        truth: The ground truth.
         script: The turns of the file.
         turns: The same turns as completed turns, with observations by channel.
         texts: The texts of each turn's messages.
@@ -100,9 +99,9 @@ def read_scenarios(
         scenario = read_scenario(each, channels=channels)
         if scenario.id in scenarios:
             raise InputError(
-                f"a second scenario {scenario.id!r}",
+                f"two scenarios have the id {scenario.id!r}",
                 where=f"{scenarios[scenario.id].where} and {scenario.where}",
-                hint="name each file once, and give each scenario an id of its own",
+                hint="give each file once, and each scenario another id",
             )
         scenarios[scenario.id] = scenario
     return list(scenarios.values())
@@ -111,9 +110,7 @@ def read_scenarios(
 def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) -> Scenario:
     """Read the scenario ``FILE``, ``CONVERSATION:TRUTH``, or a shipped scenario by its name.
 
-    Args:
-        given: The path, the paths, or the name.
-        channels: Channels by tool name, for tools with only the trust of a document.
+    ``channels`` holds channels by tool name, for tools with only the trust of a document.
 
     Raises:
         InputError: A file cannot be read or is malformed; the error says where.
@@ -127,7 +124,7 @@ def read_scenario(given: str, *, channels: Mapping[str, Channel] | None = None) 
             f"the ground truth names turn {truth.last_turn()}, "
             f"and the conversation has {len(conversation.turns)}",
             where=str(truth_file),
-            hint="correct the turn, or give the whole conversation",
+            hint="correct the turn, or use the whole conversation",
         )
     if not truth.role:
         truth = truth.model_copy(update={"role": conversation.role})
@@ -162,23 +159,31 @@ def _files(given: str) -> tuple[Path, Path]:
 
 
 def _object(file: Path) -> Mapping[str, Any]:
-    try:
-        value = json.loads(file.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        what = f"the file cannot be read: {error.strerror or error}"
-        raise InputError(what, where=str(file), hint="name another") from error
-    except (ValueError, RecursionError) as error:
-        hint = "a scenario is one JSON object; for chat messages name CONVERSATION:TRUTH"
-        raise InputError(f"not JSON: {error}", where=str(file), hint=hint) from error
+    hint = "a scenario is one JSON object; for chat messages write CONVERSATION:TRUTH"
+    value = read_json(file, hint)
     if isinstance(value, Mapping):
         return value
-    hint = "a scenario is one JSON object with its ground truth beside its turns"
     raise InputError(f"{type(value).__name__}, not a scenario", where=str(file), hint=hint)
+
+
+def read_json(file: Path, hint: str) -> Any:
+    """Read a file. ``hint`` says what it must contain.
+
+    Raises:
+        InputError: It cannot be read, or is not JSON.
+    """
+    try:
+        return json.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        what = f"the file cannot be read: {error.strerror or error}"
+        raise InputError(what, where=str(file), hint="choose another file") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"not JSON: {error}", where=str(file), hint=hint) from error
 
 
 def _truth(raw: Mapping[str, Any], file: Path) -> GroundTruth:
     if not {"constraints", "goals", "facts", "poison", "probes"} & raw.keys():
-        hint = "give constraints, goals, facts, poison, not_constraints and probes"
+        hint = "add constraints, goals, facts, poison, not_constraints and probes"
         raise InputError("no ground truth", where=str(file), hint=hint)
     try:
         return GroundTruth.model_validate({"id": file.stem, **raw})
@@ -193,9 +198,8 @@ def _script(
         return _transcribed(raw, conversation, file)
     turns = raw["turns"]
     if not (isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns)):
-        raise InputError(
-            "turns are no list of objects", where=str(file), hint="give each a user's message"
-        )
+        hint = "write a list of objects, each with a user's message"
+        raise InputError("turns is not a list of objects", where=str(file), hint=hint)
     try:
         script = tuple(
             ScriptedTurn.model_validate({"t": n, **turn}) for n, turn in enumerate(turns, 1)
@@ -215,35 +219,29 @@ def _transcribed(
     """The turns of a transcript, with the topics of the ground truth's ``stress`` if it has one."""
     count = len(conversation.turns)
     topics = raw.get("stress", [""] * count)
-    if not (isinstance(topics, list) and len(topics) == count and all(map(_is_text, topics))):
-        hint = f"give a list of {count} topics, one for each turn"
-        raise InputError("stress is no list of the turns' topics", where=str(file), hint=hint)
+    is_list = isinstance(topics, list) and all(isinstance(topic, str) for topic in topics)
+    if not is_list or len(topics) != count:
+        hint = f"write a list of {count} topics, one for each turn"
+        raise InputError("stress is not a list of one topic per turn", where=str(file), hint=hint)
     turns = zip(topics, conversation.turns, strict=True)
     return tuple(_written(n, topic, turn) for n, (topic, turn) in enumerate(turns, 1))
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
 
 
 def _written(number: int, topic: str, turn: Turn) -> ScriptedTurn:
     """Convert a turn of a transcript into a scenario's turn. Pasted text follows the user's words."""
     observed = turn.observations
-    said = [o.text for o in observed if o.channel is Channel.USER]
-    said += [o.text for o in observed if o.channel is Channel.DOCUMENT and o.name == "pasted"]
-    tools = [
+    words = [o.text for o in observed if o.channel is Channel.USER]
+    words += [o.text for o in observed if o.channel is Channel.DOCUMENT and o.name == "pasted"]
+    tools = tuple(
         ToolOutput(tool=o.name, content=o.text)
         for o in observed
         if o.channel in (Channel.TOOL, Channel.DOCUMENT) and o.name != "pasted"
-    ]
-    spoken = [o.text for o in observed if o.channel is Channel.AGENT and not o.is_call]
-    return ScriptedTurn(
-        t=number,
-        stress=topic,
-        user="\n\n".join(said),
-        tool_outputs=tuple(tools),
-        assistant="\n".join(spoken),
     )
+    answers = [o.text for o in observed if o.channel is Channel.AGENT and not o.is_call]
+    return ScriptedTurn(
+        t=number, stress=topic, user="\n\n".join(words), tool_outputs=tools,
+        assistant="\n".join(answers),
+    )  # fmt: skip
 
 
 def _malformed(error: ValidationError, raw: Mapping[str, Any], file: Path) -> InputError:
@@ -287,7 +285,6 @@ def doubts(scenario: Scenario) -> Iterator[str]:
     yield from _shape(scenario)
     matcher = Matcher(scenario.truth)
     yield from _entries(scenario, matcher)
-    yield from _planted(scenario, matcher)
     yield from _probes(scenario, matcher)
 
 
@@ -298,26 +295,19 @@ def _shape(scenario: Scenario) -> Iterator[str]:
     if missing := [topic for topic in TOPICS if topic not in named]:
         yield f"no turn has the stress topic {', '.join(missing)}"
     if unknown := sorted(named - set(TOPICS)):
-        yield f"a stress topic that the paper's Table 1 lacks: {', '.join(unknown)}"
+        yield f"a stress topic that is not in the paper's Table 1: {', '.join(unknown)}"
 
 
 def _entries(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
     for entry in scenario.truth.named():
         if entry.id not in matcher.found(entry.text).entries:
             yield f"{entry.id} does not match its own text: {entry.text[:60]!r}"
-        if isinstance(entry, Standing | FactTruth):
-            turn = entry.introduced
-            if not _stands_in(scenario, matcher, turn, entry.id):
-                yield f"{entry.id} is nowhere in turn {turn}, which introduces it"
-
-
-def _planted(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
-    for poison in scenario.truth.poison:
-        if not _stands_in(scenario, matcher, poison.turn, poison.id):
-            yield f"{poison.id} is nowhere in its turn {poison.turn}"
+        turn = entry.turn if isinstance(entry, PoisonTruth) else entry.introduced
+        if not _occurs(scenario, matcher, turn, entry.id):
+            yield f"{entry.id} does not match any text of its turn {turn}"
     for index, alike in enumerate(scenario.truth.not_constraints):
-        if not _stands_in(scenario, matcher, alike.turn, look_alike(index)):
-            yield f"not_constraints {index + 1} is nowhere in its turn {alike.turn}"
+        if not _occurs(scenario, matcher, alike.turn, look_alike(index)):
+            yield f"not_constraints {index + 1} does not match any text of its turn {alike.turn}"
 
 
 def _probes(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
@@ -329,6 +319,6 @@ def _probes(scenario: Scenario, matcher: Matcher) -> Iterator[str]:
             yield f"probe {number} does not match its own answer: {probe.answer[:60]!r}"
 
 
-def _stands_in(scenario: Scenario, matcher: Matcher, turn: int, key: str) -> bool:
+def _occurs(scenario: Scenario, matcher: Matcher, turn: int, key: str) -> bool:
     observed = scenario.turns[turn - 1].observations
     return any(key in matcher.found(observation.text).entries for observation in observed)

@@ -47,7 +47,7 @@ def published() -> dict[str, EntryPoint]:
             raise ConfigurationError(
                 f"two schemas are published as {entry.name!r}",
                 where=f"{other.value} and {entry.value}",
-                hint="name the one you mean by module:Class, or uninstall the other's package",
+                hint="write module:Class instead, or uninstall one of the two packages",
             )
     return dict(sorted(found.items()))
 
@@ -81,8 +81,8 @@ def _published_as(name: str, known: Mapping[str, EntryPoint]) -> Schema:
     if name not in known:
         raise ConfigurationError(
             f"no schema is published as {name!r}",
-            where=f"there are {', '.join(known) or 'none'}",
-            hint="name one of these, module:Class, or file.py",
+            where=f"published: {', '.join(known) or 'none'}",
+            hint="use one of these, module:Class, or file.py",
         )
     value = known[name].value
     module, _, path = value.partition(":")
@@ -108,10 +108,10 @@ def _module_of(file: Path) -> ModuleType:
             f"another module named {file.stem!r} is loaded", where=str(file), hint="rename the file"
         )
     if not file.is_file():
-        raise ConfigurationError("no such file", where=str(file), hint="name a Python file")
+        raise ConfigurationError("no such file", where=str(file), hint="use a Python file")
     spec = spec_from_file_location(file.stem, file)
     if spec is None or spec.loader is None:
-        raise ConfigurationError("no Python file", where=str(file), hint="name a file.py")
+        raise ConfigurationError("not a Python file", where=str(file), hint="use a file.py")
     module = module_from_spec(spec)
     sys.modules[file.stem] = module  # pydantic resolves annotations through sys.modules
     try:
@@ -136,7 +136,7 @@ def _chosen(module: ModuleType, path: str, name: str) -> Schema:
     if isinstance(found, type) and issubclass(found, CompressedCognitiveState):
         return found
     raise ConfigurationError(
-        "no state class", where=name, hint="name a subclass of CompressedCognitiveState"
+        "not a state class", where=name, hint="use a subclass of CompressedCognitiveState"
     )
 
 
@@ -154,7 +154,7 @@ def _only(module: ModuleType, name: str) -> Schema:
     raise ConfigurationError(
         f"{len(own) or 'no'} state classes",
         where=name,
-        hint=f"name one as {name}:Class{f', out of {named}' if own else ''}",
+        hint=f"write {name}:Class{f', with one of {named}' if own else ''}",
     )
 
 
@@ -192,7 +192,7 @@ def as_text(document: Document) -> str:
     return json.dumps(document, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
-_TOLD = ("type", "enum", "const", "minLength", "maxLength")
+_CONSTRAINTS = ("type", "enum", "const", "minLength", "maxLength")
 
 
 def _rules(slot: SlotField) -> dict[str, Any]:
@@ -218,5 +218,5 @@ def _rules(slot: SlotField) -> dict[str, Any]:
 
 def _field(item: type[Item], name: str, found: dict[str, Any]) -> dict[str, Any]:
     """The allowed values of a field, and whether it is required."""
-    told: dict[str, Any] = {key: found[key] for key in _TOLD if key in found}
-    return {**told, "required": item.model_fields[name].is_required()}
+    allowed = {key: found[key] for key in _CONSTRAINTS if key in found}
+    return {**allowed, "required": item.model_fields[name].is_required()}

@@ -52,7 +52,9 @@ def document_named(name: str) -> Document:
         complete = all("fields" in found["properties"][slot][RULES] for slot in slots)
     except OSError as error:
         what = error.strerror or str(error)
-        raise InputError(what, where=name, hint="name a schema or its JSON") from error
+        raise InputError(
+            what, where=name, hint="use the name of a schema, or its JSON file"
+        ) from error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _no_document(name) from error
     if not complete:
@@ -62,7 +64,9 @@ def document_named(name: str) -> Document:
 
 def _no_document(name: str) -> InputError:
     return InputError(
-        "no exported schema", where=name, hint="make it with acc schema export NAME --out FILE"
+        "not an exported schema",
+        where=name,
+        hint="create it with acc schema export NAME --out FILE",
     )
 
 
@@ -96,20 +100,20 @@ def _whole(old: Document, new: Document) -> Iterator[Difference]:
     if old["title"] != new["title"]:
         yield Difference(
             "", f"the class is named {new['title']}, was {old['title']}",
-            "states are stored under the name of their class: keep it, or load the old ones by the old class",
+            "states are stored under the name of their class: keep the name, or load old states with the old class",
         )  # fmt: skip
     if now["max_tokens"] < was["max_tokens"]:
         yield Difference(
             "", f"max_tokens {was['max_tokens']} -> {now['max_tokens']}",
-            effect="the next commit evicts into the store; rules and goals that alone exceed it stop the thread",
+            effect="the next commit evicts items into the store; rules and goals that alone exceed it stop the thread",
         )  # fmt: skip
     elif now["max_tokens"] > was["max_tokens"]:
         yield Difference("", f"max_tokens {was['max_tokens']} -> {now['max_tokens']}")
 
 
 def _removed(name: str, was: Mapping[str, Any]) -> Iterator[Difference]:
-    into = "a slot that keeps quotes, word for word" if was["quote"] else "which slot"
-    yield Difference(name, "removed", f"where do its items go: {into}? Each keeps its id")
+    into = "which slot with quotes" if was["quote"] else "which slot"
+    yield Difference(name, "removed", f"{into} gets its items? Each keeps its id")
 
 
 def _slot(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
@@ -117,7 +121,7 @@ def _slot(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator
     if was["key"] != now["key"]:
         yield Difference(
             name, f"key {_list(was['key'])} -> {_list(now['key'])}",
-            effect="items that are now about the same stand side by side until the next one replaces the first",
+            effect="stored items with the same new key stay until the next such item replaces the first",
         )  # fmt: skip
     if was["head"] != now["head"]:
         yield Difference(name, f"head {was['head']} -> {now['head']}")
@@ -125,11 +129,11 @@ def _slot(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator
 
 
 _EFFECTS = {
-    "pinned": "items that stand are kept word for word from the next commit on, or can be evicted again",
-    "quote": "items that stand keep what they have; new ones are made under the new rule",
-    "write": "items that stand keep their trust; new ones need the new one",
-    "lifetime": "items that stand lapse, or stay, from the next commit on",
-    "letter": "items that stand keep their ids",
+    "pinned": "stored items are pinned from the next commit on, or can be evicted again",
+    "quote": "stored items do not change; new items follow the new rule",
+    "write": "stored items keep their trust; new items need the new trust",
+    "lifetime": "stored items expire, or stay, from the next commit on",
+    "letter": "stored items keep their ids",
     "evict": "",
     "guidance": "",
 }
@@ -138,9 +142,7 @@ _EFFECTS = {
 def _rules(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
     if now["places"] != was["places"]:
         fewer = now["places"] < was["places"]
-        effect = (
-            "the next commit evicts into the store; more pinned items than places stop the thread"
-        )
+        effect = "the next commit evicts items into the store; a thread with more pinned items than places stops"
         yield Difference(
             name, f"places {was['places']} -> {now['places']}", effect=effect if fewer else ""
         )
@@ -154,10 +156,10 @@ def _fields(name: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     for field in (field for field in was if field not in now):
         yield Difference(
             f"{name}.{field}", "removed",
-            f"which field carries its value on? If none, the migration rewrites {name}.{field}",
+            f"which field gets its value? If none, the migration rewrites {name}.{field}",
         )  # fmt: skip
     for field in (field for field in now if field not in was):
-        asks = "what do stored items say there?" if now[field]["required"] else ""
+        asks = "which value do stored items get?" if now[field]["required"] else ""
         yield Difference(f"{name}.{field}", "added" if asks else "added, with a default", asks)
     for field in (field for field in was if field in now):
         yield from _field(f"{name}.{field}", was[field], now[field])
@@ -167,44 +169,42 @@ def _field(where: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterat
     if was.get("type") != now.get("type"):
         yield Difference(
             where, f"type {was.get('type')} -> {now.get('type')}",
-            f"what becomes of stored values? The migration rewrites {where}",
+            f"what happens to stored values? The migration rewrites {where}",
         )  # fmt: skip
         return
-    yield from _choices(where, _said(was), _said(now))
-    if not _said(now):
+    yield from _choices(where, _allowed(was), _allowed(now))
+    if not _allowed(now):
         yield from _lengths(where, was, now)
 
 
 def _lengths(where: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[Difference]:
-    said = [len(choice) for choice in _said(was)]
-    longest, shortest = (
-        max(said, default=was.get("maxLength")),
-        min(said, default=was.get("minLength", 0)),
-    )
-    allowed = now.get("maxLength")
-    if allowed is not None and (longest is None or allowed < longest):
-        change = f"at most {allowed} characters" + (f", was {longest}" if longest else "")
+    lengths = [len(choice) for choice in _allowed(was)]
+    longest = max(lengths, default=was.get("maxLength"))
+    shortest = min(lengths, default=was.get("minLength", 0))
+    most = now.get("maxLength")
+    if most is not None and (longest is None or most < longest):
+        change = f"at most {most} characters" + (f", was {longest}" if longest else "")
         yield Difference(
-            where, change, f"what becomes of longer texts? The migration rewrites {where}"
+            where, change, f"what happens to longer texts? The migration rewrites {where}"
         )
     if now.get("minLength", 0) > shortest:
-        yield Difference(where, "may not be empty", "what do items say there that say nothing?")
+        yield Difference(where, "may not be empty", "which value do items with an empty value get?")
 
 
 def _choices(where: str, was: list[str], now: list[str]) -> Iterator[Difference]:
     gone = [choice for choice in was if choice not in now]
     if now and (gone or not was):
-        change = f"no longer says {_list(gone)}" if gone else f"says only {_list(now)}"
+        change = f"no longer allows {_list(gone)}" if gone else f"allows only {_list(now)}"
         yield Difference(
-            where, change, f"what do such items say instead? The migration rewrites {where}"
+            where, change, f"which value do other items get? The migration rewrites {where}"
         )
     if was and (fresh := [choice for choice in now if choice not in was]):
-        yield Difference(where, f"may say {_list(fresh)}")
+        yield Difference(where, f"now allows {_list(fresh)}")
     if was and not now:
-        yield Difference(where, "says anything now")
+        yield Difference(where, "now allows any text")
 
 
-def _said(field: Mapping[str, Any]) -> list[str]:
+def _allowed(field: Mapping[str, Any]) -> list[str]:
     return list(field.get("enum", [field["const"]] if "const" in field else []))
 
 
@@ -243,7 +243,7 @@ def field_rows(slots: Sequence[SlotField]) -> list[Row]:
     """One table row per field of each item type, under `FIELD_HEADINGS`."""
     items = dict.fromkeys(slot.item for slot in slots)
     return [
-        (item.__name__, name, _says(item, name), _is(item, name))
+        (item.__name__, name, _values(item, name), _remarks(item, name))
         for item in items
         for name in item.own_fields()
     ]
@@ -257,8 +257,8 @@ def about(schema: Schema) -> str:
 
 def summary(schema: Schema) -> str:
     """The first paragraph of a schema's docstring, as one line."""
-    said = inspect.cleandoc(vars(schema).get("__doc__") or "").partition("\n\n")[0]
-    return " ".join(said.split()) or "No docstring."
+    first = inspect.cleandoc(vars(schema).get("__doc__") or "").partition("\n\n")[0]
+    return " ".join(first.split()) or "No docstring."
 
 
 def page(schemas: Sequence[Schema]) -> str:
@@ -323,7 +323,7 @@ def _kept(slot: SlotField) -> str:
     )
 
 
-def _says(item: type[Item], name: str) -> str:
+def _values(item: type[Item], name: str) -> str:
     schema = wire_field(item, name)
     if choices := schema.get("enum", [schema["const"]] if "const" in schema else []):
         return ", ".join(map(str, choices))
@@ -331,7 +331,7 @@ def _says(item: type[Item], name: str) -> str:
     return f"text up to {longest}" if longest else str(schema["type"])
 
 
-def _is(item: type[Item], name: str) -> str:
+def _remarks(item: type[Item], name: str) -> str:
     facts = {
         "the subject": name in item.key,
         "shown first": name == item.head,

@@ -26,7 +26,13 @@ TOKENS_A_PLACE = 12
 
 def advice(schema: Schema) -> list[str]:
     """Suggestions for improving a schema, one per line; empty if there are none."""
-    return [*_told(schema), *_examples(schema), *_letters(schema), *_room(schema), *_cost(schema)]
+    return [
+        *_missing(schema),
+        *_examples(schema),
+        *_letters(schema),
+        *_room(schema),
+        *_cost(schema),
+    ]
 
 
 def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
@@ -40,17 +46,17 @@ def stored_state(schema: Schema, file: Path) -> CompressedCognitiveState:
         raw = file.read_bytes()
     except OSError as error:
         raise InputError(
-            error.strerror or str(error), where=str(file), hint="name a file"
+            error.strerror or str(error), where=str(file), hint="use a readable file"
         ) from error
     return schema.load(raw)
 
 
-def _told(schema: Schema) -> Iterator[str]:
+def _missing(schema: Schema) -> Iterator[str]:
     if not vars(schema).get("__doc__"):
-        yield f"{schema.__name__} has no docstring: say in a sentence what it is for"
+        yield f"{schema.__name__} has no docstring: write one sentence on its purpose"
     for slot in own_slots(schema):
         if not slot.rules.guidance:
-            yield f"slot {slot.name} has no guidance: a model is not told what belongs there"
+            yield f"slot {slot.name} has no guidance: a model does not know what belongs there"
         if (
             not slot.rules.examples
             and not slot.rules.cues
@@ -66,8 +72,8 @@ def _examples(schema: Schema) -> Iterator[str]:
             continue
         for example in unread_examples(slot):
             yield (
-                f"slot {slot.name}: of {example.text!r} the keyless rules would not make this item: write it as one "
-                "sentence that says every value, with words between them that are said each time"
+                f"slot {slot.name}: the keyless rules do not make this item from {example.text!r}: write one sentence "
+                "that contains every value, with the same words between the values each time"
             )
 
 
@@ -76,7 +82,7 @@ def _letters(schema: Schema) -> Iterator[str]:
     for name, slot in schema.slots().items():
         other = first.setdefault(slot.rules.id_prefix, name)
         if other != name:
-            yield f"slots {other} and {name} share the letter {slot.rules.id_prefix!r}: ids do not tell them apart"
+            yield f"slots {other} and {name} share the id prefix {slot.rules.id_prefix!r}: their ids look alike"
 
 
 def _room(schema: Schema) -> Iterator[str]:
@@ -84,15 +90,15 @@ def _room(schema: Schema) -> Iterator[str]:
     room = places * TOKENS_A_PLACE
     if room > 2 * schema.max_tokens:
         yield (
-            f"{places} places would take some {room:,} tokens when filled, and max_tokens is {schema.max_tokens:,}: "
-            "items will be evicted for tokens long before their places are taken"
+            f"{places} items would take about {room:,} tokens, and max_tokens is {schema.max_tokens:,}: "
+            "items are evicted long before the slots are full"
         )
 
 
 def _cost(schema: Schema) -> Iterator[str]:
     tokens = utf8_quarter(canonical_json(wire_schema(schema)))
     if tokens > MOST_PROMPT_TOKENS:
-        yield f"the wire schema takes {tokens:,} tokens of every prompt: fewer slots or fields would save money"
+        yield f"the wire schema takes {tokens:,} tokens of every prompt: fewer slots or fields cost less"
 
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -224,16 +230,16 @@ def start(name: str, folder: Path) -> tuple[Path, Path]:
     """
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in _TAKEN:
         raise InputError(
-            f"{name!r} is no name of a module{' of yours' * (name in _TAKEN)}",
+            f"{name!r} is {'taken' if name in _TAKEN else 'not a module name'}",
             where="acc schema new",
-            hint="write it as field_service",
+            hint="choose a name such as field_service",
         )
     words = [word.capitalize() for word in name.split("_") if word]
     filled = {"name": name, "title": " ".join(words), "state": f"{''.join(words)}State"}
     files = {folder / f"{name}.py": _SCHEMA, folder / f"test_{name}.py": _TEST}
     for file in files:
         if file.exists():
-            raise InputError("the file is there already", where=str(file), hint="name another")
+            raise InputError("the file exists already", where=str(file), hint="choose another name")
     folder.mkdir(parents=True, exist_ok=True)
     for file, template in files.items():
         file.write_text(template.format(**filled), encoding="utf-8")

@@ -18,8 +18,8 @@ from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResu
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, PrivateAttr
 
-Said = AIMessage | str
-Line = Said | BaseException | Callable[[list[BaseMessage]], Said]
+Answer = AIMessage | str
+Line = Answer | BaseException | Callable[[list[BaseMessage]], Answer]
 
 
 class PromptRefused(ValueError):
@@ -94,10 +94,12 @@ class ScriptedChatModel(BaseChatModel):
         if self.strict:
             check_prompt(messages)
         line = self.script if callable(self.script) else self._line(place)
-        said = line(messages) if callable(line) else line
-        if isinstance(said, BaseException):
-            raise said
-        return AIMessage(said) if isinstance(said, str) else said.model_copy(update={"id": None})
+        answer = line(messages) if callable(line) else line
+        if isinstance(answer, BaseException):
+            raise answer
+        if isinstance(answer, str):
+            return AIMessage(answer)
+        return answer.model_copy(update={"id": None})
 
     def _line(self, place: int) -> Line:
         lines: Sequence[Line] = self.script
@@ -123,7 +125,7 @@ def check_prompt(messages: Sequence[BaseMessage]) -> None:
     for place, message in enumerate(messages):
         if isinstance(message, ToolMessage):
             if message.tool_call_id not in waiting:
-                raise PromptRefused(f"a result without its call: {message.tool_call_id}")
+                raise PromptRefused(f"a tool result without its call: {message.tool_call_id}")
             waiting.remove(message.tool_call_id)
             continue
         if waiting:
@@ -134,7 +136,7 @@ def check_prompt(messages: Sequence[BaseMessage]) -> None:
             made = (*message.tool_calls, *message.invalid_tool_calls)
             waiting = [str(c["id"]) for c in made]
     if waiting or all(m.type == "system" for m in messages):
-        raise PromptRefused(f"calls without a result: {waiting}" if waiting else "nobody spoke")
+        raise PromptRefused(f"calls without a result: {waiting}" if waiting else "no message")
 
 
 def _pieces(message: AIMessage) -> Iterator[AIMessageChunk]:

@@ -219,15 +219,11 @@ class Response:
     """An HTTP response, and how to send it.
 
     Attributes:
-        status: HTTP status.
-        body: HTTP body.
         headers: Additional headers; they replace the default ones.
         claimed: Bytes that content-length claims in excess of the body.
         delay: Seconds before the first byte; infinite for never.
-        chunk: Bytes of the body to send at a time; 0 for all at once.
-        every: Seconds between two chunks.
+        chunk: Bytes of the body to send at a time, every ``every`` seconds; 0 for all at once.
         bytes_sent: Bytes of the body to send; None for all, -1 for no body and no headers.
-        end: What to do with the connection after the response.
     """
 
     status: int
@@ -288,9 +284,7 @@ class Completion:
     Attributes:
         text: Its text, or the arguments of its tool call; None for no output.
         refusal: Its refusal, sent instead of the text.
-        finish: Why the answer ended.
         tool: Name of the called tool; empty for a message.
-        usage: Billed tokens.
         reported: Whether the body's usage is present, null, or absent.
     """
 
@@ -307,35 +301,35 @@ class Completion:
         return utf8_quarter(self.refusal or self.text or "")
 
 
-def cut_to_bound(said: Completion, bound: int | None) -> Completion:
-    """Truncate ``said`` to ``bound`` tokens; a truncated answer has finish ``length``."""
-    if bound is None or said.text is None or said.output_tokens <= bound:
-        return said
-    text = said.text.encode("utf-8", "surrogatepass")[: bound * 4].decode("utf-8", "ignore")
-    return Completion(text, finish="length", tool=said.tool)
+def cut_to_limit(answer: Completion, limit: int | None) -> Completion:
+    """Truncate ``answer`` to ``limit`` tokens; a truncated answer has finish ``length``."""
+    if limit is None or answer.text is None or answer.output_tokens <= limit:
+        return answer
+    text = answer.text.encode("utf-8", "surrogatepass")[: limit * 4].decode("utf-8", "ignore")
+    return Completion(text, finish="length", tool=answer.tool)
 
 
-def body_of(said: Completion, request: Request, created: int) -> dict[str, Any]:
-    """The body of ``said`` in the API of ``request``; ``created`` is in seconds since the epoch."""
+def body_of(answer: Completion, request: Request, created: int) -> dict[str, Any]:
+    """The body of ``answer`` in the API of ``request``; ``created`` is in seconds since the epoch."""
     write = _chat_body if request.api == "chat" else _responses_body
-    body = write(said, request, created)
-    if said.reported == "null":
+    body = write(answer, request, created)
+    if answer.reported == "null":
         body["usage"] = None
-    elif said.reported == "absent":
+    elif answer.reported == "absent":
         body.pop("usage", None)
     return body
 
 
-def _chat_body(said: Completion, request: Request, created: int) -> dict[str, Any]:
-    if said.finish == "failed":  # some gateways send status 200 with an error in the body
+def _chat_body(answer: Completion, request: Request, created: int) -> dict[str, Any]:
+    if answer.finish == "failed":  # some gateways send status 200 with an error in the body
         return {"error": {"message": _FAILED, "code": 502}}
-    usage = said.usage
+    usage = answer.usage
     return {
         "id": f"chatcmpl-{request.number}",
         "object": "chat.completion",
         "created": created,
         "model": request.model,
-        "choices": [] if said.text is None else [_choice(said, request)],
+        "choices": [] if answer.text is None else [_choice(answer, request)],
         "usage": {
             "prompt_tokens": usage.input,
             "completion_tokens": usage.output,
@@ -345,13 +339,13 @@ def _chat_body(said: Completion, request: Request, created: int) -> dict[str, An
     }
 
 
-def _choice(said: Completion, request: Request) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": said.text, "refusal": None}
-    finish: str = said.finish
-    if said.refusal:
-        message |= {"content": None, "refusal": said.refusal}
-    elif said.tool:
-        call = {"name": said.tool, "arguments": said.text}
+def _choice(answer: Completion, request: Request) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
+    finish: str = answer.finish
+    if answer.refusal:
+        message |= {"content": None, "refusal": answer.refusal}
+    elif answer.tool:
+        call = {"name": answer.tool, "arguments": answer.text}
         message["content"] = None
         message["tool_calls"] = [
             {"id": f"call_{request.number}", "type": "function", "function": call}
@@ -361,9 +355,9 @@ def _choice(said: Completion, request: Request) -> dict[str, Any]:
     return {"index": 0, "finish_reason": finish, "logprobs": None, "message": message}
 
 
-def _responses_body(said: Completion, request: Request, created: int) -> dict[str, Any]:
-    usage, reason = said.usage, _INCOMPLETE.get(said.finish)
-    failed = said.finish == "failed"
+def _responses_body(answer: Completion, request: Request, created: int) -> dict[str, Any]:
+    usage, reason = answer.usage, _INCOMPLETE.get(answer.finish)
+    failed = answer.finish == "failed"
     status = "failed" if failed else "incomplete" if reason else "completed"
     item_status = "incomplete" if reason else "completed"
     return {
@@ -374,7 +368,7 @@ def _responses_body(said: Completion, request: Request, created: int) -> dict[st
         "error": {"code": "server_error", "message": _FAILED} if failed else None,
         "incomplete_details": {"reason": reason} if reason else None,
         "model": request.model,
-        "output": [] if failed else _output(said, request.number, item_status),
+        "output": [] if failed else _output(answer, request.number, item_status),
         "parallel_tool_calls": True,
         "tool_choice": request.body.get("tool_choice", "auto"),
         "tools": list(request.tools),
@@ -389,15 +383,15 @@ def _responses_body(said: Completion, request: Request, created: int) -> dict[st
     }
 
 
-def _output(said: Completion, number: int, status: str) -> list[dict[str, Any]]:
-    if said.text is None:
+def _output(answer: Completion, number: int, status: str) -> list[dict[str, Any]]:
+    if answer.text is None:
         return []
-    if said.tool and not said.refusal:
+    if answer.tool and not answer.refusal:
         call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}"}
-        return [call | {"name": said.tool, "arguments": said.text, "status": status}]
-    part: Mapping[str, Any] = {"type": "output_text", "text": said.text, "annotations": []}
-    if said.refusal:
-        part = {"type": "refusal", "refusal": said.refusal}
+        return [call | {"name": answer.tool, "arguments": answer.text, "status": status}]
+    part: Mapping[str, Any] = {"type": "output_text", "text": answer.text, "annotations": []}
+    if answer.refusal:
+        part = {"type": "refusal", "refusal": answer.refusal}
     message = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
     return [message | {"status": status, "content": [part]}]
 

@@ -31,10 +31,9 @@ StatusFault: TypeAlias = Literal[
 
 InsteadFault: TypeAlias = (
     StatusFault
-    | Literal[
-        "context_overflow", "html_error", "html_page", "not_json", "bad_gzip", "no_response", "hang"
-    ]
-)
+    | Literal["context_overflow", "html_error", "html_page", "not_json", "bad_gzip", "no_response",
+              "hang"]
+)  # fmt: skip
 """Faults that replace the model's answer.
 
 A status; ``context_overflow``, a 400 with the code context_length_exceeded; ``html_error``, a
@@ -45,19 +44,9 @@ until the client hangs up or the server closes.
 """
 
 SpokenFault: TypeAlias = Literal[
-    "refusal",
-    "content_filter",
-    "truncated",
-    "empty",
-    "no_output",
-    "invalid_json",
-    "wrong_shape",
-    "in_prose",
-    "fenced",
-    "failed",
-    "missing_usage",
-    "null_usage",
-]
+    "refusal", "content_filter", "truncated", "empty", "no_output", "invalid_json", "wrong_shape",
+    "in_prose", "fenced", "failed", "missing_usage", "null_usage"
+]  # fmt: skip
 """Faults of the answer itself, with status 200.
 
 ``truncated`` is half of the answer, and ``length`` or ``incomplete``; ``empty`` an empty text;
@@ -148,21 +137,21 @@ def _retry_after(value: float | datetime | str) -> str:
 
 def fault_response(fault: Fault) -> Response:
     """The response that ``fault`` sends instead of an answer."""
-    if fault.name == "html_error":
-        response = _page(502, "502 Bad Gateway")
-    elif fault.name == "html_page":
-        response = _page(200, "Welcome")
-    elif fault.name == "not_json":
-        response = Response(200, b"upstream connect error or disconnect before headers")
-    elif fault.name == "bad_gzip":
-        response = Response(200, b"\x1f\x8b\x08 no gzip", {"content-encoding": "gzip"})
-    elif fault.name in ("no_response", "hang"):
-        response = Response(200, b"")
-    else:
-        status, code, message = _STATUS[fault.name]
+    name = fault.name
+    responses = {
+        "html_error": _page(502, "502 Bad Gateway"),
+        "html_page": _page(200, "Welcome"),
+        "not_json": Response(200, b"upstream connect error or disconnect before headers"),
+        "bad_gzip": Response(200, b"\x1f\x8b\x08 no gzip", {"content-encoding": "gzip"}),
+        "no_response": Response(200, b""),
+        "hang": Response(200, b""),
+    }
+    if name in _STATUS:
+        status, code, message = _STATUS[name]
         more = {"failed_generation": fault.generation} if fault.generation else {}
-        response = error_response(status, fault.message or message, fault.code or code, **more)
-    return with_fault(response, fault)
+        error = error_response(status, fault.message or message, fault.code or code, **more)
+        return with_fault(error, fault)
+    return with_fault(responses[name], fault)
 
 
 def _page(status: int, title: str) -> Response:

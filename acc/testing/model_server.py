@@ -31,7 +31,7 @@ from acc.testing.model_api import (
     Response,
     Usage,
     body_of,
-    cut_to_bound,
+    cut_to_limit,
     error_response,
     json_response,
     read_request,
@@ -110,8 +110,8 @@ Answers: TypeAlias = Sequence[Answer] | Callable[[Request], Answer]
 Faults: TypeAlias = Sequence[Fault | None] | Callable[[Request], Fault | None]
 
 
-class Script:
-    """Returns answers and faults in turn. Thread-safe. Rules run in the caller's thread."""
+class _Script:
+    """Returns answers and faults in turn. Thread-safe. Functions run in the caller's thread."""
 
     def __init__(self, answers: Answers, faults: Faults, *, repeats: bool) -> None:
         if repeats and not callable(answers) and not answers:
@@ -125,11 +125,9 @@ class Script:
 
     @property
     def unused(self) -> int:
-        """Number of answers in the list that no request has reached; 0 for a rule."""
         return 0 if callable(self._answers) else max(0, len(self._answers) - self._answered)
 
     def fault(self, request: Request) -> Fault | None:
-        """The fault of this request; a list has one entry per request, then none."""
         if callable(self._faults):
             return self._faults(request)
         with self._lock:
@@ -137,12 +135,6 @@ class Script:
         return self._faults[place] if place < len(self._faults) else None
 
     def reply(self, request: Request) -> Reply:
-        """The answer to this request; a list has one entry per request that reaches the model.
-
-        Raises:
-            AssertionError: The list is exhausted.
-            TypeError: The entry is no answer.
-        """
         if callable(self._answers):
             return _as_reply(self._answers(request))
         with self._lock:
@@ -162,7 +154,7 @@ def _as_reply(answer: Answer) -> Reply:
         return Reply(fault=answer)
     if isinstance(answer, str | Mapping):
         return Reply(answer)
-    raise TypeError(f"a {type(answer).__name__} is no answer; wrap JSON values in Reply(...)")
+    raise TypeError(f"{type(answer).__name__} is not an answer; wrap JSON values in Reply(...)")
 
 
 _APIS: dict[tuple[str, str], Api] = {
@@ -212,7 +204,7 @@ class ModelServer:
         Raises:
             ValueError: ``repeats`` is set and the list is empty.
         """
-        self._script = Script(answers, faults, repeats=repeats)
+        self._script = _Script(answers, faults, repeats=repeats)
         self._can = capabilities or Capabilities()
         self._clock = clock or SystemClock()
         self._cache = PromptCache(self._can.cache_minimum)
@@ -230,7 +222,7 @@ class ModelServer:
 
     @property
     def unused(self) -> int:
-        """Number of answers in the list that no request has reached."""
+        """Number of answers in the list that no request has reached; 0 for a function."""
         return self._script.unused
 
     @staticmethod
@@ -298,7 +290,7 @@ class ModelServer:
             return fault_response(fault)
         calls = request.format == "tool" and self._can.knows("tool")
         answer = Completion(reply.text, tool=request.schema_name if calls else "")
-        answer = answer_with_fault(cut_to_bound(answer, request.max_output_tokens), fault)
+        answer = answer_with_fault(cut_to_limit(answer, request.max_output_tokens), fault)
         cached = self._cache.read(request.model, request.prompt)
         usage = reply.usage or Usage(request.input_tokens, answer.output_tokens, cached)
         created = int(self._clock.now().timestamp())
@@ -393,25 +385,17 @@ def send(connection: socket.socket, response: Response, closing: Event) -> bool:
     """Send ``response``; False if the connection is no longer usable.
 
     A wait ends when ``closing`` is set and the connection is shut down, or when the client hangs
-    up.
-
-    Raises:
-        OSError: The client has disconnected.
+    up. Raises OSError if the client has disconnected.
     """
     if response.delay and _is_left(connection, response.delay, closing):
         return False
     if response.bytes_sent == -1:
         return False
-    body = response.body[: response.bytes_sent]
-    if response.chunk:
-        return _drip(connection, response, closing)
-    connection.sendall(response.head + body)
-    if response.end == "reset":
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-    return response.end == "keep"
-
-
-def _drip(connection: socket.socket, response: Response, closing: Event) -> bool:
+    if not response.chunk:
+        connection.sendall(response.head + response.body[: response.bytes_sent])
+        if response.end == "reset":
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        return response.end == "keep"
     connection.sendall(response.head)
     for start in range(0, len(response.body), response.chunk):
         connection.sendall(response.body[start : start + response.chunk])
@@ -426,12 +410,12 @@ def _is_left(connection: socket.socket, seconds: float, closing: Event) -> bool:
         return True
     connection.settimeout(None if math.isinf(seconds) else seconds)
     try:
-        heard = connection.recv(1, socket.MSG_PEEK)
+        received = connection.recv(1, socket.MSG_PEEK)
     except TimeoutError:
         return closing.is_set()
     finally:
         connection.settimeout(None)
-    if not heard:
+    if not received:
         return True
     # the client has sent its next request
     return closing.wait(None if math.isinf(seconds) else seconds)

@@ -56,9 +56,6 @@ class ScriptedCompressor:
                 as a failed compression, or ``repeat`` the last entry.
             mode: Mode in which wire objects are read.
             author: Author of the proposals made from wire objects.
-
-        Raises:
-            ValueError: ``repeat`` is set and the script is empty.
         """
         self._script = tuple(script)
         self._repeats = at_end == "repeat"
@@ -76,12 +73,7 @@ class ScriptedCompressor:
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """Return the next entry of the script.
-
-        Raises:
-            AssertionError: The script is exhausted.
-            BaseException: The entry is an exception.
-        """
+        """Return the next entry of the script, or raise it if it is an exception."""
         place = len(self.calls)
         self.calls.append((turn, state, tuple(evidence)))
         if place >= len(self._script) and not self._repeats:
@@ -111,31 +103,18 @@ class FailingCompressor:
         self.calls = 0
 
     def __call__(
-        self,
-        turn: Turn,
-        state: CompressedCognitiveState,
-        evidence: Sequence[Evidence],
+        self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
-        """Raise the error.
-
-        Raises:
-            BaseException: The error passed at creation; a CompressionError by default.
-        """
+        """Raise the error passed at creation; a CompressionError by default."""
         self.calls += 1
         raise self._error
 
 
 class FixedClock:
-    """A clock that stands still, or advances by ``step`` on each reading.
-
-    Attributes:
-        step: Advance per reading.
-    """
+    """A clock that stands still, or advances by ``step`` on each reading."""
 
     def __init__(
-        self,
-        at: datetime = datetime(2026, 1, 1, tzinfo=UTC),
-        step: timedelta = timedelta(0),
+        self, at: datetime = datetime(2026, 1, 1, tzinfo=UTC), step: timedelta = timedelta(0)
     ) -> None:
         self._start = self._at = _aware(at)
         self.step = step
@@ -160,5 +139,5 @@ class FixedClock:
 
 def _aware(at: datetime) -> datetime:
     if at.tzinfo is None:
-        raise ValueError("give the clock an aware datetime: datetime(2026, 1, 1, tzinfo=UTC)")
+        raise ValueError("the clock needs a time zone: datetime(2026, 1, 1, tzinfo=UTC)")
     return at.astimezone(UTC)

@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_refused(tmp_path: Path, yard: Scenario) -> None:
     first = toy(tmp_path)
     with pytest.raises(ConfigurationError, match="room for 3"):
         compose([first], [yard], turns=3)
-    with pytest.raises(ConfigurationError, match="no turn that can stand in between"):
+    with pytest.raises(ConfigurationError, match="no turn of the distractors fits"):
         compose([first], [], turns=10)
 
 

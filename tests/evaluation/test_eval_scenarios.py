@@ -91,7 +91,7 @@ def test_chat_messages_without_truth_are_refused() -> None:
 
 def test_two_scenarios_of_one_name_are_refused(tmp_path: Path) -> None:
     file = str(scenario_file(tmp_path))
-    with pytest.raises(InputError, match="second scenario 'toy'"):
+    with pytest.raises(InputError, match="two scenarios have the id 'toy'"):
         read_scenarios([file, file])
 
 
@@ -108,9 +108,9 @@ def test_doubts_name_what_cannot_be_found(tmp_path: Path) -> None:
     )
     assert [doubt for doubt in doubts(toy(tmp_path, **worse)) if doubt not in found] == [
         "f2 does not match its own text: 'p95 is 9 ms'",
-        "f2 is nowhere in turn 3, which introduces it",
-        "p1 is nowhere in its turn 2",
-        "not_constraints 1 is nowhere in its turn 2",
+        "f2 does not match any text of its turn 3",
+        "p1 does not match any text of its turn 2",
+        "not_constraints 1 does not match any text of its turn 2",
         "probe 1 answers itself: 'Is it true: never restart nginx?'",
         "probe 1 does not match its own answer: 'Yes.'",
     ]

@@ -49,7 +49,7 @@ def test_one_name_for_two_schemas_is_an_error(published: list[EntryPoint]) -> No
         ("nothing", "no schema is published as 'nothing'"),
         ("no_such_module:State", "cannot be imported"),
         ("acc_schemas.finance:NoState", "cannot be imported"),
-        ("acc_schemas.finance:Figure", "no state class"),
+        ("acc_schemas.finance:Figure", "not a state class"),
         ("no_such_file.py", "no such file"),
         ("typing.py", "another module named 'typing' is loaded"),
     ],

@@ -57,12 +57,12 @@ NEW: dict[str, tuple[State, str, str]] = {
     "a slot is gone": (without_slots(), "cases: removed", "which slot"),
     "a slot more": (grown(), "more: added", ""),
     "a field is gone": (schema(case(note=None)), "cases.note: removed", "which field"),
-    "a field more": (schema(case(owner=Name)), "cases.owner: added", "what do stored items say"),
+    "a field more": (schema(case(owner=Name)), "cases.owner: added", "which value do stored items"),
     "a field more, with a default": (schema(case(owner=OptionalName)), "cases.owner: added, with a default", ""),
-    "a choice less": (schema(case(stage=Literal["open"])), "cases.stage: no longer says closed", "say instead"),
-    "a choice more": (schema(case(stage=Literal["open", "closed", "won"])), "cases.stage: may say won", ""),
-    "choices for free text": (schema(case(note=Literal["none"])), "cases.note: says only none", "say instead"),
-    "free text for choices": (schema(case(stage=Name)), "cases.stage: says anything now", ""),
+    "a choice less": (schema(case(stage=Literal["open"])), "cases.stage: no longer allows closed", "which value"),
+    "a choice more": (schema(case(stage=Literal["open", "closed", "won"])), "cases.stage: now allows won", ""),
+    "choices for free text": (schema(case(note=Literal["none"])), "cases.note: allows only none", "which value"),
+    "free text for choices": (schema(case(stage=Name)), "cases.stage: now allows any text", ""),
     "shorter text": (schema(case(note=Name)), "cases.note: at most 120 characters, was 320", "longer texts"),
     "another type": (schema(case(note=int)), "cases.note: type string -> integer", "stored values"),
     "fewer places": (schema(max_items=2), "cases: places 4 -> 2", ""),
@@ -123,7 +123,7 @@ def test_an_exported_document_stands_for_its_schema(tmp_path: Path) -> None:
 def test_what_is_no_document_says_so(tmp_path: Path, text: str) -> None:
     file = tmp_path / "desk.json"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match="no exported schema"):
+    with pytest.raises(InputError, match="not an exported schema"):
         document_named(str(file))
     with pytest.raises(InputError, match="No such file"):
         document_named(str(tmp_path / "none.json"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, runtime_checkable
@@ -116,11 +116,11 @@ class Joined:
 
     def held(self) -> Reading:
         """The contents of all parts."""
-        return _joined(part.held() for part in self._parts)
+        return _joined([part.held() for part in self._parts])
 
     def read(self, question: str) -> Reading:
         """The readings of all parts."""
-        return _joined(part.read(question) for part in self._parts)
+        return _joined([part.read(question) for part in self._parts])
 
     def close(self) -> None:
         """Close all parts."""
@@ -128,7 +128,6 @@ class Joined:
             part.close()
 
 
-def _joined(readings: Iterable[Reading]) -> Reading:
-    each = tuple(readings)
-    text = "\n\n".join(reading.text for reading in each if reading.text)
-    return Reading(text, tuple(item for reading in each for item in reading.items))
+def _joined(readings: Sequence[Reading]) -> Reading:
+    text = "\n\n".join(reading.text for reading in readings if reading.text)
+    return Reading(text, tuple(item for reading in readings for item in reading.items))
