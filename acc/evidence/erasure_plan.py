@@ -83,13 +83,7 @@ class Target:
 
 
 class Dropped(NamedTuple):
-    """An audit log that is deleted.
-
-    Attributes:
-        log: Its file name.
-        thread: Its thread's name.
-        records: Number of its records.
-    """
+    """An audit log that is deleted: its file name, its thread's name, the number of its records."""
 
     log: str
     thread: str
@@ -191,11 +185,7 @@ def plan_erasure(
     echoes: bool = True,
     despite_holds: bool = False,
 ) -> ErasurePlan:
-    """Plan the erasure of ``target`` with all its effects. Changes nothing.
-
-    For an open memory use `acc.evidence.erasure.Erasure.plan`, which includes pending writes and
-    describes the arguments.
-    """
+    """Plan the erasure of ``target`` with all its effects. Changes nothing; see `Erasure.plan`."""
     planning = _Planning(store, audit, target)
     is_one = target.kind == "artifact"
     plan = planning.artifact(echoes=echoes) if is_one else planning.whole()

@@ -57,10 +57,8 @@ class Claims:
         return self._marked(branch, "s", turn) if self.store.shared else None
 
     def commit(self, branch: Branch, state: CompressedCognitiveState) -> None:
-        """Record ``state`` as the successor on a shared store's branch.
-
-        Raises:
-            ConflictError: Another process committed this turn first.
+        """Record ``state`` as the successor on a shared store's branch; `ConflictError` if it has
+        one.
         """
         if not self.store.shared:
             return
@@ -92,15 +90,9 @@ class Claims:
         return (branch.name, turn) in self._open
 
     def refuse_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
-        """Raise if ``claim`` belongs to a running writer.
+        """Raise a `ConflictError` if ``claim`` has no commit and is younger than `LEASE`.
 
-        Args:
-            branch: The branch of the claim.
-            claim: The claim to check.
-            own: Whether this process knows that it has no other step running in the thread.
-
-        Raises:
-            ConflictError: The claim has no commit and is younger than `LEASE`.
+        ``own`` says that this process has no other step running in the thread.
         """
         if not self.store.shared or self.successor(branch, claim.turn):
             return
@@ -139,13 +131,7 @@ _REFUSED, _HEARD = "refused", "heard"
 
 
 class Act(NamedTuple):
-    """An operator's retirement.
-
-    Attributes:
-        branch: The branch of the operator's turn.
-        ref: The ref of the operator's words on that branch.
-        items: Marks of the retired items (`mark_of`).
-    """
+    """An operator's retirement: the branch and ref of the words, and marks of the retired items."""
 
     branch: str
     ref: str
@@ -163,11 +149,7 @@ class Journal:
         self._refused: dict[str, tuple[str, int]] = {}
 
     def refresh(self) -> None:
-        """Read the records that were added since the last refresh.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read the records that were added since the last refresh."""
         self._records.refresh()
         for record in self._records.artifacts[self._read :]:
             self._take(record)
