@@ -117,27 +117,30 @@ class AuditLog:
 
     def last(self) -> dict[str, Any] | None:
         """Return the newest complete record, or None."""
-        with _readable(self.path):
-            line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
-        return self._read(line) if line is not None else None
+        return next(self._newest_first(), None)
 
     def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
         """Return the newest complete record on ``branch``, or the newest one of ``turn``; or None."""
-        with _readable(self.path):
-            lines = (line for line in _tail_first(self.path) if _is_whole(line))
-            states = ((e["state"], e) for e in map(self._read, lines))
-            fits = (e for s, e in states if s["branch"] == branch and turn in (None, s["turn"]))
-            return next(fits, None)
+        for entry in self._newest_first():
+            state = entry["state"]
+            if state["branch"] == branch and turn in (None, state["turn"]):
+                return entry
+        return None
 
     def record_of(self, state_hash: str) -> dict[str, Any] | None:
-        """Return the newest record of a commit that made or continued the state with this hash, or None.
+        """Return the newest record of a commit that made or continued this state, or None."""
+        named = self._newest_first(state_hash.encode())
+        return next((entry for entry in named if state_hash in _states_in(entry)), None)
 
-        The search starts at the end: its cost grows with the number of records since that state.
+    def _newest_first(self, words: bytes = b"") -> Iterator[dict[str, Any]]:
+        """Yield the complete records whose lines contain ``words``, newest first.
+
+        A reader that stops early reads only the end of the file.
         """
         with _readable(self.path):
-            named = (line for line in _tail_first(self.path) if state_hash.encode() in line)
-            records = map(self._read, filter(_is_whole, named))
-            return next((e for e in records if state_hash in _states_in(e)), None)
+            for line in _tail_first(self.path):
+                if words in line and _is_whole(line):
+                    yield self._read(line)
 
     def ends_with(self, state_hash: str) -> bool:
         """Return whether this object wrote the newest record and its state has this hash."""
@@ -159,11 +162,8 @@ class AuditLog:
 
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
         """Return the newest record of each branch among the last ``most`` records."""
-        with _readable(self.path):
-            lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
         found: dict[str, dict[str, Any]] = {}
-        for line in lines:
-            entry = self._read(line)
+        for entry in islice(self._newest_first(), most):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 

@@ -212,23 +212,23 @@ def import_from(
             hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
-    new = _new_logs(found, audit)
-    _write_all(store, folder, space, fresh, new)
+    _write_all(store, folder, space, fresh, _new_logs(found, audit))
     return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
 
 
 def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
-    logs = {_log_of(audit, text): text for text in found.logs.values()} if audit is not None else {}
-    new = {path: text for path, text in logs.items() if not path.exists()}
+    if audit is None:
+        return {}
+    logs = {_log_of(audit, text): text for text in found.logs.values()}
     for path, text in logs.items():
         same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
-        if path not in new and not same:
+        if path.exists() and not same:
             raise InputError(
                 "the memory has a different audit log of this thread",
                 where=str(path),
                 hint="import into a memory that does not have this thread, or has it unchanged",
             )
-    return new
+    return {path: text for path, text in logs.items() if not path.exists()}
 
 
 def _log_of(audit: Path, text: str) -> Path:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from acc.errors import ConflictError
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
 from acc.thread.branch import Branch, race
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
@@ -106,20 +106,13 @@ class Claims:
         found = self.store.get(self.thread.tenant, [self._id(branch, letter, turn)])
         return found[0] if found else None
 
-    def _mark(self, branch: Branch, kind: str, turn: int, text: str, letter: str = "t") -> Artifact:
-        return Artifact.model_validate(
-            {
-                "id": self._id(branch, letter, turn),
-                "thread": self.thread.key,
-                "branch": branch.name,
-                "seq": 0,
-                "turn": turn,
-                "kind": kind,
-                "text": text,
-                "identity": text,
-                "at": self._now(),
-            }
-        )
+    def _mark(
+        self, branch: Branch, kind: Kind, turn: int, text: str, letter: str = "t"
+    ) -> Artifact:
+        return Artifact(
+            id=self._id(branch, letter, turn), thread=self.thread.key, branch=branch.name, seq=0,
+            turn=turn, kind=kind, text=text, identity=text, at=self._now(),
+        )  # fmt: skip
 
     def _id(self, branch: Branch, letter: str, turn: int) -> str:
         return f"{self.thread.key}.{branch.name}:{letter}{turn}"
@@ -258,8 +251,5 @@ def standing(
 def digest_of(turn: Turn) -> str:
     """Return a digest of the user's words in ``turn``; empty if there are none."""
     said = [o.text for o in turn.observations if o.channel is Channel.USER]
-    return (
-        hashlib.sha256("\x00".join(said).encode("utf-8", "surrogatepass")).hexdigest()
-        if said
-        else ""
-    )
+    words = "\x00".join(said).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(words).hexdigest() if said else ""
