@@ -225,7 +225,7 @@ class TestWritersAtOnce:
             first = pool.submit(memory.step, None, turn, thread="t")
             assert held.begun.wait(20)
             second = turn if same_turn else Turn.said("the second")
-            with pytest.raises(ConflictError, match="under way"):
+            with pytest.raises(ConflictError, match="is running"):
                 memory.step(None, second, thread="t")
             with pytest.raises(ConflictError):
                 MemoryController(store, quiet).step(None, second, thread=Thread(thread="t"))

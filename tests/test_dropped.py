@@ -148,7 +148,7 @@ def test_an_error_on_the_way_out_is_logged(
     with caplog.at_level(logging.ERROR, "acc.finalizer"):
         del memory
         gc.collect()
-    assert "records of a memory that was not closed are not written" in caplog.text
+    assert "its pending records cannot be written" in caplog.text
     assert "the disk is full" in caplog.text
 
 

@@ -193,7 +193,7 @@ class TestSigned:
         assert run(["verify", "--memory", str(tmp_path / "m")]) == 0
         monkeypatch.setenv("ACC_STATE_KEY", "one that nobody signed with")
         assert run(["verify", "--memory", str(tmp_path / "m")]) == 1
-        assert "signed by none" in capsys.readouterr().err
+        assert "none of the given keys" in capsys.readouterr().err
 
     @pytest.mark.parametrize("bad", [b"", "short", [], [KEY, b"x"], 7])
     def test_what_is_no_key_is_refused_and_not_told(self, bad: Any) -> None:

@@ -299,7 +299,7 @@ def test_a_thread_goes_on_under_the_next_version_and_its_log_recomputes(tmp_path
         verify(log, {policy.fingerprint: policy for policy in (old, new)}, head=done.state.hash)
         == 2
     )
-    with pytest.raises(AuditError, match="made under policy"):
+    with pytest.raises(AuditError, match="made under a policy"):
         verify(log, {new.fingerprint: new})
 
 

@@ -210,7 +210,7 @@ def test_no_act_while_a_step_is_under_way() -> None:
 
     memory.compressor = meanwhile
     step = memory.step(state, Turn.said("Go on."), thread="t")
-    assert "another step of this thread is under way" in step.failure
+    assert "another step of this thread is running" in step.failure
     with memory.running(state, Turn.said("x"), "t"), pytest.raises(ConflictError):
         memory.retire([state.constraints[0].id], thread="t", state=state)
 

@@ -73,13 +73,8 @@ class AuditLog:
     ) -> None:
         """Write ``record`` at the end, chained to the previous record.
 
-        Args:
-            record: The record.
-            prior: The state before the commit; written too unless the previous record ends with it.
-
-        Raises:
-            AuditError: The file cannot be written, or the record belongs to another thread. Treat the
-                commit as not acknowledged.
+        ``prior``, the state before the commit, is written too unless the previous record ends with
+        it. After an `AuditError`, treat the commit as not acknowledged.
         """
         self._check_owner(record)
         try:
@@ -92,7 +87,7 @@ class AuditLog:
             raise AuditError(
                 f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
                 where=str(self.path),
-                hint="free space, or give a folder that can be written",
+                hint="free disk space, or choose another folder with audit=...",
             ) from error
 
     def _append(self, record: Mapping[str, Any], prior: CompressedCognitiveState | None) -> None:
@@ -122,46 +117,37 @@ class AuditLog:
 
     def last(self) -> dict[str, Any] | None:
         """Return the newest complete record, or None."""
-        with _readable(self.path):
-            line = next((x for x in _tail_first(self.path) if _is_whole(x)), None)
-        return self._read(line) if line is not None else None
+        return next(self._newest_first(), None)
 
     def last_on(self, branch: str, turn: int | None = None) -> dict[str, Any] | None:
-        """Return the newest complete record of a commit on ``branch``, or None.
+        """Return the newest complete record on ``branch``, or the newest one of ``turn``; or None."""
+        for entry in self._newest_first():
+            state = entry["state"]
+            if state["branch"] == branch and turn in (None, state["turn"]):
+                return entry
+        return None
 
-        Args:
-            branch: The branch.
-            turn: Number of the committed turn; None for the newest.
+    def record_of(self, state_hash: str) -> dict[str, Any] | None:
+        """Return the newest record of a commit that made or continued this state, or None."""
+        named = self._newest_first(state_hash.encode())
+        return next((entry for entry in named if state_hash in _states_in(entry)), None)
+
+    def _newest_first(self, words: bytes = b"") -> Iterator[dict[str, Any]]:
+        """Yield the complete records whose lines contain ``words``, newest first.
+
+        A reader that stops early reads only the end of the file.
         """
         with _readable(self.path):
-            lines = (line for line in _tail_first(self.path) if _is_whole(line))
-            states = ((e["state"], e) for e in map(self._read, lines))
-            fits = (e for s, e in states if s["branch"] == branch and turn in (None, s["turn"]))
-            return next(fits, None)
-
-    def tells_of(self, state_hash: str) -> dict[str, Any] | None:
-        """Return the newest record of a commit that made or continued the state with this hash, or None.
-
-        The search starts at the end: its cost grows with the number of records since that state.
-
-        Raises:
-            AuditError: A record cannot be read, or belongs to another thread.
-        """
-        with _readable(self.path):
-            named = (line for line in _tail_first(self.path) if state_hash.encode() in line)
-            records = map(self._read, filter(_is_whole, named))
-            return next((e for e in records if state_hash in _states_in(e)), None)
+            for line in _tail_first(self.path):
+                if words in line and _is_whole(line):
+                    yield self._read(line)
 
     def ends_with(self, state_hash: str) -> bool:
         """Return whether this object wrote the newest record and its state has this hash."""
         return bool(self._digest) and state_hash == self._head and self._is_in_step()
 
     def owner(self) -> Thread | None:
-        """Return the thread of the newest readable record, or None. Skips changed records.
-
-        Raises:
-            AuditError: The file cannot be read.
-        """
+        """Return the thread of the newest readable record, or None. Skips changed records."""
         with _readable(self.path):
             for line in _tail_first(self.path):
                 with suppress(AuditError):
@@ -176,20 +162,13 @@ class AuditLog:
 
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
         """Return the newest record of each branch among the last ``most`` records."""
-        with _readable(self.path):
-            lines = [x for x in islice(_tail_first(self.path), most + 1) if _is_whole(x)]
         found: dict[str, dict[str, Any]] = {}
-        for line in lines:
-            entry = self._read(line)
+        for entry in islice(self._newest_first(), most):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped.
-
-        Raises:
-            AuditError: A record cannot be read, was changed, or belongs to another thread.
-        """
+        """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped."""
         with _readable(self.path):
             if not self.path.exists():
                 return
@@ -212,7 +191,7 @@ class AuditLog:
     def _check_owner(self, entry: Mapping[str, Any], number: int = 0) -> None:
         if self.thread is not None and Thread(**entry["thread"]) != self.thread:
             raise AuditError(
-                "the record belongs to another thread than the log",
+                "the audit record belongs to another thread than its log",
                 where=f"{self.path}, line {number}" if number else str(self.path),
                 hint="restore the log from a backup",
             )
@@ -244,7 +223,9 @@ def _parsed(line: bytes, path: Path, number: int) -> dict[str, Any]:
         written = canonical_json(entry).encode("utf-8", "surrogatepass")
     except (ValueError, RecursionError) as error:
         raise AuditError(
-            "a record is not JSON", where=where, hint="restore the log from a backup"
+            "a record of the audit log is not JSON",
+            where=where,
+            hint="restore the log from a backup",
         ) from error
     if line not in (written, written + b"\n") or not is_record(entry):
         raise changed(where)
@@ -296,11 +277,7 @@ def _is_whole(line: bytes) -> bool:
 
 
 def drop_halves(folder: Path) -> None:
-    """Remove the incomplete first records of killed writers; no log uses them.
-
-    Raises:
-        AuditError: One cannot be removed.
-    """
+    """Remove the incomplete first records of killed writers; no log uses them."""
     with _readable(folder), AuditLog(folder / "any").lock:
         for half in folder.glob(f"*{_HALF}"):
             half.unlink()
@@ -313,7 +290,9 @@ def keep_private(folder: Path) -> None:
 
 
 def changed(where: str) -> AuditError:
-    return AuditError("the record was changed", where=where, hint="restore the log from a backup")
+    return AuditError(
+        "the audit record was changed", where=where, hint="restore the log from a backup"
+    )
 
 
 @contextmanager
@@ -324,5 +303,5 @@ def _readable(path: Path) -> Iterator[None]:
         raise AuditError(
             f"the audit log cannot be read: {error.strerror or error}",
             where=str(path),
-            hint="give the folder of a memory's audit logs",
+            hint="give the audit folder of a memory, and let this user read it",
         ) from error

@@ -34,13 +34,7 @@ _ESCAPED = re.compile(r'["\\\x00-\x1f\x7f]+')
 
 
 class Trace(NamedTuple):
-    """A place that still contains an erased text or vector.
-
-    Attributes:
-        path: The file.
-        offset: Byte offset in the file.
-        found: The bytes found.
-    """
+    """A place that still contains an erased text or vector: file, byte offset, and the bytes."""
 
     path: Path
     offset: int
@@ -48,12 +42,7 @@ class Trace(NamedTuple):
 
 
 class Traces:
-    """Byte patterns to search for.
-
-    Args:
-        texts: The erased texts.
-        vectors: Their embedding vectors.
-    """
+    """Byte patterns of erased texts and of their embedding vectors, to search for."""
 
     def __init__(self, texts: Iterable[str], vectors: Iterable[bytes] = ()) -> None:
         self._look_for(frozenset(w for text in texts for w in windows(text)), frozenset(vectors))
@@ -93,11 +82,7 @@ class Traces:
         return {found for _, found in self._found(data)}
 
     def in_files(self, paths: Iterable[Path]) -> Iterator[Trace]:
-        """Yield every trace in the bytes of files. Files deleted during the search are skipped.
-
-        Raises:
-            StoreError: A file cannot be read, and therefore not searched.
-        """
+        """Yield every trace in the bytes of files. Files deleted during the search are skipped."""
         for path in paths if self else ():
             try:
                 yield from self._in_file(path)
@@ -107,7 +92,7 @@ class Traces:
                 raise StoreError(
                     f"a file cannot be searched: {error.strerror or error}",
                     where=str(path),
-                    hint="let this user read it, and run the same again",
+                    hint="give this user read access to the file, and run the same command again",
                 ) from error
 
     def _in_file(self, path: Path) -> Iterator[Trace]:
@@ -173,10 +158,7 @@ _KEPT = frozenset({
 class Leaving(NamedTuple):
     """An item that leaves a thread's newest state because of an erasure.
 
-    Attributes:
-        id: The item's id; the ref for pending evidence.
-        slot: Its slot in the state.
-        words: Its text; "" after the erasure.
+    ``id`` is the ref for pending evidence. ``words`` is "" after the erasure.
     """
 
     id: str
@@ -186,12 +168,7 @@ class Leaving(NamedTuple):
 
 @dataclass(frozen=True)
 class Erased:
-    """The erased evidence, as a thread's states and records refer to it.
-
-    Attributes:
-        refs: Refs of the evidence.
-        traces: Byte patterns of its texts.
-    """
+    """The erased evidence, as a thread's states and records refer to it: refs and byte patterns."""
 
     refs: frozenset[str]
     traces: Traces

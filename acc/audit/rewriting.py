@@ -54,14 +54,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
     """Rewrite ``log`` without erased evidence, and commit the state without it.
 
     A new file replaces the old one atomically; a kill leaves one or the other. Idempotent: a log
-    that ends with this erasure stays unchanged.
-
-    Returns:
-        The changes; None if the log has no erased evidence.
-
-    Raises:
-        OSError: The log cannot be written, or another process holds its lock.
-        AuditError: The log cannot be read.
+    that ends with this erasure stays unchanged. None if the log has no erased evidence.
     """
     unfinished = log.path.with_name(log.path.name + _UNFINISHED)
     with log.lock:

@@ -24,21 +24,15 @@ _MAY_DIFFER = ("version", "parent", "hash")
 
 
 def check_tombstone(entry: Mapping[str, Any], before: Mapping[str, Any], where: str) -> None:
-    """Check that a tombstone commit only removes: it adds, rewords and raises nothing.
+    """Raise an `AuditError` if a tombstone commit does not only remove items.
 
-    Args:
-        entry: The record of the commit.
-        before: The branch's previous state in the log; empty if the log has none.
-        where: File and line for error messages.
-
-    Raises:
-        AuditError: The commit does something else.
+    ``before`` is the branch's previous state in the log; empty if the log has none.
     """
     state = entry["state"]
     if state.get("hash") != state_hash(state):
         raise _refused("its state was changed", where)
     if not before or state["parent"] != before["hash"] or state["version"] != before["version"] + 1:
-        raise _refused("it does not follow the state before it", where)
+        raise _refused("it does not follow the previous state", where)
     for name, value in state.items():
         old = before.get(name)
         if isinstance(value, list):
@@ -51,7 +45,7 @@ def _check_items(name: str, after: list[Any], before: list[Any], where: str) -> 
     known = [_without_sources(item) for item in before]
     for item in after:
         if _without_sources(item) not in known:
-            raise _refused(f"it adds to {name}, or words it anew", where)
+            raise _refused(f"it adds to {name}, or rewords an item", where)
         old = before[known.index(_without_sources(item))]
         if isinstance(item, Mapping) and not set(item.get("sources", ())) <= set(
             old.get("sources", ())
@@ -67,7 +61,9 @@ def _without_sources(item: Any) -> Any:
 
 def _refused(what: str, where: str) -> AuditError:
     return AuditError(
-        f"the tombstone commit is none: {what}", where=where, hint="restore the log from a backup"
+        f"the record is not a valid tombstone commit: {what}",
+        where=where,
+        hint="restore the log from a backup",
     )
 
 
@@ -127,7 +123,7 @@ class _Walk:
         self._known: dict[str, Mapping[str, Any]] = {}
         self._gone = gone
         self._state: CompressedCognitiveState | None = None
-        self._told: dict[str, Mapping[str, Any]] = {}
+        self._states: dict[str, Mapping[str, Any]] = {}
         self._newest: Mapping[str, Any] = {}
         self._digest = ""
         self._accounted = self._redactions = 0
@@ -139,7 +135,7 @@ class _Walk:
         self._digest = str(entry["digest"])
         cut_off = self._state is None and self._newest and "prior_state" not in entry
         if "erasure" in entry:
-            branch = self._told.get(entry["state"]["branch"], {})
+            branch = self._states.get(entry["state"]["branch"], {})
             check_tombstone(entry, branch, where)
             self._accounted += int(entry["erasure"]["redacted"])
             self._state = _loaded(entry, self._policies)
@@ -151,7 +147,7 @@ class _Walk:
         made = entry["state"]
         self._known.setdefault(str(entry["prior"]), {})
         self._known[str(made["hash"])] = {name: made.get(name) for name in _OF_COPY}
-        self._newest = self._told[entry["state"]["branch"]] = entry["state"]
+        self._newest = self._states[entry["state"]["branch"]] = entry["state"]
         self._redactions += bool(entry.get("redacted"))
 
     def _recompute(
@@ -173,7 +169,7 @@ class _Walk:
         """Check the number of redactions against the erasures, and the end of the log against ``head``."""
         if self._redactions != self._accounted:
             raise AuditError(
-                f"{self._redactions} records say they were redacted, and erasures account for "
+                f"{self._redactions} records are marked as redacted, but the erasures account for "
                 f"{self._accounted}",
                 where=path,
                 hint="restore the log from a backup",
@@ -184,7 +180,7 @@ class _Walk:
             raise AuditError(
                 f"the log ends at record {digest} and state {state}, not {head[:12]}",
                 where=path,
-                hint="compare the digest that was kept; if it is right, restore the log from a backup",
+                hint="check the expected digest; if it is right, restore the log from a backup",
             )
 
     def _check(self, entry: Mapping[str, Any], where: str) -> None:
@@ -197,11 +193,19 @@ class _Walk:
         if str(entry.get("digest")) != digest_of(entry):
             raise changed(where)
         if missing := [key for key in _NEEDED if key not in entry]:
-            raise AuditError(f"the record has no {missing[0]!r}", where=where)
+            raise AuditError(
+                f"the record has no {missing[0]!r}",
+                where=where,
+                hint="restore the log from a backup",
+            )
         made = entry["state"]
         is_signed_ = is_signed(str(made["hash"]), str(made.get("signature", "")), self._keys)
         if self._keys and "erasure" not in entry and not is_signed_:
-            raise AuditError("the state is signed by none of the keys", where=where)
+            raise AuditError(
+                "none of the given keys has signed the state",
+                where=where,
+                hint="give the keys that were in use at the time; with them, find out who wrote it",
+            )
         if self._known and "prior_state" in entry:
             self._check_prior(entry["prior_state"], where)
 
@@ -222,9 +226,9 @@ class _Walk:
         is_low = not prior.get("bound_to") and all(i.get("trust") != "operator" for i in items)
         if not (is_known or is_low or prior["turn"] == 0):
             raise AuditError(
-                "the commit goes on from a state that no commit made",
+                "the commit continues a state that no commit made",
                 where=where,
-                hint="go on from the state before it, and find out who wrote that one",
+                hint="continue from the state before it, and find out who wrote this state",
             )
 
 
@@ -246,10 +250,10 @@ def _signature(state: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _bound_to(entry: Mapping[str, Any], where: str) -> str:
     """Return the recorded state's owner: the record's thread, or nothing in old logs."""
-    told = str(entry["state"].get("bound_to", ""))
-    if told not in ("", Thread.model_validate(entry["thread"]).owner_key):
+    owner = str(entry["state"].get("bound_to", ""))
+    if owner not in ("", Thread.model_validate(entry["thread"]).owner_key):
         raise AuditError("the state belongs to another thread than the record", where=where)
-    return told
+    return owner
 
 
 def _recomputed(
@@ -262,10 +266,11 @@ def _recomputed(
     policy = policies.get(fingerprint)
     if policy is None:
         raise AuditError(
-            f"made under policy {fingerprint}: {entry['policy']['schema']}, "
+            f"the commit was made under a policy that is not given, {fingerprint}: "
+            f"{entry['policy']['schema']}, "
             f"max_tokens {entry['policy']['max_tokens']}, counter {entry['policy']['counter']}",
             where=where,
-            hint="name that schema and bound (acc verify --schema module:Class --max-tokens N)",
+            hint="name its schema and bound (acc verify --schema module:Class --max-tokens N)",
         )
     try:
         prior = before
@@ -280,11 +285,11 @@ def _recomputed(
             bound_to=_bound_to(entry, where),
         )
     except (AccError, ValidationError, KeyError, TypeError) as error:
-        raise AuditError(f"the commit does not recompute: {error}", where=where) from error
+        raise AuditError(f"the commit cannot be recomputed: {error}", where=where) from error
     said = {
         "state": {**again.state.canonical(), **_signature(entry["state"])},
         "notes": [n.model_dump(mode="json") for n in again.notes],
     }
     if prior.hash != entry["prior"] or any(said[key] != entry[key] for key in said):
-        raise AuditError("the commit recomputes to another state", where=where)
+        raise AuditError("recomputing the commit gives another state", where=where)
     return again.state

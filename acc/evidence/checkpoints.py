@@ -59,7 +59,7 @@ _POSTGRES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
 
 def checkpointer_at(url: str) -> DeleteRows:
-    """Return the function that deletes from a checkpointer's database.
+    """Return the function that deletes from the database of a checkpointer.
 
     Args:
         url: ``sqlite:PATH``, or ``postgresql://...``.
@@ -176,13 +176,7 @@ _NAME = "checkpoints-{}.json"
 
 
 class Due(NamedTuple):
-    """A deletion of checkpoints that is due.
-
-    Attributes:
-        erasure: The erasure's id.
-        threads: Names of threads.
-        urls: Databases in the form of `checkpointer_at`, without passwords.
-    """
+    """A deletion of checkpoints that is due; its ``urls`` have no passwords."""
 
     erasure: str
     threads: tuple[str, ...]
@@ -190,12 +184,7 @@ class Due(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """The result of a deletion of checkpoints.
-
-    Attributes:
-        rows: Number of deleted rows.
-        left: Error for each database that still has its rows; the deletion is retried.
-    """
+    """The result of a deletion: deleted rows, and an error for each database that is still due."""
 
     rows: int = 0
     left: tuple[str, ...] = ()

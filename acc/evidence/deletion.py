@@ -301,11 +301,7 @@ class Preset(NamedTuple):
         return self._replace(history={**self.history, evaluator: replace(history, beta=0.5)})
 
     def deletion(self, name: DeletionName, evaluator: EvaluatorName = "strict") -> Deletion:
-        """Return the deletion policy of that name.
-
-        Raises:
-            ConfigurationError: There is none.
-        """
+        """Return the deletion policy of that name."""
         history = self.history[evaluator]
         policies: dict[str, Deletion] = {
             "none": Keep(),
@@ -349,11 +345,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def preset(agent: str) -> Preset:
-    """Return the preset of one of the paper's agents.
-
-    Raises:
-        ConfigurationError: There is no such agent.
-    """
+    """Return the preset of one of the paper's agents."""
     found = PRESETS.get(agent.lower())
     if found is None:
         raise ConfigurationError(

@@ -32,14 +32,9 @@ _INGEST = "ingest"
 
 
 class Partial(NamedTuple):
-    """A document with an unfinished ingest.
+    """A document with an unfinished ingest: ``there`` of ``of`` parts are stored.
 
-    Attributes:
-        space: Its namespace.
-        ref: Common prefix of its parts' refs.
-        name: The file's name; "" if no part is stored.
-        there: Number of stored parts.
-        of: Number of parts to store.
+    ``ref`` is the common prefix of its parts' refs. ``name`` is "" if no part is stored.
     """
 
     space: Thread

@@ -102,11 +102,7 @@ def refuse_unproved(receipt: Receipt) -> None:
 
 
 class Erasure:
-    """Erases from one memory. The store needs the methods of `acc.stores.protocol.ManagedStore`.
-
-    Raises:
-        StoreError: The store cannot delete.
-    """
+    """Erases from one memory, whose store must be a `acc.stores.protocol.ManagedStore`."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -198,8 +194,7 @@ class Erasure:
     def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
         """Retry the checkpoint deletions of earlier erasures; return the results by erasure id.
 
-        Args:
-            checkpointers: URLs of databases with their passwords, which are never stored.
+        ``checkpointers`` are URLs of databases with their passwords, which are never stored.
         """
         with self._memory.lock:
             return [
@@ -284,14 +279,7 @@ class Erasure:
 
 @dataclass(frozen=True)
 class Begun:
-    """A running erasure.
-
-    Attributes:
-        id: Its id.
-        at: Time of its start.
-        plan: The plan.
-        checkpointers: Databases to erase the conversations' checkpoints from.
-    """
+    """A running erasure, as the journal holds it."""
 
     id: str
     at: str

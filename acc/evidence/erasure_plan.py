@@ -83,13 +83,7 @@ class Target:
 
 
 class Dropped(NamedTuple):
-    """An audit log that is deleted.
-
-    Attributes:
-        log: Its file name.
-        thread: Its thread's name.
-        records: Number of its records.
-    """
+    """An audit log that is deleted: its file name, its thread's name, the number of its records."""
 
     log: str
     thread: str
@@ -191,11 +185,7 @@ def plan_erasure(
     echoes: bool = True,
     despite_holds: bool = False,
 ) -> ErasurePlan:
-    """Plan the erasure of ``target`` with all its effects. Changes nothing.
-
-    For an open memory use `acc.evidence.erasure.Erasure.plan`, which includes pending writes and
-    describes the arguments.
-    """
+    """Plan the erasure of ``target`` with all its effects. Changes nothing; see `Erasure.plan`."""
     planning = _Planning(store, audit, target)
     is_one = target.kind == "artifact"
     plan = planning.artifact(echoes=echoes) if is_one else planning.whole()
@@ -233,11 +223,12 @@ class _Planning:
         logs = [t for t in threads if existing_log(self._audit, t)]
         if not ids and not logs:
             raise self._nothing()
-        words = [a for a in self._store.get(self._target.tenant, ids) if has_words(a)]
+        records = self._store.get(self._target.tenant, ids)
+        words = [a for a in records if has_words(a)]
         plan = ErasurePlan(
             target=self._target, delete=tuple(ids),
             bury=tuple(a.id for a in entries if a.id not in ids), claims=(),
-            threads=tuple(self._others(spaces, threads)), logs=tuple(logs),
+            threads=tuple(self._others(spaces, threads, records)), logs=tuple(logs),
             texts=tuple(a.text for a in words), conversations=_names(threads),
             owners=tuple(owner_of(a, self._space) for a in words),
         )  # fmt: skip
@@ -297,7 +288,12 @@ class _Planning:
         ids = (*plan.delete, *plan.bury)
         keys = {evidence_key(a) for a in self._store.get(self._target.tenant, ids)}
         owners = {key.partition(":")[0] for key in keys}
-        for space in dict.fromkeys([*self._spaces(self._threads()), *self._owning(owners)]):
+        owning = [
+            space
+            for space, threads in self._known.items()
+            if not owners.isdisjoint({space.key, *(t.key for t in threads)})
+        ]
+        for space in dict.fromkeys([*self._spaces(self._threads()), *owning]):
             found = holds(Shelf(self._store, space, "usage").records())
             held = [(key, why) for key in sorted(keys) if (why := found.on(key)) is not None]
             if held:
@@ -306,12 +302,6 @@ class _Planning:
                     where=", ".join(key.partition(":")[2] or "the thread" for key, _ in held[:5]),
                     hint="release the hold, or erase despite the hold",
                 )
-
-    def _owning(self, owners: set[str]) -> Iterator[Thread]:
-        """Yield the namespaces that own the keys ``owners``, directly or through their threads."""
-        for space, threads in self._known.items():
-            if not owners.isdisjoint({space.key, *(t.key for t in threads)}):
-                yield space
 
     def effects(self, plan: ErasurePlan) -> Effects:
         """Compute the effects of ``plan``."""
@@ -361,19 +351,14 @@ class _Planning:
         return [a for shelf in shelves for a in shelf.records() if a.identity in keys]
 
     def _others(
-        self, spaces: Sequence[Thread], threads: Sequence[Thread]
+        self, spaces: Sequence[Thread], threads: Sequence[Thread], records: Sequence[Artifact]
     ) -> Iterator[tuple[Thread, frozenset[str]]]:
         """Yield the user's other threads, which may have read the erased ones."""
-        gone = {t.key for t in threads}
+        refs = frozenset(f"{a.thread[:8]}/{a.ref}" for a in records if a.ref)
         for space in spaces if self._target.kind == "thread" else ():
             for other in threads_of(self._store, self._audit, space):
-                if other.key not in gone:
-                    yield other, self._refs_of(gone)
-
-    def _refs_of(self, keys: set[str]) -> frozenset[str]:
-        ids = [i for key in keys for i in self._store.ids(self._target.tenant, thread=key)]
-        found = self._store.get(self._target.tenant, ids)
-        return frozenset(f"{a.thread[:8]}/{a.ref}" for a in found if a.ref)
+                if other not in threads:
+                    yield other, refs
 
     def _is_meant(self, artifact: Artifact, own: Thread) -> bool:
         ref = self._target.artifact or ""

@@ -30,10 +30,7 @@ _WORDS = ("observation", "set_aside", "document", "experience")
 class Affected(NamedTuple):
     """What the erasure of a document includes in another namespace.
 
-    Attributes:
-        space: The namespace.
-        records: Its records to erase.
-        threads: Its threads, with the refs that their states may use for erased evidence.
+    ``threads`` come with the refs that their states may use for erased evidence.
     """
 
     space: Thread
@@ -143,12 +140,8 @@ def with_derived(
 ) -> frozenset[str]:
     """Return the keys ``gone`` and those of all evidence that rests only on them, or repeats them.
 
-    Args:
-        gone: Keys of evidence (`acc.evidence.usage.evidence_key`).
-        evidence: The evidence to examine.
-        threads: The threads that own it.
-        kept: Refs that also name a remaining document.
-        traces_of: Returns the traces of repeated words for such keys.
+    ``kept`` are refs that also name a remaining document. ``traces_of`` returns the traces of the
+    words behind such keys.
     """
     while True:
         named = {thread.key: refs_in(thread, gone, kept) for thread in threads}

@@ -37,14 +37,7 @@ from acc.turn.redact import Redact, redactor
 
 @dataclass(frozen=True)
 class Experience:
-    """A task and its execution.
-
-    Attributes:
-        ref: Name in its namespace.
-        task: The paper's q.
-        execution: The paper's e.
-        judgement: The evaluator's judgement.
-    """
+    """A task (the paper's q) and its execution (e), with a name in their namespace."""
 
     ref: str
     task: str
@@ -261,11 +254,7 @@ class ExperienceMemory:
         return storable(self.redact(text) if self.redact is not None else text)
 
     def feedback(self, ref: str, utility: float) -> None:
-        """Record the utility of an experience.
-
-        Raises:
-            InputError: There is no such experience, or the utility is not a finite number.
-        """
+        """Record the utility of an experience."""
         if ref not in self._known:
             raise InputError(
                 f"there is no experience {ref!r}", where="feedback", hint="give an experience's ref"
@@ -372,10 +361,8 @@ T = TypeVar("T")
 class AsyncExperienceMemory:
     """The asynchronous `ExperienceMemory`, for several tasks of one loop; operations run in turn.
 
-    An evaluator may be asynchronous; it is awaited while other tasks continue.
-
-    Args:
-        memory: The memory; no one else may use it meanwhile. `open` creates one.
+    An evaluator may be asynchronous; it is awaited while other tasks continue. No one else may use
+    ``memory`` meanwhile; `open` creates one.
     """
 
     def __init__(self, memory: ExperienceMemory) -> None:

@@ -17,12 +17,7 @@ LARGEST = 64 * 1024 * 1024
 
 
 class Section(NamedTuple):
-    """A section of a document.
-
-    Attributes:
-        text: Its words.
-        place: Its location: ``page 3``, or the headings above it, ``Backups > Restore``.
-    """
+    """A section of a document; its place is ``page 3``, or its headings: ``Backups > Restore``."""
 
     text: str
     place: str = ""

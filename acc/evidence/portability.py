@@ -30,13 +30,7 @@ _WRONG = (ValueError, KeyError, TypeError, AttributeError, ValidationError, Recu
 
 
 class Exported(NamedTuple):
-    """The content of an export file.
-
-    Attributes:
-        space: The namespace.
-        artifacts: Its records.
-        logs: Text of its audit logs by file name.
-    """
+    """The content of an export file; ``logs`` has the text of each audit log by file name."""
 
     space: Thread
     artifacts: list[Artifact]
@@ -44,12 +38,7 @@ class Exported(NamedTuple):
 
 
 def read_export(source: Path) -> Exported:
-    """Read the export file ``source``.
-
-    Raises:
-        InputError: The file cannot be read, is incomplete, was changed, or contains evidence of
-            another namespace.
-    """
+    """Read the export file; `InputError` if it is damaged or holds another namespace's evidence."""
     try:
         *body, last = source.read_bytes().splitlines(keepends=True)
         whole = json.loads(last).get("sha256") == hashlib.sha256(b"".join(body)).hexdigest()
@@ -115,13 +104,9 @@ _BATCH = 100
 
 
 class Moved(NamedTuple):
-    """The result of an export or import.
+    """The result of an export or import: numbers of records and logs, and of the records written.
 
-    Attributes:
-        space: The namespace.
-        records: Number of records.
-        logs: Number of audit logs.
-        written: Number of records that an import wrote; the others existed already.
+    An import writes no record that exists already.
     """
 
     space: Thread
@@ -227,23 +212,23 @@ def import_from(
             hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
-    new = _new_logs(found, audit)
-    _write_all(store, folder, space, fresh, new)
+    _write_all(store, folder, space, fresh, _new_logs(found, audit))
     return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
 
 
 def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
-    logs = {_log_of(audit, text): text for text in found.logs.values()} if audit is not None else {}
-    new = {path: text for path, text in logs.items() if not path.exists()}
+    if audit is None:
+        return {}
+    logs = {_log_of(audit, text): text for text in found.logs.values()}
     for path, text in logs.items():
         same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
-        if path not in new and not same:
+        if path.exists() and not same:
             raise InputError(
                 "the memory has a different audit log of this thread",
                 where=str(path),
                 hint="import into a memory that does not have this thread, or has it unchanged",
             )
-    return new
+    return {path: text for path, text in logs.items() if not path.exists()}
 
 
 def _log_of(audit: Path, text: str) -> Path:

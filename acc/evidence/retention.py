@@ -51,12 +51,8 @@ _SHELF: dict[str, ShelfName] = {
 class Doom:
     """Evidence that would be deleted, or is protected.
 
-    Attributes:
-        ref: Name in citations.
-        kind: Kind of its records.
-        thread: Its thread's name; empty for a namespace's own.
-        why: The policy's reason, or the reason of the protection.
-        ids: Ids of its records.
+    ``why`` is the policy's reason, or the reason of the protection. ``thread`` is the thread's
+    name, empty for a namespace's own evidence.
     """
 
     ref: str
@@ -96,11 +92,7 @@ class Plan:
 
 
 class Retention:
-    """Plans and executes prunes in a memory, one namespace at a time.
-
-    Raises:
-        StoreError: The store cannot delete.
-    """
+    """Plans and executes prunes in a memory, one namespace at a time."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -110,12 +102,8 @@ class Retention:
     def resume(self, space: Thread, since: str = "") -> bool:
         """Complete a prune that a killed process began in the namespace.
 
-        Args:
-            space: The namespace.
-            since: Time of the noted prune, if any.
-
-        Returns:
-            Whether a prune has completed: here, or the noted one before the kill.
+        Return whether a prune has completed: here, or the marked one of the time ``since`` before
+        the kill.
         """
         with self._memory.lock:
             prunes = self._prunes(space)
@@ -165,10 +153,6 @@ class Retention:
 
         Returns:
             The number of deleted records.
-
-        Raises:
-            StoreError: The prune failed; `resume` completes it if it was begun.
-            AuditError: An audit log cannot be read.
         """
         if not plan.ids:
             return 0

@@ -26,10 +26,7 @@ _HALF = ".half"
 
 
 def folders(memory: Memory) -> list[Path]:
-    """Return the folders of a memory's files: the audit logs' parent, and an embedded store's.
-
-    The first one holds the marks.
-    """
+    """Return the folders of a memory's files: the audit logs' parent, and an embedded store's."""
     audit = memory.settings.audit
     directory: Path | None = getattr(memory.artifacts, "directory", None)
     found = [audit.absolute().parent] if audit is not None else []
@@ -109,13 +106,9 @@ INTENT, DONE = "intent", "done"
 
 
 class Intent(NamedTuple):
-    """A change that was begun.
+    """A change that was begun: ``prune`` or ``ingest``.
 
-    Attributes:
-        id: Its id.
-        act: The kind of change: ``prune``, ``ingest``.
-        ids: Ids of the records concerned, or their refs if they have no ids yet.
-        at: Time of its start.
+    ``ids`` are those of the records, or their refs if they have no ids yet.
     """
 
     id: str
@@ -193,13 +186,7 @@ _PRUNE = "prune"
 
 
 class Prunes:
-    """Prunes of a namespace that, once begun, complete even across processes.
-
-    Args:
-        usage: The namespace's usage shelf.
-        now: Returns the time in the format of records.
-        folder: The memory's folder, if it has one.
-    """
+    """Prunes of a namespace that, once begun, complete even across processes."""
 
     def __init__(self, usage: Shelf, now: Callable[[], str], folder: Path | None = None) -> None:
         self._usage = usage
@@ -207,11 +194,7 @@ class Prunes:
         self._mark = folder / _PRUNE_MARK.format(usage.space.key) if folder is not None else None
 
     def prune(self, ids: Sequence[str]) -> None:
-        """Replace the records of these ids by tombstones.
-
-        Raises:
-            StoreError: The prune failed; if it was begun, `resume` does the rest.
-        """
+        """Replace the records of these ids by tombstones."""
         if not ids:
             return
         managed(self._usage.store)

@@ -36,8 +36,7 @@ VACUUM = "vacuum.json"
 def vacuum(memory: Memory) -> tuple[int, int, bool]:
     """Rewrite the memory's files without deleted content; a failure changes no record.
 
-    Returns:
-        Bytes before and after, and whether this process owns the store's files.
+    Return the bytes before and after, and whether this process owns the store's files.
     """
     folder = marks_folder(memory)
     before = _bytes(folders(memory))
@@ -68,12 +67,7 @@ def namespaces(memory: Memory) -> list[Thread]:
 
 
 def resume(memory: Memory) -> list[str]:
-    """Complete or undo work that a killed process began; return descriptions of it.
-
-    Raises:
-        StoreError: The recovery failed; it can be repeated.
-        AuditError: An audit log cannot be rewritten now.
-    """
+    """Complete or undo work that a killed process began; return descriptions of it."""
     done: list[str] = []
     folder = marks_folder(memory)
     if folder is not None and (folder / VACUUM).exists():

@@ -35,12 +35,7 @@ from acc.turn.observations import is_ingested
 
 @dataclass
 class Tally:
-    """The usage of one piece of evidence.
-
-    Attributes:
-        retrieved: The times of its retrievals, in order.
-        utilities: The known utilities of the results.
-    """
+    """The times of one piece of evidence's retrievals, and the known utilities of the results."""
 
     retrieved: list[int] = field(default_factory=list)
     utilities: list[float] = field(default_factory=list)
@@ -245,12 +240,10 @@ def execution_ledger(records: Sequence[Artifact]) -> Ledger:
 
 
 def turn_ledger(audits: Sequence[Path], shelves: Iterable[Sequence[Artifact]]) -> Ledger:
-    """Return the ledger of turns' evidence from audit logs and from feedback.
+    """Return the ledger of turns' evidence from audit logs, and from feedback on usage shelves.
 
-    Args:
-        audits: The logs of a namespace's threads; for documents, of all threads that may see them.
-        shelves: The records of the namespace's usage shelf; for documents, also of the other
-            namespaces that may see them: feedback on a document is stored with its author.
+    For documents, give the logs and shelves of all who may see them: feedback on a document is
+    stored with its author.
     """
     ledger = Ledger()
     commits = [
@@ -325,12 +318,10 @@ WORTH = 1_000
 def compact(
     store: ArtifactStore, space: Thread, now: Callable[[], str], *, worth: int = WORTH
 ) -> int:
-    """Compact the usage shelf of a namespace, unless it has less than ``worth`` records.
+    """Compact a namespace's usage shelf, unless it is short; return how many records less it has.
 
-    Concurrent writes are allowed. Also removes the tallies of deleted experiences.
-
-    Returns:
-        The decrease in records to read; 0 if another process was first.
+    Concurrent writes are allowed; 0 if another process was first. Also removes the tallies of
+    deleted experiences.
     """
     usage = Shelf(store, space, "usage")
     if not isinstance(store, ManagedStore) or len(usage.records()) < worth:

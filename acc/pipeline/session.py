@@ -157,7 +157,7 @@ class ThreadSession:
         if audit is None or state.is_vouched or state.hash == type(state).empty().hash:
             return
         known = state.stored_hash
-        if audit.ends_with(known) or audit.tells_of(known) or self._is_copy(state, audit):
+        if audit.ends_with(known) or audit.record_of(known) or self._is_copy(state, audit):
             return
         made = self.log.claims.successor(self.log.branch(state.branch), state.turn)
         if audit.last() is not None and (made is None or made.text != known):
@@ -170,7 +170,7 @@ class ThreadSession:
 
     def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
         """Return whether ``state`` is a committed state migrated to this schema or moved to a new branch."""
-        entry = audit.tells_of(state.parent) if state.parent else None
+        entry = audit.record_of(state.parent) if state.parent else None
         if entry is None or entry["state"]["hash"] != state.parent:
             return False
         made = self.settings.policy.schema.load(entry["state"])

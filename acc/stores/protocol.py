@@ -148,10 +148,7 @@ def artifact_id(thread: str, branch: str, seq: int) -> str:
 
 
 def split_text(text: str, limit: int = RECORD_BYTES) -> list[str]:
-    """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends if possible.
-
-    The joined parts equal the text. An empty text is one empty part.
-    """
+    """Cut ``text`` into parts of at most ``limit`` UTF-8 bytes, at line ends if possible."""
     if len(text) * 4 <= limit or len(text.encode("utf-8", "surrogatepass")) <= limit:
         return [text]
     parts = []
@@ -299,19 +296,13 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the lexical vectors of these ids (float32, `acc.stores.embedding`).
-
-        Absent ids, and records with a lost vector, are left out.
-        """
+        """Return the lexical vectors of these ids (float32), without absent and lost ones."""
         ...
 
     def compact(self) -> bool:
-        """Rewrite the files without deleted or replaced content.
+        """Rewrite the files without deleted or replaced content; False if a server owns the files.
 
         A kill leaves every record unchanged. Idempotent.
-
-        Returns:
-            False if the files belong to a server.
         """
         ...
 
@@ -327,10 +318,7 @@ class DenseStore(ManagedStore, Protocol):
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep the vectors (float32, all of one length) of these ids, overwriting earlier ones.
 
-        Args:
-            tenant: The tenant.
-            embedder: Name of the embedder, which also determines the length.
-            vectors: Vector by record id.
+        The embedder's name also determines the length.
         """
         ...
 
@@ -382,9 +370,7 @@ class IndexedStore(Protocol):
     def widen(self, tenant: str, index: str, links: int) -> bool:
         """Rebuild an index as a graph with ``links`` links per vector, if `relink` is not enough.
 
-        Takes some milliseconds per record. A kill leaves each record unchanged.
-
-        Returns:
-            False if the files belong to a server.
+        Takes some milliseconds per record. A kill leaves each record unchanged. False if a server
+        owns the files.
         """
         ...

@@ -107,10 +107,7 @@ def documents_written(store: ArtifactStore) -> None:
 
 
 def documents_mark(store: ArtifactStore) -> int | None:
-    """Return a number that changes when this process writes documents.
-
-    None if other processes can write, or if the store cannot be looked up.
-    """
+    """Return a number that changes when this process writes documents; None if it is not known."""
     try:
         return None if store.shared else _DOCUMENTS.get(store, 0)
     except TypeError:
@@ -132,11 +129,7 @@ def document_spaces(thread: Thread) -> tuple[Thread, ...]:
 class Shelf:
     """One shelf, kept up to date with the store. Not safe for use by several threads at once.
 
-    Attributes:
-        store: The store of the records.
-        space: The namespace; see `namespace`.
-        name: The shelf's name.
-        first: The first place of the shelf, as far as this process knows.
+    ``first`` is the first place of the shelf, as far as this process knows.
     """
 
     def __init__(self, store: ArtifactStore, space: Thread, name: ShelfName) -> None:
@@ -268,10 +261,7 @@ def _says_where(record: Artifact) -> bool:
 
 
 class Directory:
-    """The entries of a store's namespaces, read once and then updated incrementally.
-
-    Not safe for use by several threads at once.
-    """
+    """The entries of a store's namespaces, read once and then updated. Not thread-safe."""
 
     def __init__(self, store: ArtifactStore) -> None:
         self._store = store
@@ -304,10 +294,7 @@ class Directory:
         return shelf
 
     def _was_cut(self, shelf: Shelf) -> bool:
-        """Return whether the last entry is gone, for example after an undone import.
-
-        Appending after it would leave a gap.
-        """
+        """Return whether the last entry is gone, as after an undone import. It would leave a gap."""
         last = shelf.end - 1
         return last >= shelf.first and not self._store.get(shelf.space.tenant, [shelf.id_of(last)])
 

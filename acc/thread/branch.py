@@ -104,15 +104,13 @@ class Branch:
         return "".join(part.text for part in self.parts(ref))
 
     def append(self, artifacts: Sequence[Artifact], *marks: Artifact) -> None:
-        """Write ``artifacts`` at the end, after the artifacts that `append_later` queued.
+        """Write ``artifacts`` at the end, after those that `append_later` queued.
 
-        Args:
-            artifacts: Artifacts for the next places, in order.
-            marks: Records with their own ids, written in the same call.
+        ``marks`` are records with their own ids, written in the same call. After a failed write,
+        the next `refresh` reads the store again.
 
         Raises:
             ConflictError: Another process wrote to these places.
-            StoreError: The write failed; the next `refresh` reads the store again.
         """
         placed = [*self._unsaved, *self._placed(artifacts)]
         if not placed and not marks:
@@ -189,33 +187,33 @@ def _is_speech(artifact: Artifact) -> bool:
 def race(thread: Thread, branch: str) -> ConflictError:
     """Return the error for the writer that lost a race."""
     return ConflictError(
-        "another process steps this thread at the same time",
+        "another process runs a step of this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
-        hint="wait for it, load the thread's current state and step again",
+        hint="wait until it ends, load the thread's current state, and step again",
     )
 
 
-def whole(artifacts: Sequence[Artifact]) -> list[Artifact]:
+def complete_texts(artifacts: Sequence[Artifact]) -> list[Artifact]:
     """Return the first part of each text that is stored completely."""
     parts = Counter(a.identity for a in artifacts)
     return [a for a in artifacts if a.part == 0 and parts[a.identity] == a.parts]
 
 
-def completed(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
+def with_recorded_actions(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
     """Add the recorded agent's words and calls to ``turn`` if the turn has none."""
-    if any(_is_done(o.channel, o.call_id) for o in turn.observations):
+    if any(_is_action(o.channel, o.call_id) for o in turn.observations):
         return turn
-    recorded = observed(branch, [a for a in stored if _is_done(a.channel, a.call_id)])
+    recorded = observed(branch, [a for a in stored if _is_action(a.channel, a.call_id)])
     return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
 
 
-def done_before(stored: Sequence[Artifact]) -> list[Artifact]:
+def actions_before_user(stored: Sequence[Artifact]) -> list[Artifact]:
     """Return the agent's ``stored`` artifacts of a turn that precede the user's words."""
     before = takewhile(lambda a: a.channel is not Channel.USER, stored)
-    return [a for a in before if _is_done(a.channel, a.call_id)]
+    return [a for a in before if _is_action(a.channel, a.call_id)]
 
 
-def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:
+def without_pending(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:
     """Return ``turn`` without observations that are already pending from the preceding operator's turn.
 
     They were recorded or begun before the operator acted and are part of the operator's turn. A caller
@@ -224,24 +222,26 @@ def told_once(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Tu
     if not any(a.channel is Channel.OPERATOR for a in branch.own(state.turn, "observation")):
         return turn
     there = {a.ref for a in branch.at_turn(state.turn)}
-    unread = Counter(_told(o) for o in state.pending if o.ref in there)
-    again = [o for o in turn.observations if not o.is_call and _taken(unread, _told(o))]
+    unread = Counter(_pending_key(o) for o in state.pending if o.ref in there)
+    again = [o for o in turn.observations if not o.is_call and _take_one(unread, _pending_key(o))]
     answered = {o.call_id for o in again if o.call_id}
     again += [o for o in turn.observations if o.is_call and o.call_id in answered]
     left = tuple(o for o in turn.observations if not any(o is other for other in again))
     return turn.model_copy(update={"observations": left}) if left else turn
 
 
-def _told(observation: Observation) -> str:
+def _pending_key(observation: Observation) -> str:
     """Return a key that an observation shares with its pending copy, which is on one line."""
     text = one_line(observation.text)
     return "\x00".join((observation.channel, observation.name, observation.call_id, text))
 
 
-def joined(before: Sequence[Observation], now: Sequence[Observation]) -> tuple[Observation, ...]:
+def preceded_by(
+    before: Sequence[Observation], now: Sequence[Observation]
+) -> tuple[Observation, ...]:
     """Return the observations of ``now``, preceded by those of ``before`` that ``now`` does not repeat."""
     has = Counter(o.identity for o in now)
-    return (*(o for o in before if not _taken(has, o.identity)), *now)
+    return (*(o for o in before if not _take_one(has, o.identity)), *now)
 
 
 def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, ...]:
@@ -258,13 +258,13 @@ def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, .
     )
 
 
-def _taken(has: Counter[str], identity: str) -> bool:
+def _take_one(has: Counter[str], identity: str) -> bool:
     """Consume one count of ``identity``; return whether one was left."""
     has[identity] -= 1
     return has[identity] >= 0
 
 
-def _is_done(channel: Channel, call_id: str) -> bool:
+def _is_action(channel: Channel, call_id: str) -> bool:
     """Return whether it comes from the agent: its words, its calls, or their results."""
     brought = channel is Channel.DOCUMENT and bool(call_id)
     return brought or channel in (Channel.AGENT, Channel.TOOL)

@@ -41,7 +41,11 @@ class Page:
 
     def __post_init__(self) -> None:
         if self.last < 1:
-            raise InputError(f"{self.last} turns", where="history", hint="ask for at least one")
+            raise InputError(
+                f"a history of {self.last} turns was asked for",
+                where="history",
+                hint="ask for at least one turn",
+            )
 
 
 def read_window(log: ThreadLog, state: CompressedCognitiveState | None, page: Page) -> Window:
@@ -55,25 +59,25 @@ def read_window(log: ThreadLog, state: CompressedCognitiveState | None, page: Pa
 
 
 def _page(branch: Branch, upto: int | None, page: Page) -> Window:
-    told = [a for a in branch.artifacts if _is_told(a) and (upto is None or a.turn <= upto)]
+    visible = [a for a in branch.artifacts if _is_shown(a) and (upto is None or a.turn <= upto)]
     before = page.before
-    exchanges = [e for e in _exchanges(told) if before is None or e[0] < before]
+    exchanges = [e for e in _exchanges(visible) if before is None or e[0] < before]
     shown = exchanges[-page.last :]
     messages = [m for _, artifacts in shown for m in _messages(artifacts, branch, page.tools)]
     return Window(messages, shown[0][0] if len(exchanges) > len(shown) else None)
 
 
-def _is_told(artifact: Artifact) -> bool:
+def _is_shown(artifact: Artifact) -> bool:
     spoken = artifact.kind == "observation" and artifact.part == 0
     return spoken and artifact.channel is not Channel.OPERATOR
 
 
-def _exchanges(told: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
+def _exchanges(artifacts: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
     """Group the artifacts by the turn of the user's message that they follow."""
     found: list[tuple[int, list[Artifact]]] = []
     before: list[Artifact] = []
-    brought = _brought(told)
-    for artifact in told:
+    brought = _brought(artifacts)
+    for artifact in artifacts:
         if artifact.id in brought:
             before.append(artifact)
             continue
@@ -85,11 +89,11 @@ def _exchanges(told: Sequence[Artifact]) -> list[tuple[int, list[Artifact]]]:
     return found
 
 
-def _brought(told: Sequence[Artifact]) -> set[str]:
+def _brought(artifacts: Sequence[Artifact]) -> set[str]:
     """Return the ids of texts that the user pasted or attached; they directly precede the user's words."""
     found = set()
     message: tuple[int, str] | None = None
-    for artifact in reversed(told):
+    for artifact in reversed(artifacts):
         of = (artifact.turn, artifact.message)
         if artifact.channel is Channel.USER:
             message = of

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from acc.errors import ConflictError
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
+from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
 from acc.thread.branch import Branch, race
 from acc.turn.observations import Channel
 from acc.turn.turn import Turn
@@ -57,10 +57,8 @@ class Claims:
         return self._marked(branch, "s", turn) if self.store.shared else None
 
     def commit(self, branch: Branch, state: CompressedCognitiveState) -> None:
-        """Record ``state`` as the successor on a shared store's branch.
-
-        Raises:
-            ConflictError: Another process committed this turn first.
+        """Record ``state`` as the successor on a shared store's branch; `ConflictError` if it has
+        one.
         """
         if not self.store.shared:
             return
@@ -92,15 +90,9 @@ class Claims:
         return (branch.name, turn) in self._open
 
     def refuse_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
-        """Raise if ``claim`` belongs to a running writer.
+        """Raise a `ConflictError` if ``claim`` has no commit and is younger than `LEASE`.
 
-        Args:
-            branch: The branch of the claim.
-            claim: The claim to check.
-            own: Whether this process knows that it has no other step running in the thread.
-
-        Raises:
-            ConflictError: The claim has no commit and is younger than `LEASE`.
+        ``own`` says that this process has no other step running in the thread.
         """
         if not self.store.shared or self.successor(branch, claim.turn):
             return
@@ -114,20 +106,13 @@ class Claims:
         found = self.store.get(self.thread.tenant, [self._id(branch, letter, turn)])
         return found[0] if found else None
 
-    def _mark(self, branch: Branch, kind: str, turn: int, text: str, letter: str = "t") -> Artifact:
-        return Artifact.model_validate(
-            {
-                "id": self._id(branch, letter, turn),
-                "thread": self.thread.key,
-                "branch": branch.name,
-                "seq": 0,
-                "turn": turn,
-                "kind": kind,
-                "text": text,
-                "identity": text,
-                "at": self._now(),
-            }
-        )
+    def _mark(
+        self, branch: Branch, kind: Kind, turn: int, text: str, letter: str = "t"
+    ) -> Artifact:
+        return Artifact(
+            id=self._id(branch, letter, turn), thread=self.thread.key, branch=branch.name, seq=0,
+            turn=turn, kind=kind, text=text, identity=text, at=self._now(),
+        )  # fmt: skip
 
     def _id(self, branch: Branch, letter: str, turn: int) -> str:
         return f"{self.thread.key}.{branch.name}:{letter}{turn}"
@@ -139,13 +124,7 @@ _REFUSED, _HEARD = "refused", "heard"
 
 
 class Act(NamedTuple):
-    """An operator's retirement.
-
-    Attributes:
-        branch: The branch of the operator's turn.
-        ref: The ref of the operator's words on that branch.
-        items: Marks of the retired items (`mark_of`).
-    """
+    """An operator's retirement: the branch and ref of the words, and marks of the retired items."""
 
     branch: str
     ref: str
@@ -163,11 +142,7 @@ class Journal:
         self._refused: dict[str, tuple[str, int]] = {}
 
     def refresh(self) -> None:
-        """Read the records that were added since the last refresh.
-
-        Raises:
-            StoreError: The store cannot be read.
-        """
+        """Read the records that were added since the last refresh."""
         self._records.refresh()
         for record in self._records.artifacts[self._read :]:
             self._take(record)
@@ -276,8 +251,5 @@ def standing(
 def digest_of(turn: Turn) -> str:
     """Return a digest of the user's words in ``turn``; empty if there are none."""
     said = [o.text for o in turn.observations if o.channel is Channel.USER]
-    return (
-        hashlib.sha256("\x00".join(said).encode("utf-8", "surrogatepass")).hexdigest()
-        if said
-        else ""
-    )
+    words = "\x00".join(said).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(words).hexdigest() if said else ""

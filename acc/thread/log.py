@@ -21,7 +21,15 @@ from acc.state.reasons import EvictedItem
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
 from acc.stores.shelf import Directory
 from acc.text.wording import repeated, repeats
-from acc.thread.branch import Branch, completed, done_before, joined, observed, told_once, whole
+from acc.thread.branch import (
+    Branch,
+    actions_before_user,
+    complete_texts,
+    observed,
+    preceded_by,
+    with_recorded_actions,
+    without_pending,
+)
 from acc.thread.journal import Claims, Journal
 from acc.turn.observations import Channel, Observation, Trust, identities, refs
 from acc.turn.turn import Turn, refs_of
@@ -30,18 +38,10 @@ from acc.turn.turn import Turn, refs_of
 def refuse_foreign(
     state: CompressedCognitiveState, thread: Thread, root: Callable[[], Branch]
 ) -> None:
-    """Raise if ``state`` was committed in another thread.
+    """Raise a `StateError` if ``state`` was committed in another thread.
 
-    A state of the same tenant, user and agent may seed a thread that has no artifacts up to its turn,
-    for example a copied or continued conversation.
-
-    Args:
-        state: The state to step from.
-        thread: The thread of the step.
-        root: Reads the thread's root branch.
-
-    Raises:
-        StateError: The state belongs to another tenant, user or agent, or to another of the user's threads.
+    A state of the same tenant, user and agent may seed a thread that has no artifacts up to its
+    turn, for example a copied or continued conversation. ``root`` reads the thread's root branch.
     """
     if state.bound_to in ("", thread.owner_key):
         return
@@ -53,7 +53,7 @@ def refuse_foreign(
         f"the state belongs to {whose}",
         where=f"thread {thread.thread!r}, user {thread.user!r}, turn {state.turn + 1}",
         hint="give the state that this thread's last step returned, or last_state(thread); "
-        "None begins anew",
+        "give None to start without a state",
     )
 
 
@@ -123,17 +123,13 @@ class ThreadLog:
         self._branches: dict[str, Branch] = {}
 
     def branch(self, name: str) -> Branch:
-        """Return the branch with this name, refreshed from the store.
-
-        Raises:
-            StoreError: The branch does not exist, or the store cannot be read.
-        """
+        """Return the branch with this name, refreshed from the store."""
         branch = self._found(name)
         if branch is None:
             raise StoreError(
                 f"branch {name!r} is not in the store",
                 where=f"thread {self.thread.thread!r}",
-                hint="open the store that this state was made with, under the same tenant, user and agent",
+                hint="open the store that this state was made with, for the same tenant, user and agent",
             )
         return branch
 
@@ -163,13 +159,15 @@ class ThreadLog:
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
         _refuse_erased(self.branch(state.branch), state)
-        turn = told_once(turn, state, self.branch(state.branch))
+        turn = without_pending(turn, state, self.branch(state.branch))
         before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
-            stored = whole(branch.own(number, "observation"))
-            full = completed(turn, branch, stored)
+            stored = complete_texts(branch.own(number, "observation"))
+            full = with_recorded_actions(turn, branch, stored)
             if before:
-                full = full.model_copy(update={"observations": joined(before, full.observations)})
+                full = full.model_copy(
+                    update={"observations": preceded_by(before, full.observations)}
+                )
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
             claim = self.claims.of(branch, number)
@@ -184,8 +182,8 @@ class ThreadLog:
                 if is_given_up is not None and is_given_up(branch, number):
                     if self.claims.is_refused(branch, number):
                         # A refusal covers the user's words, not the agent's earlier ones.
-                        stored = done_before(stored)
-                    before = joined(before, observed(branch, stored))
+                        stored = actions_before_user(stored)
+                    before = preceded_by(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -313,18 +311,14 @@ def is_reply(artifact: Artifact) -> bool:
 
 
 def _refuse_erased(branch: Branch, state: CompressedCognitiveState) -> None:
-    """Raise if ``state`` still contains evidence that was erased after its commit.
-
-    Raises:
-        StateError: An item has only erased sources, or erased evidence is pending.
-    """
+    """Raise a `StateError` if ``state`` still contains evidence erased after its commit."""
     if not branch.erased:
         return
     resting = [i.id for _, i in state.items() if i.sources and branch.erased.issuperset(i.sources)]
     resting += [o.ref for o in state.pending if o.ref in branch.erased]
     if resting:
         raise StateError(
-            f"the state still holds what was erased: {', '.join(resting)}",
+            f"the state still holds erased evidence: {', '.join(resting)}",
             where=f"version {state.version}, branch {state.branch}",
-            hint="go on from last_state(thread), and erase the checkpoints that hold the old one",
+            hint="continue from last_state(thread), and erase the checkpoints that hold the old state",
         )

@@ -21,10 +21,8 @@ MOST_LOGS = 64
 class ThreadRegistry:
     """The open threads of one store, shared by all memories that use it.
 
-    When the last of these memories is dropped without `close`, queued records are written.
-
-    Attributes:
-        lock: Held while a log is read or written.
+    When the last of these memories is dropped without `close`, queued records are written. ``lock``
+    is held while a log is read or written.
     """
 
     def __init__(self, store: ArtifactStore) -> None:
@@ -38,22 +36,20 @@ class ThreadRegistry:
         self._under_way: set[str] = set()
         logs = self._logs
         when_dropped(
-            self, lambda: _flushed(logs), "records of a memory that was not closed are not written"
+            self,
+            lambda: _flushed(logs),
+            "the memory was not closed, and its pending records cannot be written",
         )
 
     @contextmanager
     def stepping(self, thread: Thread) -> Iterator[None]:
-        """Mark a step of ``thread`` as running; only one may run at a time.
-
-        Raises:
-            ConflictError: Another step of the thread is running.
-        """
+        """Mark a step of ``thread`` as running; a `ConflictError` if another one is running."""
         with self._guard:
             if thread.key in self._under_way:
                 raise ConflictError(
-                    "another step of this thread is under way",
+                    "another step of this thread is running",
                     where=f"thread {thread.thread!r}",
-                    hint="wait for it, then step from the state it committed",
+                    hint="wait until it ends, then step from the state that it committed",
                 )
             self._under_way.add(thread.key)
         try:
@@ -73,15 +69,11 @@ class ThreadRegistry:
                 recover(log)
                 self._logs[thread.key] = log
             self._logs.move_to_end(thread.key)
-            self._let_go()
+            self._evict_logs()
             return log
 
     def forget(self) -> None:
-        """Drop every log; the next use reads it again. Call it after records were replaced or deleted.
-
-        Raises:
-            StoreError: Queued records cannot be written.
-        """
+        """Drop every log; the next use reads it again. Call it after records were replaced or deleted."""
         with self.lock:
             for key, log in list(self._logs.items()):
                 log.flush()
@@ -95,7 +87,7 @@ class ThreadRegistry:
             if _OPEN.get(id(self.store)) is self:
                 del _OPEN[id(self.store)]
 
-    def _let_go(self) -> None:
+    def _evict_logs(self) -> None:
         idle = [key for key in self._logs if key not in self._under_way]
         for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
             if key != next(reversed(self._logs)):

@@ -114,9 +114,8 @@ _FAULTS = (
 def translated(doing: str, where: str) -> Iterator[None]:
     """Translate any error in the block to a `StoreError`, with the original as its cause.
 
-    Args:
-        doing: The failed action, as a clause; used if no known fault matches.
-        where: Path or address of the store.
+    ``doing`` says what failed; it is used if no known fault matches. ``where`` is a path or
+    address.
     """
     try:
         yield
@@ -191,10 +190,8 @@ def at_once(call: Callable[[], T], /) -> T:
 class Connection:
     """A client that the caller opened and will close.
 
-    Attributes:
-        client: The current client.
-        failed: Whether a call raised; the user of the connection sets it.
-        owns_files: Whether this process may rewrite the files.
+    The user of the connection sets ``failed`` after an error. ``owns_files`` says whether this
+    process may rewrite the files.
     """
 
     owns_files = False

@@ -78,8 +78,8 @@ def collection_name(tenant: str) -> str:
 class TenantCollections:
     """Finds, checks and creates the collections of tenants; each is looked up once.
 
-    The store's collections are listed once. If other processes may create one, they are listed
-    again before a tenant's first is created, which takes some 0.15 ms per collection.
+    If other processes may create one, all are listed again before a tenant's first is created,
+    which takes some 0.15 ms per collection.
     """
 
     def __init__(self, client: ClientAPI, patience: Patience, *, shared: bool) -> None:

@@ -28,14 +28,11 @@ class PathLock:
     """Locks a directory from construction to `release`, or to the end of the process.
 
     The operating system drops the lock however the process ends. A second file contains the
-    holder's process id, and stays if the holder did not release.
-
-    Attributes:
-        left_open: Whether the previous holder ended without a release, for example by a kill.
+    holder's process id, and stays if the holder did not release: then ``left_open`` of the next
+    holder is True.
 
     Raises:
         StoreLockedError: Another store holds the directory, in this process or another.
-        StoreError: The directory cannot be created or written, or its file system has no locks.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -81,8 +78,7 @@ class PathLock:
     def release(self, *, clean: bool = True) -> None:
         """Release the lock. Idempotent; does nothing in a forked child: the parent holds it.
 
-        Args:
-            clean: Whether all work was finished; if not, the next holder sees ``left_open``.
+        If not ``clean``, because some work was not finished, the next holder sees ``left_open``.
         """
         if not self.held:
             return
@@ -156,13 +152,7 @@ DATABASE = "chroma.sqlite3"
 class EmbeddedConnection(Connection):
     """Holds the path and a client on it from construction to `close`.
 
-    Args:
-        directory: The path.
-        looks: Whether this opening only inspects; after a kill, the next holder is still informed.
-
-    Raises:
-        StoreLockedError: Another store holds the path.
-        StoreError: The path cannot be read or written, or its files are damaged.
+    With ``looks`` this opening only inspects; after a kill, the next holder is still informed.
     """
 
     owns_files = True
@@ -215,10 +205,7 @@ class EmbeddedConnection(Connection):
         return True
 
     def close(self) -> None:
-        """Close the client and release the path. Idempotent.
-
-        After a failure, the next opening examines the files.
-        """
+        """Close the client and release the path. After a failure, the next opening checks the files."""
         try:
             close_client(self.client)
             if self._lock.held:

@@ -41,16 +41,11 @@ _INDEXES = """
 
 
 def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
-    """Set damaged indexes aside; call it before Chroma opens ``directory``.
+    """Set damaged indexes aside before Chroma opens ``directory``; return their collections' names.
 
-    Args:
-        directory: The embedded path, locked.
-        suspect: Whether the last process failed or may have been killed. If so, a complete list
-            of ids that is older than its index counts as damage. Otherwise it does not, because
-            a copy of the directory can look the same.
-
-    Returns:
-        Collection name by index that is set aside now.
+    If ``suspect``, because the last process failed or may have been killed, a complete list of ids
+    that is older than its index counts as damage. Otherwise it does not, because a copy of the
+    directory can look the same.
     """
     with translated("the indexes of the store cannot be examined", str(directory)):
         aside = {}
@@ -143,10 +138,7 @@ _ORPHANS = (
 
 
 def scrub(directory: Path) -> None:
-    """Rewrite the files in ``directory``: locked, without an open client, its log applied.
-
-    Takes time linear in the records: the next opening embeds them again.
-    """
+    """Rewrite the files in ``directory``: locked, without an open client, its log applied."""
     database = directory / _DATABASE
     with translated("the files of the store cannot be rewritten", str(directory)):
         if not database.is_file():
@@ -169,7 +161,7 @@ def scrub(directory: Path) -> None:
 def widen(directory: Path, collection: str, links: int) -> None:
     """Set a collection's index aside, to rebuild it as a graph with ``links`` links per vector.
 
-    ``directory`` is locked, without an open client. After a kill the next opening rebuilds it.
+    ``directory`` is locked, without an open client.
     """
     database = directory / _DATABASE
     with (

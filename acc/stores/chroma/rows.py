@@ -45,14 +45,7 @@ _NOT_FIELDS = ("tenant", "sha256")
 
 
 class Row(NamedTuple):
-    """One record in the form of `chromadb.Collection.add`.
-
-    Attributes:
-        id: `row_id` of the artifact's id.
-        document: Its text.
-        embedding: `acc.stores.embedding.embed` of its text.
-        metadata: All other fields, flat.
-    """
+    """One record in the form of `chromadb.Collection.add`; ``metadata`` has all other fields."""
 
     id: str
     document: str

@@ -50,10 +50,7 @@ class ManagedRecords(GuardedClient):
     """The `acc.stores.protocol.ManagedStore` part of the Chroma store."""
 
     def ids(self, tenant: str, *, kind: str = "", thread: str = "") -> list[str]:
-        """Return the sorted ids of all records, or of those of this kind or thread.
-
-        Takes time linear in the tenant's records.
-        """
+        """Return the sorted ids of all records, or of those of this kind or thread."""
         with self._reading(tenant) as collection:
             if collection is None:
                 return []
@@ -85,10 +82,7 @@ class ManagedRecords(GuardedClient):
             return read_vectors(self._patience, collection, ids) if collection is not None else {}
 
     def compact(self) -> bool:
-        """Rewrite the files without deleted content; see `acc.stores.protocol.ManagedStore`.
-
-        Takes about 0.7 ms per record, because every vector is rebuilt.
-        """
+        """Rewrite the files without deleted content; rebuilding a vector takes about 0.7 ms."""
         self._check_usable()
         with self._writing, translated("the files cannot be rewritten", self._where):
             self._recover()
