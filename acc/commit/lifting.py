@@ -247,9 +247,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
         return not any(_apart(_says(other))[1] for other in others)
     here, rival = plain & held, max((len(plain & about(other)) for other in others), default=0)
     is_same = plain == held or (plain < held and len(plain) > 1)
-    is_part = is_act and (
-        len(here) >= NAMED * len(plain) or _kinds(sentence) & _kinds(_says(item))
-    )
+    is_part = is_act and (len(here) >= NAMED * len(plain) or _kinds(sentence) & _kinds(_says(item)))
     return bool(is_same or is_part) and len(here) > rival
 
 

@@ -258,7 +258,9 @@ def _update(
     source = source or Observation(
         channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0]
     )
-    built = _built(draft, slot, fields, source, weight._replace(trust=min(weight.trust, prior.trust)))
+    built = _built(
+        draft, slot, fields, source, weight._replace(trust=min(weight.trust, prior.trust))
+    )
     if built:
         _put(draft, slot, prior, built[0], weight)
 
