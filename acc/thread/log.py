@@ -31,7 +31,7 @@ from acc.thread.branch import (
     without_pending,
 )
 from acc.thread.journal import Claims, Journal
-from acc.turn.observations import Channel, Observation, Trust, identities, refs
+from acc.turn.observations import SET_ASIDE, Channel, Observation, Trust, identities, refs
 from acc.turn.turn import Turn, refs_of
 
 
@@ -281,7 +281,7 @@ class ThreadLog:
         for part, text in enumerate(texts):
             yield Artifact(
                 id="", thread=self.thread.key, branch=branch.name, seq=0, turn=turn,
-                kind="set_aside", ref=f"x{turn}" + (f".{index}" if index else ""), part=part,
+                kind="set_aside", ref=f"{SET_ASIDE}{turn}" + (f".{index}" if index else ""), part=part,
                 parts=len(texts), channel=Channel(gone.item.trust.word), trust=gone.item.trust,
                 name=gone.slot, text=text, identity=_gone_id(turn, gone), at=self._now(),
                 sources=gone.item.sources, reason=gone.reason.value,
