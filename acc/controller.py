@@ -36,6 +36,10 @@ from acc.turn.turn import Turn
 _LOG = logging.getLogger(__name__)
 
 
+MODEL_TOKENS = 1_600
+"""Default bound of the state when a language model compresses: chosen by measurement, see docs/models.md."""
+
+
 class _Controller(Memory):
     """Everything that both controllers share except the loop: opening, reading evidence, feedback."""
 
@@ -70,7 +74,9 @@ class _Controller(Memory):
             model: The language model that compresses (`acc.compress.as_compressor`): a name
                 such as "openai:NAME" or "anthropic:NAME", a LangChain chat model, or a client and a name.
             schema: The state class; replaces the one in ``policy``.
-            max_tokens: Token bound on the rendered state; replaces the one in ``policy``.
+            max_tokens: Token bound on the rendered state; replaces the one in ``policy``. By default the
+                schema's; with a ``model`` and no policy at least `MODEL_TOKENS`, which holds most facts of
+                a dense conversation.
             policy: Schema, bounds, token counter and notation of the state.
             audit: True writes the audit logs to the subfolder ``audit``, False or None writes none, a
                 path names another folder.
@@ -85,6 +91,8 @@ class _Controller(Memory):
 
         # An absolute path stays valid if the process changes its working directory.
         folder = expanded(path).absolute()
+        if model is not None and policy is None and max_tokens is None:
+            max_tokens = max(MODEL_TOKENS, (schema or CompressedCognitiveState).max_tokens)
         settings = Settings(
             policy=policy_with(policy, schema, max_tokens),
             recall=Recall() if recall is None else recall,

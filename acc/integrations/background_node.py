@@ -112,6 +112,6 @@ class BackgroundMemoryNode(MemoryNode):
 class _Unread(HeldStates):
     """Renders states with pending turns, which no commit has seen, for the agent."""
 
-    def rendered(self, state: CompressedCognitiveState) -> str:
-        """Return the text of ``state`` that the agent reads."""
-        return shown(state, self._policy) if state.pending else super().rendered(state)
+    def text_of(self, state: CompressedCognitiveState) -> str:
+        """Return the state as rendered under the policy, with its pending turns."""
+        return shown(state, self._policy) if state.pending else super().text_of(state)
