@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from toy import scenario_file
 
 from acc.cli import run
-from acc.cli.eval_judge import read_price
+from acc.cli.eval_judge import parse_role_price
 from acc.compress.protocol import Price
-from acc.errors import ConfigurationError
 from acc.evaluation.judge.by_rule import NOTICE
 from acc.evaluation.judge.summary import NAMES
 
@@ -108,7 +108,7 @@ def test_a_csv_needs_no_complete_run(arguments: list[str], tmp_path: Path) -> No
 
 
 def test_a_price_is_read() -> None:
-    assert read_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
+    assert parse_role_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
     for wrong in ("judge=1", "cook=1,2", "judge=a,b", "judge=1,2,3,4", ""):
-        with pytest.raises(ConfigurationError):
-            read_price(wrong)
+        with pytest.raises(typer.BadParameter):
+            parse_role_price(wrong)
