@@ -14,7 +14,7 @@ from typing import Annotated, NamedTuple
 import typer
 
 from acc.cli.options import ResultsOption, parse_price
-from acc.cli.output import Screen, print_table, write_json
+from acc.cli.output import Screen, count, print_table, write_json
 from acc.compress.asking import endpoint_named
 from acc.compress.endpoint import Endpoint
 from acc.compress.protocol import Price
@@ -229,7 +229,7 @@ def _endpoints(models: dict[str, str]) -> Iterator[dict[str, Endpoint]]:
 def _play(live: Live, screen: Screen) -> LiveResult:
     """Run the evaluation; print the spending so far and the expected total at intervals."""
     total = live.total_turns
-    screen.line(f"{total:,} turns of {len(live.memories)} agents; log {live.log}")
+    screen.line(f"{count(total, 'turn')} of {count(len(live.memories), 'agent')}; log {live.log}")
     lock, done = Lock(), 0
     with screen.progress(0, total) as advance:
 
@@ -256,7 +256,7 @@ def _print_result(result: LiveResult, reference: str, note: str, screen: Screen)
     if note:
         screen.last(note)
     screen.line(
-        f"{len(runs)} complete runs, {sum(run.unjudged for run in runs)} answers not judged, "
+        f"{count(len(runs), 'complete run')}, {sum(run.unjudged for run in runs)} answers not judged, "
         f"{sum(sum(run.failures.values()) for run in runs)} compressions failed; "
         f"{sum(result.spending.calls.values()):,} calls, {result.spending.tokens:,} tokens"
     )

@@ -202,6 +202,8 @@ def report(
     if json:
         shown = [{"file": str(each.file), "kind": each.kind} for each in read]
         print_json({"page": str(out), "results": shown})
+    else:
+        print(f"{out} shows {count(len(read), 'file')} of results")
 
 
 def _section(read: Read) -> str:

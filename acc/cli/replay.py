@@ -297,7 +297,7 @@ class _Replay:
         where = f"thread {self.name!r} in {self.kept_in or 'a temporary memory'}"
         line = self.screen.line
         if done >= self.total > 0:
-            line(f"{where} already has all {count(done, 'turn')}: nothing to replay")
+            line(f"{where} is complete ({count(done, 'turn')}): nothing to replay")
             return
         if done:
             line(f"{where} has {count(done, 'turn')}: continuing at turn {done + 1:,}")
@@ -305,8 +305,11 @@ class _Replay:
             line(f"{where}: {count(self.total, 'turn')}")
         if self.total:
             counter = self._policy.counter.name
-            counted = "UTF-8 bytes / 4" if counter == "utf8/4" else counter
-            line(f"state: at most {self._policy.max_tokens} tokens, counted as {counted}\n")
+            unit = "UTF-8 bytes / 4" if counter == "utf8/4" else counter
+            line(
+                f"state (at most {self._policy.max_tokens:,}) and transcript in tokens, "
+                f"counted as {unit}\n"
+            )
             line(heading(self.columns))
 
     def _finish(self, seconds: float) -> None:
@@ -321,7 +324,8 @@ class _Replay:
             print(f"\nthe state after turn {self._state.turn:,}, as the agent reads it:\n")
             print(self._policy.rendered(self._state))
             print()
-            _print_chart(self._tokens, self._transcript[:done])
+            if done > 1:
+                _print_chart(self._tokens, self._transcript[:done])
         # An operator's act after the last turn may have changed the state.
         tokens, replayed = self._policy.tokens(self._state), self._transcript[done - 1]
         ratio = f", ratio {tokens / replayed:.3f}" if replayed else ""

@@ -91,7 +91,7 @@ def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Pat
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
     code, out, _ = told("schema", "check", tmp_path / "cli_clinic.py")
-    assert (code, out) == (0, "CliClinicState is declared rightly: version 1, 2 slots of its own\n")
+    assert (code, out) == (0, "CliClinicState is valid: version 1, 2 slots of its own\n")
     code, _, error = told("schema", "new", "cli_clinic", "--folder", tmp_path)
     assert code == 1
     assert "there already" in error
@@ -250,7 +250,7 @@ def test_one_verify_holds_threads_of_several_schemas(told: Any, tmp_path: Path) 
     assert "give --schema cli_parcels_old" in told("verify", *kept, "--schema", own)[2]
     code, out, _ = told("verify", *kept, "--schema", own, "--schema", old)
     assert code == 0
-    assert out.count("commits recomputed, all equal") == 5
+    assert out.count("1 commit recomputed, all equal") == 5
     assert told("verify", *kept, "--schema", "nothing")[0] == 1
 
 
