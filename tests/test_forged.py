@@ -197,7 +197,7 @@ class TestSigned:
 
     @pytest.mark.parametrize("bad", [b"", "short", [], [KEY, b"x"], 7])
     def test_what_is_no_key_is_refused_and_not_told(self, bad: Any) -> None:
-        with pytest.raises(ConfigurationError, match="state_key is no key") as caught:
+        with pytest.raises(ConfigurationError, match="state_key is not a valid key") as caught:
             MemoryController(InMemoryStore(), settings=Settings(state_key=bad))
         assert "short" not in str(caught.value)
         assert "kkkk" not in repr(self.memory().settings)

@@ -25,12 +25,13 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 3
+LAWS = 4
 """Version of the laws; it increases when the same inputs can produce a different state.
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
-what it ends, and before rules could state what their pronouns refer to.
+what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before a doubted rule
+stayed doubted until the user speaks of it, and before an update could join items.
 """
 
 
@@ -138,7 +139,7 @@ def commit(
 
 
 def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_to: str) -> Draft:
-    draft = Draft(state, turn, bound_to)
+    draft = Draft(state, turn, bound_to, policy.lifting)
     if state.policy and state.policy != policy.fingerprint:
         draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
     return draft
@@ -156,7 +157,7 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     _remarked(draft, proposal)
     confirm(draft)
-    retire(draft, proposal.retire, sources, policy.lifting)
+    retire(draft, proposal.retire, sources)
     write(draft, proposal.items, sources)
     if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
         return False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from acc.state.items import Item, one_line
 from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredRule
-from acc.state.policy import Policy
+from acc.state.policy import Lifting, Policy
 from acc.state.reasons import EvictedItem, Note, Reason
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel, Observation, Trust
@@ -17,10 +17,25 @@ MOST_SOURCES = 8
 """Maximum number of refs on one item: the first one and the latest ones are kept."""
 
 
+class Saved(NamedTuple):
+    """A slot's items, and what a retirement changes beside them."""
+
+    items: dict[str, list[Item]]
+    set_aside: int
+    lifted: list[RetiredRule]
+    doubted: list[Doubted]
+
+
 class Draft:
     """The mutable working copy of a state; it never leaves the commit."""
 
-    def __init__(self, state: CompressedCognitiveState, turn: Turn, bound_to: str = "") -> None:
+    def __init__(
+        self,
+        state: CompressedCognitiveState,
+        turn: Turn,
+        bound_to: str = "",
+        lifting: Lifting = "confirm",
+    ) -> None:
         self.before = state
         self.turn = turn
         self.bound_to = bound_to or state.bound_to
@@ -29,7 +44,8 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
         self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
-        self.doubted: list[Doubted] = [] if _begins(turn) else list(state.doubted)
+        self.doubted: list[Doubted] = list(state.doubted)
+        self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.counter = state.counter
 
@@ -87,11 +103,32 @@ class Draft:
         if reason is not Reason.LAPSED:
             self.set_aside.append(EvictedItem(slot=slot.name, reason=reason, item=item))
 
+    def doubt(self, item: Item, because: str) -> None:
+        """List a rule that the user perhaps lifted; it binds until the user confirms or repeats it."""
+        self.settle(item)
+        text = str(getattr(item, item.head))
+        self.doubted.append(Doubted(id=item.id, text=text, because=because))
+
+    def settle(self, item: Item) -> None:
+        """Remove the doubt about a rule, because it was lifted or the user said it again."""
+        self.doubted = [doubted for doubted in self.doubted if doubted.id != item.id]
+
     def refuse(self, slot: SlotField, item: Item, reason: Reason, detail: str = "") -> None:
         """Undo the addition of ``item`` in this commit, and record a refusal instead."""
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
         self.note(reason, slot.name, text=item.words, detail=detail)
+
+    def saved(self, slot: SlotField) -> Saved:
+        """Return what `restore` needs to undo changes to the items of ``slot``."""
+        items = {slot.name: list(self.items[slot.name])}
+        return Saved(items, len(self.set_aside), list(self.lifted), list(self.doubted))
+
+    def restore(self, saved: Saved) -> None:
+        """Undo the changes since `saved`. The notes stay: they say what was tried."""
+        self.items.update(saved.items)
+        del self.set_aside[saved.set_aside :]
+        self.lifted, self.doubted = saved.lifted, saved.doubted
 
     def lapse(self) -> None:
         """When a new user turn begins, remove ephemeral items and goals marked done before."""
@@ -118,7 +155,7 @@ class Draft:
                 "policy": policy,
                 "parent": self.before.hash,
                 "lifted": tuple(self.lifted),
-                "doubted": tuple(self.doubted),
+                "doubted": tuple(d for d in self.doubted if self.find(d.id)),
                 "pending": self.pending,
                 "hash": "",
             }

@@ -118,6 +118,12 @@ _WAIVES = re.compile(
 _RULE = re.compile(
     r"\b(?:rule|ban|limit|freeze|restriction|block|hold|embargo|cap)\b", re.IGNORECASE
 )
+_RESTORES = re.compile(
+    r"\b(?:again|any ?more|any longer|no longer|back to normal|like any other|as (?:usual|normal))\b",
+    re.IGNORECASE,
+)
+"""Words by which a sentence ends what held for a while."""
+
 _COMMON = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said say get go make use
     tell please thing want also here let idea may one can now know look ask new way time day work take give put keep
@@ -137,11 +143,16 @@ def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
         found = [_of(s.rstrip(" ?"), item, others, is_asked=True) for s in asked]
     else:
         quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
+        if 1 < len(quoted) <= TOGETHER:
+            quoted.append(" ".join(quoted))  # one sentence names the item, the next one ends it
         found = [_of(s, item, others) for s in quoted]
     return max(found, key=_RANK.index, default=Bearing.UNRELATED)
 
 
 _RANK = tuple(Bearing)
+
+TOGETHER = 3
+"""Most quoted sentences that are also read as one."""
 
 
 def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
@@ -157,7 +168,8 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
     share = 0.0 if not more else 1.0 if is_asked else _share(sentence, item)
     is_new = not words <= own and not _LAYS_DOWN.search(sentence)
     lifts = share >= NAMED and _fits(sentence, item) if reads else share >= MOSTLY and is_new
-    ends = ((reads or changes) and lifts) or _is_met(sentence, item)
+    restores = _restores(sentence, item) and here > 1 and more
+    ends = ((reads or changes) and lifts) or (reads and restores) or _is_met(sentence, item)
     if ends and not _REMINDS.search(sentence):
         return Bearing.ENDS
     if _sets_another(sentence, item, others, is_act=bool(reads or changes)):
@@ -184,13 +196,29 @@ def _fits(sentence: str, item: Item) -> bool:
 
     Waiving an act that the item forbids ends nothing.
     """
-    waives, permits = _WAIVES.search(sentence), _PERMITS.search(sentence)
-    if waives and not _RULE.search(sentence):
-        forbids = is_negative(str(getattr(item, item.head)))
-        return not forbids or is_negative(sentence[waives.end() :])
-    if permits is None:
+    if _waives_a_ban(sentence, item):
+        return False
+    permits = _PERMITS.search(sentence)
+    if permits is None or (_WAIVES.search(sentence) and not _RULE.search(sentence)):
         return True
     return _content(sentence[permits.end() :]) <= about(item) and not _FOR_A_TIME.search(sentence)
+
+
+def _waives_a_ban(sentence: str, item: Item) -> bool:
+    """Whether ``sentence`` waives an act that ``item`` forbids, which leaves the ban as it is."""
+    waives = _WAIVES.search(sentence)
+    if waives is None or _RULE.search(sentence):
+        return False
+    forbids = is_negative(str(getattr(item, item.head)))
+    return forbids and not is_negative(sentence[waives.end() :])
+
+
+def _restores(sentence: str, item: Item) -> bool:
+    """Whether ``sentence`` says for good that what was before ``item`` holds again."""
+    is_for_good = any(
+        _RESTORES.search(part) and not _FOR_A_TIME.search(part) for part in sentences(sentence)
+    )
+    return is_for_good and not _waives_a_ban(sentence, item)
 
 
 def _is_met(sentence: str, item: Item) -> bool:
@@ -219,13 +247,33 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
         return not any(_apart(_says(other))[1] for other in others)
     here, rival = plain & held, max((len(plain & about(other)) for other in others), default=0)
     is_same = plain == held or (plain < held and len(plain) > 1)
-    is_part = is_act and len(here) >= NAMED * len(plain)
-    return (is_same or is_part) and len(here) > rival
+    is_part = is_act and (len(here) >= NAMED * len(plain) or _kinds(sentence) & _kinds(_says(item)))
+    return bool(is_same or is_part) and len(here) > rival
+
+
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_KINDS = {
+    "date": rf"\b\d+(?:st|nd|rd|th)?\s+(?:to\s+\d+\s+)?(?:of\s+)?{_MONTH}\b(?:\s+\d{{4}})?|\d{{4}}-\d\d-\d\d",
+    "time": r"\d+:\d\d|\d+\s?(?:am|pm|o['’]clock|hours?|minutes?|h)\b",
+    "share": r"\d+\s?(?:%|per ?cent)",
+    "amount": r"\d",
+}
+_KIND = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _KINDS.items()}
+
+
+def _kinds(text: str) -> frozenset[str]:
+    """The kinds of figures in ``text``."""
+    found = set()
+    for name, pattern in _KIND.items():
+        text, count = pattern.subn(" ", text)
+        found |= {name} if count else set()
+    return frozenset(found)
 
 
 def _counted(text: str) -> frozenset[str]:
     """Return words before a number: the 2 in "server 2" names a server and is not a quantity."""
-    return stems(" ".join(_NUMBERED.findall(text))) - _COMMON
+    named = [word for word in _NUMBERED.findall(text) if not re.fullmatch(_MONTH, word, re.I)]
+    return stems(" ".join(named)) - _COMMON
 
 
 _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from acc.commit.draft import Draft
 from acc.commit.integrity import Cited, Quoted, Sources, find_quoted
 from acc.commit.lifting import Bearing, Said, bearing, reaches
 from acc.state.items import Goal, Item, one_line, wire_field
-from acc.state.model import Doubted, RetiredRule
-from acc.state.policy import Lifting
+from acc.state.model import RetiredRule
 from acc.state.proposal import ProposedItem, Retirement
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
@@ -32,6 +31,12 @@ LEAST_RULES = 2
 _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
+_NO = re.compile(
+    r"(?:no|nope|no thanks|nein|non|não)?[\s,.!]*(?:keep (?:it|that)|it (?:stays|stands|still holds))?[\s.!]*",
+    re.IGNORECASE,
+)
+
+
 class Ruling(NamedTuple):
     """A proposed rule or goal that passed the checks; ``text`` is an extract of its source."""
 
@@ -43,22 +48,29 @@ class Ruling(NamedTuple):
 
 
 def confirm(draft: Draft) -> None:
-    """Retire rules with a doubtful retirement if the user plainly assents to the agent's question."""
+    """Decide doubts by the user's plain answer to the agent's question: a yes retires, a no keeps the rule."""
     for doubted in draft.before.doubted:
         found = draft.find(doubted.id)
-        for yes in draft.turn.observations:
-            if found is None or yes.trust < max(Trust.USER, found[1].trust):
+        for said in draft.turn.observations:
+            if found is None or said.trust < max(Trust.USER, found[1].trust):
                 continue
-            if is_assent(yes.text) and _bearing(draft, found[1], yes, yes.text) is Bearing.ENDS:
-                _lift(draft, *found, yes.ref, split_line(one_line(yes.text), 480)[0])
-                break
+            is_no = _NO.fullmatch(said.text.strip()) is not None
+            if not (is_no or is_assent(said.text)):
+                continue
+            asked = said.model_copy(update={"text": "Yes."}) if is_no else said
+            if _bearing(draft, found[1], asked, asked.text) is not Bearing.ENDS:
+                continue
+            if is_no:
+                draft.settle(found[1])
+            else:
+                _lift(draft, *found, said.ref, split_line(one_line(said.text), 480)[0])
+            break
 
 
 def retire(
     draft: Draft,
     retirements: Sequence[Retirement],
     sources: Sources,
-    lifting: Lifting = "confirm",
 ) -> None:
     """Apply ``retirements``.
 
@@ -67,6 +79,7 @@ def retire(
     instructs the agent to ask. A retirement with the compressor's own doubt (`Retirement.doubt`) does not
     apply to a pinned item. An unpinned item needs no reason.
     """
+    retired = {wanted.id for wanted in retirements}
     for wanted in retirements:
         found = draft.find(wanted.id)
         if found is None:
@@ -76,7 +89,7 @@ def retire(
         if not (slot.rules.pinned and item.is_open):
             draft.remove(slot, item, Reason.MADE_ROOM)
         else:
-            _retire_pinned(draft, slot, item, wanted, sources, lifting)
+            _retire_pinned(draft, slot, item, wanted, sources, retired)
 
 
 def _retire_pinned(
@@ -85,8 +98,11 @@ def _retire_pinned(
     item: Item,
     wanted: Retirement,
     sources: Sources,
-    lifting: Lifting,
+    retired: Collection[str],
 ) -> None:
+    if twin := _twin(draft, slot, item):
+        draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
+        return
     cited, _ = sources.resolve(wanted.cites)
     trusted = [c for c in cited if c.fresh and c.trust >= item.trust]
     quoted = find_quoted(wanted.quote, trusted)
@@ -103,8 +119,7 @@ def _retire_pinned(
         detail = f"retire: {wanted.doubt}: {wanted.quote}"
         draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=detail[:400])
     else:
-        is_plain = lifting == "accept" or said.trust is Trust.OPERATOR
-        how = Bearing.ENDS if is_plain else _bearing(draft, item, said, quoted.text)
+        how = _bearing(draft, item, said, wanted.quote, retired)
         _end(draft, slot, item, said.ref, because[0], how)
 
 
@@ -117,27 +132,80 @@ def _end(
         draft.note(
             Reason.LIFTING_DOUBTED, slot.name, item, detail=f"retire: {ref}: {because}"[:400]
         )
-        text = str(getattr(item, item.head))
-        draft.doubted.append(Doubted(id=item.id, text=text, because=because))
+        draft.doubt(item, because)
     else:
         draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"retire: {because}"[:400])
 
 
 def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> None:
     draft.remove(slot, item, Reason.RETIRED, detail=f"{ref}: {because}")
+    draft.settle(item)
     draft.lifted.append(RetiredRule(text=str(getattr(item, item.head)), because=because))
 
 
-def _bearing(draft: Draft, item: Item, said: Observation, quote: str) -> Bearing:
-    """Judge whether the ``quote`` from ``said`` ends ``item``."""
+def _twin(draft: Draft, slot: SlotField, item: Item) -> Item | None:
+    """Return another active item of the slot that contains every word of ``item``, or None."""
+    words = str(getattr(item, item.head)).casefold().strip(" .")
+    return next(
+        (
+            other
+            for other in draft.items[slot.name]
+            if other.id != item.id and other.is_open and other.trust >= item.trust
+            if words in str(getattr(other, other.head)).casefold()
+        ),
+        None,
+    )
+
+
+def _bearing(
+    draft: Draft, item: Item, said: Observation, quote: str, retired: Collection[str] = ()
+) -> Bearing:
+    """Judge whether the ``quote`` from ``said`` ends ``item``.
+
+    The items in ``retired`` are not compared: the same proposal retires them. The policy may accept the
+    compressor's judgement; an operator's words need none. A part of a rule ends with the whole rule.
+    """
+    if draft.lifting == "accept" or said.trust is Trust.OPERATOR:
+        return Bearing.ENDS
+    own = str(getattr(item, "quote", "")).casefold()
+    lifted = (gone.item for gone in draft.set_aside if gone.reason is Reason.RETIRED)
+    if any(own and own in str(getattr(other, "quote", "")).casefold() for other in lifted):
+        return Bearing.ENDS
     reply = draft.turn.reply_before(said.ref)
     others = [
         other
         for slot in draft.slots.values()
         for other in draft.items[slot.name]
-        if slot.rules.pinned and other.is_open and other.id != item.id
+        if slot.rules.pinned and other.is_open and other.id not in (item.id, *retired)
     ]
     return bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
+
+
+def amend(
+    draft: Draft, slot: SlotField, item: Item, proposed: ProposedItem, sources: Sources
+) -> bool:
+    """Retire ``item`` if the proposal writes it anew with fresh words of the user's or operator's.
+
+    Returns:
+        Whether the proposal makes a new rule. If the words do not bear out the end of the old one, the old
+        one stays and is doubted.
+    """
+    said = _text(proposed, item.head)
+    cited, _ = sources.resolve(proposed.cites)
+    fresh = [c for c in cited if c.fresh and c.trust >= item.trust]
+    quoted = find_quoted(_text(proposed, "quote"), fresh)
+    if quoted is None or quoted.source.observation is None:
+        return False
+    if not said or said == getattr(item, item.head) or proposed.fields.get("done") is True:
+        return False
+    because = split_line(one_line(quoted.text), 480)[0]
+    how = _bearing(draft, item, quoted.source.observation, quoted.text)
+    is_full = sum(i.is_open for i in draft.items[slot.name]) >= slot.rules.max_items
+    if how is Bearing.UNRELATED or (how is Bearing.DOUBTFUL and is_full):
+        draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"change: {because}"[:400])
+        return False
+    _end(draft, slot, item, quoted.source.ref, because, how)
+    return True
 
 
 def carry(
@@ -152,6 +220,8 @@ def carry(
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
+    if any(c.fresh and c.trust >= Trust.USER for c in cited):
+        draft.settle(item)
     if isinstance(item, Goal) and proposed.fields.get("done") is True:
         _finish(draft, slot, item, cited, sources)
     else:
@@ -251,7 +321,7 @@ def _amends(
     After "Make that 300", a rule about batches stays a rule about batches.
     """
     ended = (g.item for g in draft.set_aside if g.reason is Reason.RETIRED and g.slot == slot.name)
-    old = next((item for item in ended if item.id == proposed.amends), None)
+    old = next((item for item in ended if item.id in (proposed.amends, proposed.id)), None)
     if old is None or quoted.source.trust < old.trust:
         return False
     return sets_figure(said, str(getattr(old, old.head)), quoted.text)

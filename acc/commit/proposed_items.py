@@ -20,7 +20,7 @@ from acc.commit.integrity import (
     place,
     settle,
 )
-from acc.commit.pinning import carry, readings, rule, same_rule
+from acc.commit.pinning import amend, carry, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import Reason
@@ -63,7 +63,8 @@ def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: S
     if prior is not None and slot.rules.quote and not prior.is_open:
         prior = None if _says_more(prior, proposed) else prior
     if prior is not None and slot.rules.quote:
-        carry(draft, slot, prior, proposed, cited, sources)
+        if prior.id != proposed.id or not _amended(draft, slot, prior, proposed, cited, sources):
+            carry(draft, slot, prior, proposed, cited, sources)
     elif prior is not None:
         _update(draft, slot, prior, proposed, cited, sources)
     elif not cited:
@@ -72,6 +73,26 @@ def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: S
         _add_rule(draft, slot, proposed, cited, sources)
     else:
         _add(draft, slot, proposed, cited, sources)
+
+
+def _amended(
+    draft: Draft,
+    slot: SlotField,
+    prior: Item,
+    proposed: ProposedItem,
+    cited: Sequence[Cited],
+    sources: Sources,
+) -> bool:
+    """Replace a rule or goal by what the user now says instead; return False if the old one stays alone."""
+    before = draft.saved(slot)
+    if not amend(draft, slot, prior, proposed, sources):
+        return False
+    held = {item.id for item in draft.items[slot.name]}
+    _add_rule(draft, slot, proposed, cited, sources)
+    if {item.id for item in draft.items[slot.name]} <= held:
+        draft.restore(before)
+        return False
+    return True
 
 
 def _prior(
@@ -113,6 +134,7 @@ def _add_rule(
     for item in _built(draft, slot, fields, source, weight):
         if same := same_rule(open_items, str(getattr(item, item.head))):
             draft.change(slot, same)
+            draft.settle(same)
             draft.note(Reason.DUPLICATE, slot.name, same)
         else:
             open_items.append(draft.add(slot, item))
@@ -210,7 +232,10 @@ def _update(
         draft.note(Reason.CARRIED, slot.name, prior)
         return
     said = _said(slot, proposed)
-    shorter = _is_shorter(proposed, prior)
+    joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
+    shorter = _is_shorter(proposed, prior) or (
+        bool(joined) and _only_shortens(said, [prior.words, *(item.words for item in joined)])
+    )
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
         draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
@@ -219,11 +244,23 @@ def _update(
     if not seen and not shorter:
         return
     # A pure shortening rests on the prior item, whatever the proposal cites.
-    weight = _weighed(draft, slot, said, seen, sources) if seen else Provenance(prior.trust, ())
+    held = [prior, *joined]
+    weight = (
+        _weighed(draft, slot, said, seen, sources)
+        if seen
+        else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
+    )
+    if weight.trust < prior.trust and not seen:
+        draft.note(Reason.OUTRANKED, slot.name, text=said, detail=f"held: {prior.id}")
+        return
     source = seen[0].observation if seen else None
     fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
-    held = source or Observation(channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0])
-    built = _built(draft, slot, fields, held, weight._replace(trust=min(weight.trust, prior.trust)))
+    source = source or Observation(
+        channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0]
+    )
+    built = _built(
+        draft, slot, fields, source, weight._replace(trust=min(weight.trust, prior.trust))
+    )
     if built:
         _put(draft, slot, prior, built[0], weight)
 

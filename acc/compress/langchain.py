@@ -7,6 +7,7 @@ compressor = LangChainCompressor(my_chat_model)
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Generator, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -150,6 +151,20 @@ def _whole(model: Any) -> Any:
 def _name_of(model: Any) -> str:
     named = (getattr(model, name, None) for name in ("model_name", "model"))
     return next((n for n in named if isinstance(n, str) and n), type(model).__name__)
+
+
+_MOST_AROUND = 8
+"""Maximum number of wrapper layers: with_config, with_retry, with_fallbacks, bind."""
+
+
+def is_chat_model(model: Any) -> bool:
+    """Whether ``model`` is a LangChain chat model, possibly wrapped with settings or fallbacks."""
+    models: Any = sys.modules.get("langchain_core.language_models")
+    for _ in range(_MOST_AROUND if models is not None else 0):
+        if isinstance(model, models.BaseChatModel):
+            return True
+        model = getattr(model, "bound", None) or getattr(model, "runnable", None)
+    return False
 
 
 def _is_openai(model: Any) -> bool:

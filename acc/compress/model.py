@@ -7,7 +7,6 @@ the requests and evaluates the replies. This module has the loops that make the 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -342,52 +341,28 @@ def as_compressor(model: Any, **options: Unpack[ModelOptions]) -> Compressor:
     Raises:
         ConfigurationError: ``model`` is none of these, or a key or package is missing.
     """
+    from acc.compress.langchain import LangChainCompressor, is_chat_model
+
     if isinstance(model, ModelCompressor) and not options:
         return model
     if isinstance(model, str) and model:
-        return _named(model, options)
+        provider, colon, name = model.partition(":")
+        if colon and provider != "openai":
+            return LangChainCompressor(model, **options)
+        from acc.compress.openai import OpenAICompressor
+
+        compressor = OpenAICompressor(name if colon else model, **options)
+        compressor.endpoint.ready()
+        return compressor
     if isinstance(model, tuple) and 2 <= len(model) <= 3 and isinstance(model[-1], str):
         from acc.compress.openai import OpenAICompressor
 
         clients = dict(zip(("client", "async_client"), model[:-1], strict=False))
         return OpenAICompressor(model[-1], **clients, **options)
-    if _is_chat_model(model):
-        from acc.compress.langchain import LangChainCompressor
-
+    if is_chat_model(model):
         return LangChainCompressor(model, **options)
     raise ConfigurationError(
         f"the model is {type(model).__name__}, which is not supported",
         where="model",
         hint='pass "gpt-x", "openai:gpt-x", "anthropic:claude-x", a LangChain chat model or (client, "gpt-x")',
     )
-
-
-def _named(name: str, options: ModelOptions) -> Compressor:
-    provider, colon, rest = name.partition(":")
-    if colon and provider != "openai":
-        from acc.compress.langchain import LangChainCompressor
-
-        return LangChainCompressor(name, **options)
-    from acc.compress.openai import OpenAICompressor
-
-    compressor = OpenAICompressor(rest if colon else name, **options)
-    compressor.endpoint.ready()
-    return compressor
-
-
-def _is_chat_model(model: Any) -> bool:
-    """Whether it is a LangChain chat model, possibly wrapped with settings or fallbacks."""
-    models = sys.modules.get("langchain_core.language_models")
-    inner, around = model, 0
-    while models is not None and inner is not None and around < _MOST_AROUND:
-        if isinstance(inner, models.BaseChatModel):
-            return True
-        inner, around = (
-            getattr(inner, "bound", None) or getattr(inner, "runnable", None),
-            around + 1,
-        )
-    return False
-
-
-_MOST_AROUND = 8
-"""Maximum number of wrapper layers: with_config, with_retry, with_fallbacks, bind."""

@@ -237,13 +237,13 @@ class Judge:
         topic = turn.stress or "none"
         stable = instruction(QUERY, role=self._role, turn=turn.t, turns=turns, topic=topic)
         shown = material(("notes", notes.rendered()), (f"script of turn {turn.t}", turn.user))
-        said = self._judged(stable, shown, QUERY_SCHEMA, _read_query)
-        return said if said is not None else turn.user
+        query = self._judged(stable, shown, QUERY_SCHEMA, _read_query)
+        return query if query is not None else turn.user
 
     def noted(self, turn: int, query: str, notes: CanonicalMemory) -> CanonicalMemory:
         """The notes after ``query``; the old notes without a usable answer."""
         stable = instruction(CANONICAL, most_facts=MOST_FACTS)
-        shown = material(("notes", notes.rendered()), (_said(turn), query))
+        shown = material(("notes", notes.rendered()), (_message_title(turn), query))
         read = self._judged(stable, shown, CANONICAL_SCHEMA, _read_notes)
         return read if read is not None else notes
 
@@ -261,7 +261,7 @@ class Judge:
         labels = {ascii_uppercase[n]: place for n, place in enumerate(places)}
         longest = self._settings.visible_chars
         answered = [(f"answer {label}", cut(answers[at], longest)) for label, at in labels.items()]
-        shown = material(("notes", notes.rendered()), (_said(turn), query), *answered)
+        shown = material(("notes", notes.rendered()), (_message_title(turn), query), *answered)
         found = self._judged(
             instruction(SCORE), shown, SCORE_SCHEMA, lambda value: _read_scores(value, labels)
         )
@@ -276,7 +276,7 @@ class Judge:
         shown = material(
             ("notes", notes.rendered()),
             ("required of the answer", bulleted(notes.required)),
-            (_said(turn), query),
+            (_message_title(turn), query),
             ("tool outputs of this turn, for the label tools alone", cut(tools, longest)),
             ("the answer", cut(answer, longest)),
         )
@@ -298,14 +298,14 @@ class Judge:
             try:
                 return read(object_in(reply, schema, self._endpoint.model))
             except (ValueError, EvaluationError) as error:
-                said = Message("assistant", reply.text[:4_000].strip() or "(nothing)")
+                answer = Message("assistant", reply.text[:4_000].strip() or "(nothing)")
                 again = f"That cannot be used: {error}. Reply again with the whole JSON object."
-                messages = (*messages, said, Message("user", again))
+                messages = (*messages, answer, Message("user", again))
         self.unjudged += 1
         return None
 
 
-def _said(turn: int) -> str:
+def _message_title(turn: int) -> str:
     return f"the user's message in turn {turn}"
 
 

@@ -49,15 +49,15 @@ def _query(text: str) -> Mapping[str, Any]:
 
 
 def _notes(text: str) -> Mapping[str, Any]:
-    before, said = _source(text, "notes"), _sentences(_source(text, "the user's"))
-    kept = [c for c in _bullets(before, "constraints:") if not any(_lifts(s, c) for s in said)]
-    rules = [s for s in said if _RULE.search(s) and not s.endswith("?")]
-    stated = [s for s in said if re.search(r"\d", s) and not s.endswith("?")]
+    before, sentences = _source(text, "notes"), _sentences(_source(text, "the user's"))
+    kept = [c for c in _bullets(before, "constraints:") if not any(_lifts(s, c) for s in sentences)]
+    rules = [s for s in sentences if _RULE.search(s) and not s.endswith("?")]
+    stated = [s for s in sentences if re.search(r"\d", s) and not s.endswith("?")]
     return {
         "constraints": list(dict.fromkeys([*kept, *rules])),
         "facts": [*_bullets(before, "facts:"), *stated][-20:],
         "goals": _bullets(before, "goals:"),
-        "required": [s for s in said if _ORDER.search(s)],
+        "required": [s for s in sentences if _ORDER.search(s)],
     }
 
 
@@ -68,7 +68,7 @@ def _answer(text: str) -> Mapping[str, Any]:
     """
     wanted = set(terms(_source(text, "the user's")))
     known = _sentences(f"{_source(text, 'memory')}\n{_source(text, 'tool')}")
-    lines = [s for s in known if wanted & (said := set(terms(s))) and said - wanted]
+    lines = [s for s in known if wanted & (words := set(terms(s))) and words - wanted]
     best = sorted(lines, key=lambda line: (-len(wanted & set(terms(line))), line))[:_MOST]
     return {"text": " ".join(["Noted.", *best])}
 
@@ -90,22 +90,24 @@ def _audit(text: str) -> Mapping[str, Any]:
     titles = {"query": "the user's", "notes": "notes", "tools": "tool"}
     known = {name: set(terms(_source(text, title))) for name, title in titles.items()}
     claims = []
-    for sentence in _sentences(_source(text, "the answer")):
-        if said := set(terms(sentence)):
-            supports = (n for n, words in known.items() if len(said & words) >= 0.6 * len(said))
-            claims.append({"claim": sentence, "support": next(supports, "none")})
     answered = _sentences(_source(text, "the answer"))
+    for sentence in answered:
+        if claimed := set(terms(sentence)):
+            supports = (
+                n for n, words in known.items() if len(claimed & words) >= 0.6 * len(claimed)
+            )
+            claims.append({"claim": sentence, "support": next(supports, "none")})
     return {
         "claims": claims,
         "violations": [
             rule
             for rule in _bullets(_source(text, "notes"), "constraints:")
-            if any(_breaks(said, rule) for said in answered)
+            if any(_breaks(sentence, rule) for sentence in answered)
         ],
         "omissions": [
-            wanted
-            for wanted in _bulleted(_source(text, "required"))
-            if not set(terms(wanted)) & set(terms(" ".join(answered)))
+            element
+            for element in _bulleted(_source(text, "required"))
+            if not set(terms(element)) & set(terms(" ".join(answered)))
         ],
     }
 
@@ -113,14 +115,14 @@ def _audit(text: str) -> Mapping[str, Any]:
 def _proposal(text: str) -> Mapping[str, Any]:
     """Propose a rule for each user sentence that sounds like one, and an event for each other."""
     last = text.rpartition("\nTurn ")[2]
-    said = [
+    stated = [
         (ref, sentence)
         for ref, line in _SOURCE.findall(last)
         for sentence in _sentences(line)
         if not sentence.endswith("?") and len(sentence) <= 300
     ]
-    rules = [(ref, s) for ref, s in said if _RULE.search(s)][:_MOST]
-    events = [(ref, s) for ref, s in said if not _RULE.search(s)][:_MOST]
+    rules = [(ref, s) for ref, s in stated if _RULE.search(s)][:_MOST]
+    events = [(ref, s) for ref, s in stated if not _RULE.search(s)][:_MOST]
     return {
         "constraints": [
             {"text": s, "kind": "requirement", "quote": s, "cites": [ref], "id": ""}
@@ -157,7 +159,7 @@ def _bullets(text: str, heading: str) -> list[str]:
 
 def _bulleted(text: str) -> list[str]:
     lines = takewhile(lambda line: line.startswith("-"), text.splitlines())
-    return [said for line in lines if (said := line[1:].strip())]
+    return [element for line in lines if (element := line[1:].strip())]
 
 
 def _breaks(sentence: str, rule: str) -> bool:

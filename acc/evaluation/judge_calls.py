@@ -14,12 +14,11 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from filelock import FileLock, Timeout
 
@@ -34,7 +33,7 @@ from acc.text.tokens import utf8_quarter
 Record = dict[str, Any]
 
 
-class CallLog:
+class CallLog(AbstractContextManager["CallLog"]):
     """An append-only JSONL file that one process may open. Thread-safe.
 
     Only the offsets of the records are in memory.
@@ -45,7 +44,7 @@ class CallLog:
 
         Raises:
             EvaluationError: Another process has the log open, the file is unreadable or unwritable,
-                or it is no log.
+                or it is not a log.
             ConfigurationError: The log has another configuration.
         """
         self._path = path
@@ -99,12 +98,7 @@ class CallLog:
         self._file.close()
         self._lock.release()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _begin(self, configuration: Mapping[str, Any]) -> None:
@@ -375,8 +369,8 @@ class LoggedEndpoint:
         usage = reply.usage
         if usage is None:
             usage = {**estimate(ask), "output": utf8_quarter(reply.text)}
-        said = {"text": reply.text, "outcome": str(reply.outcome), "detail": reply.detail}
-        self._record(key, ask, {**said, "metered": reply.usage is not None}, usage)
+        answer = {"text": reply.text, "outcome": str(reply.outcome), "detail": reply.detail}
+        self._record(key, ask, {**answer, "metered": reply.usage is not None}, usage)
         self._spending.spent(self._place.role, usage)
         self._spending.played(self._place.role, usage)
 

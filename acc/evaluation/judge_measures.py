@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,15 +75,11 @@ class TurnOutcome:
         }
 
 
-def _scored(metric: str) -> Callable[[TurnOutcome], float | None]:
-    return lambda outcome: outcome.score(metric)
-
-
 MEASURES: Mapping[str, Callable[[TurnOutcome], float | None]] = {
-    **{metric: _scored(metric) for metric in METRICS},
-    "hallucination": lambda outcome: outcome.hallucination(),
-    "hallucination_with_tools": lambda outcome: outcome.hallucination(WITH_TOOLS),
-    "drift": lambda outcome: outcome.drift(),
+    **{metric: methodcaller("score", metric) for metric in METRICS},
+    "hallucination": TurnOutcome.hallucination,
+    "hallucination_with_tools": methodcaller("hallucination", WITH_TOOLS),
+    "drift": TurnOutcome.drift,
     "memory_tokens": lambda outcome: float(outcome.tokens),
 }
 """The measures of a turn, by name."""

@@ -196,7 +196,7 @@ def write_csv(file: Path, headings: Sequence[str], rows: Iterable[Sequence[objec
         raise AccError(
             f"the CSV cannot be written: {error.strerror or error}",
             where=str(file),
-            hint="name another folder",
+            hint="choose another file",
         ) from error
 
 

@@ -60,7 +60,7 @@ def schema_named(name: str) -> Schema:
             several classes.
 
     Raises:
-        ConfigurationError: The name is unknown, cannot be imported, or is no state class.
+        ConfigurationError: The name is unknown, cannot be imported, or is not a state class.
         SchemaError: The class's declaration is wrong.
     """
     place, _, path = _MOVED.get(name, name).partition(":")

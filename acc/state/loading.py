@@ -1,4 +1,4 @@
-"""The only loader for stored states: it checks schema and hash, and migrates or adopts the state.
+"""The only loader for stored states: checks schema, hash and signature; migrates or adopts the state.
 
 A state stored under an earlier version of its schema is migrated. The result is a child of the stored
 state, which makes the migration visible in the hash chain.

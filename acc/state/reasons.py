@@ -86,6 +86,9 @@ class Note(BaseModel):
         item: Id of the item; empty if it never had one.
         text: The item's text.
         detail: Details of the reason.
+
+    ``acc verify`` recomputes the notes of a record and compares all fields: a commit's texts are as fixed as
+    its reason codes (`acc.commit.commit.LAWS`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

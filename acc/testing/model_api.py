@@ -113,7 +113,7 @@ def read_body(api: Api, body: Mapping[str, Any]) -> dict[str, Any]:
     names = ("max_completion_tokens", "max_tokens", "max_output_tokens")
     limit = next((body[name] for name in names if body.get(name) is not None), None)
     if limit is not None and (not isinstance(limit, int) or limit < 1):
-        raise ValueError(f"{limit!r} is no number of output tokens")
+        raise ValueError(f"{limit!r} is not a number of output tokens")
     return {
         "model": str(body.get("model") or ""),
         "messages": tuple(_chat_messages(body) if chat else _input_messages(body)),
@@ -133,7 +133,7 @@ def _requested_format(
     wanted = _object(parent.get("response_format" if chat else "format") or {}, "format")
     type_ = wanted.get("type", "text")
     if type_ not in ("json_schema", "json_object", "text"):
-        raise ValueError(f"{type_!r} is no format")
+        raise ValueError(f"{type_!r} is not a format")
     if type_ != "json_schema":
         return {"format": type_}
     inner = _object(wanted.get("json_schema"), "json_schema") if chat else wanted
@@ -153,7 +153,7 @@ def _forced_tool(choice: object, tools: tuple[Mapping[str, Any], ...]) -> Mappin
     functions = [_object(tool.get("function", tool), "function") for tool in tools]
     if choice == "required":
         if not functions:
-            raise ValueError("tool_choice is required, but there are no tools")
+            raise ValueError("tool_choice is required, but the request offers no tools")
         return functions[0]
     if not isinstance(choice, Mapping):
         return None
@@ -204,13 +204,13 @@ def _objects(value: object, name: str) -> list[Mapping[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
+        raise ValueError(f"{name} is not a list")
     return [_object(one, f"an entry of {name}") for one in value]
 
 
 def _object(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise ValueError(f"{name} is no object")
+        raise ValueError(f"{name} is not an object")
     return value
 
 
