@@ -27,17 +27,10 @@ def record(
     done: Commit,
     **measured: Any,
 ) -> dict[str, Any]:
-    """Return the audit record of one commit.
+    """Return the audit record of one commit, from the prior state and all its other inputs.
 
-    Args:
-        thread: The thread.
-        policy: The policy of the commit.
-        prior: CCS_t-1.
-        turn: The turn.
-        evidence: The admitted evidence.
-        proposal: The proposal; None if the compression failed.
-        done: The commit.
-        measured: Further fields, such as verdicts, milliseconds and failures.
+    ``proposal`` is None if the compression failed. ``measured`` are further fields, such as verdicts,
+    milliseconds and failures.
     """
     return {
         "thread": thread.model_dump(),

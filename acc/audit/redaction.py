@@ -72,7 +72,7 @@ class Traces:
         fewer._look_for(self.patterns - explained, self._vectors - explained)
         return fewer
 
-    def stand_in(self, text: str) -> bool:
+    def occur_in(self, text: str) -> bool:
         """Return whether ``text`` contains a trace."""
         data = text.encode("utf-8", "surrogatepass")
         return bool(len(data) >= LEAST and self.in_bytes(data))
@@ -255,7 +255,7 @@ class _Scrub:
 def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -> Any:
     if isinstance(node, str):
         gone = blank and key not in _KEPT
-        return "" if gone or scrub.erased.traces.stand_in(node) else node
+        return "" if gone or scrub.erased.traces.occur_in(node) else node
     if isinstance(node, list):
         return [_scrubbed(each, scrub, blank=blank, key=key) for each in node]
     if not isinstance(node, Mapping):
@@ -268,7 +268,7 @@ def _goes(item: Any, erased: Erased) -> bool:
     if not isinstance(item, Mapping):
         return False
     pending = "sources" not in item and item.get("ref") in erased.refs
-    return pending or erased.rests_alone(item) or _any_text(item, erased.traces.stand_in)
+    return pending or erased.rests_alone(item) or _any_text(item, erased.traces.occur_in)
 
 
 def _kept(item: Any, erased: Erased) -> Any:

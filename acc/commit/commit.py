@@ -30,8 +30,8 @@ LAWS = 4
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
-what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before a doubted rule
-stayed doubted until the user speaks of it, and before an update could join items.
+what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
+a doubted rule stayed doubted until the user answers, an update could join items, and eviction went by need.
 """
 
 
@@ -151,6 +151,7 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     That is a rewrite that writes nothing, or a proposal whose items name no existing slot.
     """
     draft.lapse()
+    draft.is_models = proposal.account is not None
     if not proposal.reads_turn:
         leave_unread(draft, policy, {ref for gone in proposal.retire for ref in gone.cites})
     elif draft.before.pending:
@@ -159,9 +160,21 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
     confirm(draft)
     retire(draft, proposal.retire, sources)
     write(draft, proposal.items, sources)
+    _keep(draft, proposal.keep)
     if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
         return False
     return proposal.mode == "revise" or _left_out(draft)
+
+
+def _keep(draft: Draft, ids: Sequence[str]) -> None:
+    """Count the items with these ids as touched, so that others are evicted first."""
+    for wanted in dict.fromkeys(ids):
+        found = draft.find(wanted)
+        if found is None:
+            draft.note(Reason.UNKNOWN_ITEM, detail=f"keep {wanted[:80]}")
+        else:
+            draft.change(*found)
+            draft.note(Reason.CARRIED, found[0].name, found[1])
 
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:

@@ -8,13 +8,23 @@ from typing import Any, NamedTuple
 from acc.state.items import Item, one_line
 from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredRule
 from acc.state.policy import Lifting, Policy
-from acc.state.reasons import EvictedItem, Note, Reason
+from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.state.slots import SlotField
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
 MOST_SOURCES = 8
 """Maximum number of refs on one item: the first one and the latest ones are kept."""
+
+
+MOST_FEEDBACK = 8
+"""Maximum number of entries of `CompressedCognitiveState.feedback`."""
+
+LONGEST_FEEDBACK = 240
+
+_CHANGED = (
+    Reason.LOWERED, Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.READING_DROPPED, Reason.CITE_UNKNOWN,
+)  # fmt: skip
 
 
 class Saved(NamedTuple):
@@ -47,6 +57,7 @@ class Draft:
         self.doubted: list[Doubted] = list(state.doubted)
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
+        self.is_models = False
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
@@ -142,6 +153,18 @@ class Draft:
                 for item in [each for each in self.items[slot.name] if not each.is_open]:
                     self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
+    def _feedback(self) -> tuple[str, ...]:
+        """Return what a model should know of this commit, each entry at most `LONGEST_FEEDBACK` characters."""
+        gone = [f"{n.item} {n.text[:40]}" for n in self.notes if n.reason in EVICTIONS]
+        told = [
+            f"{n.reason.value}: {n.item or n.slot} {n.text[:80]!r} {n.detail[:80]}".strip()
+            for n in self.notes
+            if n.reason in REFUSALS or n.reason in _CHANGED
+        ]
+        if gone:
+            told.insert(0, f"set aside for want of room: {'; '.join(gone[:MOST_FEEDBACK])}")
+        return tuple(one_line(each)[:LONGEST_FEEDBACK] for each in told[:MOST_FEEDBACK])
+
     def state(self, policy: str = "") -> CompressedCognitiveState:
         """Return the drafted state, without its hash."""
         slots = {name: tuple(items) for name, items in self.items.items()}
@@ -157,6 +180,7 @@ class Draft:
                 "lifted": tuple(self.lifted),
                 "doubted": tuple(d for d in self.doubted if self.find(d.id)),
                 "pending": self.pending,
+                "feedback": self._feedback() if self.is_models else (),
                 "hash": "",
             }
         )

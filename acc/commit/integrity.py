@@ -29,6 +29,7 @@ from acc.text.wording import (
     split_line,
     stems,
     taken,
+    takes_phrase,
     vocabulary,
 )
 from acc.turn.observations import Channel, Evidence, Observation, Trust
@@ -152,6 +153,20 @@ class Sources:
             if o.trust >= Trust.USER or not any(repeats(sentence, text) for text in lower)
         ]
 
+    def is_the_agents(self, words: str, lower: Sequence[str]) -> bool:
+        """Return whether the agent's speech of this turn and trusted items bear out half of ``words``.
+
+        Names and figures of the ``lower`` texts may stand among the words, a phrase of theirs may not.
+        """
+        agents = [o for o in self.turn.observations if o.channel is Channel.AGENT]
+        said = self.own_words(agents, lower)
+        held = [item.words for item in self._items.values() if item.trust >= Trust.AGENT]
+        own = stems(words)
+        foreign = own - vocabulary((*said, *held)).stems
+        if not own or 2 * len(foreign) > len(own):
+            return False
+        return not takes_phrase(words, foreign, lower, LEAST_TAKEN)
+
     def weigh(self, words: str, cited: Sequence[Cited]) -> Provenance:
         """Compute the provenance of an item that says ``words`` and cites ``cited`` (at least one).
 
@@ -231,6 +246,10 @@ class Sources:
         for c in cited:
             refs.extend(c.item.sources if c.item is not None else (c.ref,))
         return tuple(dict.fromkeys(refs))
+
+
+LEAST_TAKEN = 3
+"""Content words in a row that make a lower source's phrase in a next step."""
 
 
 def _says(cited: Cited) -> str:

@@ -192,6 +192,8 @@ def _proposers(
         )
         return ()
     lower = sources.texts_below(slot.rules.min_trust)
+    if slot.rules.ephemeral and sources.is_the_agents(said, lower):
+        return able
     spoken = sources.own_words([c.observation for c in able if c.observation], lower)
     own = [*spoken, *sources.privileged_texts]
     is_theirs = taken(said, own, lower)

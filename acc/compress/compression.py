@@ -182,7 +182,7 @@ class Compression:
             return Judged(None, Fault(Outcome.EMPTY, _SAID[Outcome.EMPTY]))
         schema, mode = self._whole.policy.schema, self._whole.mode
         try:
-            value = json_in(reply.text, (*schema.slots(), "retire"))
+            value = json_in(reply.text, (*schema.slots(), "retire", "keep"))
             proposal = Proposal.from_wire(value, schema, mode=mode, author=self._endpoint.model)
         except NoJson as error:
             return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))

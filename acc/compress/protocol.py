@@ -100,7 +100,11 @@ def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -
         "cites": _array(_string(""), "observations that end it"),
         "quote": _string("the user's exact words; empty for items that are not pinned"),
     }
-    properties = {**slots, "retire": _array(_object(retire), "items that end")}
+    properties = {
+        **slots,
+        "retire": _array(_object(retire), "items that end"),
+        "keep": _array(_string(""), "ids of unpinned items to keep unchanged when room is short"),
+    }
     return {**_object(properties), "title": schema.__name__, "description": f"{mode}: {carry}"}
 
 

@@ -155,21 +155,21 @@ def _postgres(url: str) -> DeleteRows:
 
 
 def _counted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    count = 0
-    for table in tables:
-        for thread in threads:
-            asked = f"SELECT count(*) FROM {table} WHERE thread_id = {mark}"
-            count += int(connection.execute(asked, (thread,)).fetchone()[0])
-    return count
+    counted = (
+        connection.execute(f"SELECT count(*) FROM {table} WHERE thread_id = {mark}", (thread,))
+        for table in tables
+        for thread in threads
+    )
+    return sum(int(cursor.fetchone()[0]) for cursor in counted)
 
 
 def _deleted(connection: Any, tables: Sequence[str], mark: str, threads: Sequence[str]) -> int:
-    count = 0
-    for table in tables:
-        for thread in threads:
-            done = connection.execute(f"DELETE FROM {table} WHERE thread_id = {mark}", (thread,))
-            count += max(0, done.rowcount)
-    return count
+    deleted = (
+        connection.execute(f"DELETE FROM {table} WHERE thread_id = {mark}", (thread,))
+        for table in tables
+        for thread in threads
+    )
+    return sum(max(0, cursor.rowcount) for cursor in deleted)
 
 
 _NAME = "checkpoints-{}.json"

@@ -70,19 +70,20 @@ class _Pair(Deletion):
     other: Deletion
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Return the joined results of both policies now."""
         return self._join(self.one, self.other, usages, t)
 
     def run(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Return the joined results of the policies that are due."""
         return self._join(self.one.run, self.other.run, usages, t)
 
     def due(self, t: int) -> bool:
-        """Return whether either policy is due."""
         return self.one.due(t) or self.other.due(t)
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
         raise NotImplementedError
+
+
+def _intersection(first: Doomed, second: Doomed) -> Doomed:
+    return {key: f"{first[key]}; {second[key]}" for key in first if key in second}
 
 
 @dataclass(frozen=True)
@@ -93,8 +94,7 @@ class Both(_Pair):
     other: Deletion
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
-        first, second = one(usages, t), other(usages, t)
-        return {key: f"{first[key]}; {second[key]}" for key in first if key in second}
+        return _intersection(one(usages, t), other(usages, t))
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,7 @@ class Either(_Pair):
 
     def _join(self, one: Judge, other: Judge, usages: Sequence[Usage], t: int) -> Doomed:
         first, second = one(usages, t), other(usages, t)
-        joined = {key: f"{first[key]}; {second[key]}" for key in first if key in second}
-        return {**first, **second, **joined}
+        return {**first, **second, **_intersection(first, second)}
 
 
 @dataclass(frozen=True)
@@ -129,11 +128,9 @@ class Inverse(Deletion):
     policy: Deletion
 
     def due(self, t: int) -> bool:
-        """Return whether the other policy is due."""
         return self.policy.due(t)
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Return the complement."""
         gone = self.policy(usages, t)
         return {u.key: "what the policy would keep" for u in usages if u.key not in gone}
 
@@ -143,7 +140,6 @@ class Keep(Deletion):
     """Deletes nothing."""
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Return nothing."""
         return {}
 
 
@@ -245,7 +241,6 @@ class Capacity(Deletion):
             )
 
     def __call__(self, usages: Sequence[Usage], t: int) -> Doomed:
-        """Return the least useful records beyond the limit."""
         over = len(usages) - self.limit
         if over <= 0:
             return {}

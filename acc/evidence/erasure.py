@@ -160,7 +160,7 @@ class Erasure:
         urls = tuple(map(lasting_url, checkpointers))
         at = self._memory.now()
         seed = "\x00".join([at, *plan.delete, *plan.bury])
-        begun = Begun(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
+        begun = RunningErasure(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
         with self._memory.lock:
             before = self._journal.under_way()
             # A failed erasure must finish first: its journal uses the same file.
@@ -209,11 +209,11 @@ class Erasure:
         )
         return done
 
-    def _done(self, begun: Begun, given: Sequence[str] = ()) -> Receipt:
+    def _done(self, begun: RunningErasure, given: Sequence[str] = ()) -> Receipt:
         plan = begun.plan
         tenant = plan.target.tenant
-        graves = self._graves(begun)
-        self._store.replace(tenant, graves)
+        tombstones = self._tombstones(begun)
+        self._store.replace(tenant, tombstones)
         self._store.delete(tenant, plan.delete)
         for thread in plan.logs:
             if (log := existing_log(self._audit, thread)) is not None:
@@ -235,15 +235,15 @@ class Erasure:
         settled = self._settled(due, given)
         return dataclasses.replace(receipt, checkpoints=settled.rows, left=settled.left)
 
-    def _graves(self, begun: Begun) -> list[Artifact]:
+    def _tombstones(self, begun: RunningErasure) -> list[Artifact]:
         plan = begun.plan
         found = self._store.get(plan.target.tenant, plan.bury)
-        graves = [tombstone_of(a, "erased", begun.at) for a in found if not is_erased(a)]
+        tombstones = [tombstone_of(a, "erased", begun.at) for a in found if not is_erased(a)]
         claims = self._store.get(plan.target.tenant, plan.claims)
         blank = {"text": f"{ERASED}:{begun.id}", "identity": f"{ERASED}:{begun.id}"}
-        return [*graves, *(claim.model_copy(update=blank) for claim in claims)]
+        return [*tombstones, *(claim.model_copy(update=blank) for claim in claims)]
 
-    def _rewritten(self, begun: Begun) -> Iterator[Rewritten]:
+    def _rewritten(self, begun: RunningErasure) -> Iterator[Rewritten]:
         for log, erased in logs_to_rewrite(self._store, self._audit, begun.plan):
             try:
                 done = rewrite(log, erased, begun.id, begun.at)
@@ -278,7 +278,7 @@ class Erasure:
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunningErasure:
     """A running erasure, as the journal holds it."""
 
     id: str
@@ -287,7 +287,7 @@ class Begun:
     checkpointers: tuple[str, ...] = ()
 
 
-_BEGUN = TypeAdapter(Begun)
+_RUNNING = TypeAdapter(RunningErasure)
 
 
 class ErasureJournal:
@@ -297,14 +297,14 @@ class ErasureJournal:
         self._folder = folder
         self.path = (folder or Path()) / JOURNAL
 
-    def begin(self, begun: Begun) -> None:
+    def begin(self, begun: RunningErasure) -> None:
         """Write the journal. On return the erasure will complete, even after a kill."""
         if self._folder is not None:
             # Effects on rewritten logs are computed again during the rewrite.
             without = {"plan": {"effects": {"rewritten"}}}
-            write_mark(self.path, _BEGUN.dump_python(begun, mode="json", exclude=without))
+            write_mark(self.path, _RUNNING.dump_python(begun, mode="json", exclude=without))
 
-    def under_way(self) -> Begun | None:
+    def under_way(self) -> RunningErasure | None:
         """Return the unfinished erasure; drop a journal that was only partly written."""
         said = read_mark(self.path) if self._folder is not None else None
         if said is None:
@@ -313,7 +313,7 @@ class ErasureJournal:
             # Journals of earlier versions have "" for a name that was not given.
             target = {name: what for name, what in said["plan"]["target"].items() if what}
             plan = {**said["plan"], "target": target}
-            return _BEGUN.validate_python({**said, "plan": plan})
+            return _RUNNING.validate_python({**said, "plan": plan})
         except (KeyError, TypeError, AttributeError, ValidationError) as error:
             raise StoreError(
                 "this file is not the journal of an erasure",
@@ -341,7 +341,7 @@ class ErasureJournal:
             os.fsync(file.fileno())
 
 
-def _receipt_record(begun: Begun, receipt: Receipt) -> dict[str, Any]:
+def _receipt_record(begun: RunningErasure, receipt: Receipt) -> dict[str, Any]:
     target = begun.plan.target
     keys = [t.key for t in begun.plan.logs] or [target.artifact or ""]
     return {

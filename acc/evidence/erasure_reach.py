@@ -66,7 +66,7 @@ class Reach:
         stays = [a for each in document_spaces(space) for a in self._staying(each)]
         kept = frozenset(a.ref for a in stays)
         traces = Traces(())
-        if self._echoes and any(map(self._traces_of(seen).stand_in, (a.text for a in derived))):
+        if self._echoes and any(map(self._traces_of(seen).occur_in, (a.text for a in derived))):
             theirs = [a.text for a in evidence if _is_theirs(a)]
             traces = self._traces_of(seen).without([*theirs, *(a.text for a in stays)])
         asked = frozenset(map(evidence_key, seen))
@@ -149,7 +149,7 @@ def with_derived(
         more = {
             evidence_key(a)
             for a in evidence
-            if evidence_key(a) not in gone and (_rests_alone(a, named) or traces.stand_in(a.text))
+            if evidence_key(a) not in gone and (_rests_alone(a, named) or traces.occur_in(a.text))
         }
         if not more:
             return gone

@@ -208,7 +208,7 @@ class ExperienceMemory:
             StoreError: The result cannot be written.
         """
         self.check(task, utility)
-        task, execution = self.kept(task), self.kept(execution)
+        task, execution = self.storable_text(task), self.storable_text(execution)
         judgement = self.addition.judge(task, execution)
         return self.take(task, execution, shown, judgement, utility)
 
@@ -229,7 +229,7 @@ class ExperienceMemory:
         utility: float | None,
     ) -> Finished:
         """Do the work of `finish` after the judgement."""
-        task, execution = self.kept(task), self.kept(execution)
+        task, execution = self.storable_text(task), self.storable_text(execution)
         worth = judgement.utility if utility is None else utility
         alike = self._alike(execution, shown)
         keys = tuple(self._key(d.experience.ref) for d in shown)
@@ -247,9 +247,9 @@ class ExperienceMemory:
         self.check(task)
         said = judgement or Judgement(admitted=True, reason="seeded", evaluator="operator")
         kept = said.model_copy(update={"admitted": True})
-        return self._keep(self.kept(task), self.kept(execution), kept)
+        return self._keep(self.storable_text(task), self.storable_text(execution), kept)
 
-    def kept(self, text: str) -> str:
+    def storable_text(self, text: str) -> str:
         """Return ``text`` as stored: without secrets and characters that no store can hold."""
         return storable(self.redact(text) if self.redact is not None else text)
 
@@ -393,7 +393,7 @@ class AsyncExperienceMemory:
     ) -> Finished:
         """Like `ExperienceMemory.finish`."""
         self.memory.check(task, utility)
-        task, execution = self.memory.kept(task), self.memory.kept(execution)
+        task, execution = self.memory.storable_text(task), self.memory.storable_text(execution)
         judgement = await self.memory.addition.ajudge(task, execution)
         return await self._one(self.memory.take, task, execution, shown, judgement, utility)
 

@@ -122,8 +122,6 @@ def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -
 
     Raises:
         InputError: The namespace is empty, another file exists, or the file cannot be written.
-        StoreError: The store cannot be read.
-        AuditError: An audit log cannot be read.
     """
     _refuse_other(out, space)
     threads = threads_of(store, audit, space)

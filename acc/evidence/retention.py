@@ -133,8 +133,6 @@ class Retention:
 
         Raises:
             ConfigurationError: There is no such kind.
-            StoreError: The store cannot be read.
-            AuditError: An audit log cannot be read.
         """
         if unknown := [kind for kind in kinds if kind not in KINDS]:
             raise ConfigurationError(

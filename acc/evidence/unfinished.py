@@ -242,6 +242,6 @@ def prune_marks(folder: Path) -> list[Path]:
 def bury(store: ArtifactStore, space: Thread, ids: Sequence[str], at: str) -> None:
     """Replace the records of these ids by tombstones; idempotent."""
     records = store.get(space.tenant, ids)
-    graves = [tombstone_of(a, "pruned", at) for a in records if a.kind != "tombstone"]
-    if graves:
-        managed(store).replace(space.tenant, graves)
+    tombstones = [tombstone_of(a, "pruned", at) for a in records if a.kind != "tombstone"]
+    if tombstones:
+        managed(store).replace(space.tenant, tombstones)

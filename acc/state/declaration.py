@@ -80,8 +80,8 @@ LEAST_PINNED_TOKENS = 10
 LEAST_TOKENS = 64
 """The smallest token bound of a state."""
 
-RETIRE = "retire"
-"""The key for retired items in a proposal; no slot can have this name."""
+RESERVED = ("retire", "keep")
+"""The keys of a proposal that are no slots; no slot can have these names."""
 
 
 def check_slots(
@@ -186,10 +186,10 @@ def _of_slot(slot: SlotField) -> Iterator[Problem]:
 
 def _rules(slot: SlotField) -> Iterator[Problem]:
     name, rules = slot.name, slot.rules
-    if name == RETIRE:
+    if name in RESERVED:
         yield (
             f"a slot has the name {name!r}",
-            "give it another name: a proposal lists the retired items under this one",
+            "give it another name: a proposal uses this one for something else",
         )
     if rules.max_items < 1:
         yield f"slot {name!r} has no places", "set max_items to 1 or more"

@@ -88,8 +88,10 @@ class CompressedCognitiveState(BaseModel):
         lifted: Rules and goals retired in this turn.
         doubted: Rules and goals that the user perhaps wanted to end in this turn. They stay, and the agent asks.
         pending: Observations of turns that no compression has read yet (law 9).
+        feedback: What the last commit refused, changed or evicted of a model's proposal. The next request to
+            the model shows it; the agent does not read it.
 
-    The canonical JSON leaves out ``bound_to``, ``signature`` and ``doubted`` if they are empty.
+    The canonical JSON leaves out ``bound_to``, ``signature``, ``doubted`` and ``feedback`` if they are empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -206,6 +208,7 @@ class CompressedCognitiveState(BaseModel):
     lifted: tuple[RetiredRule, ...] = ()
     doubted: tuple[Doubted, ...] = ()
     pending: tuple[Pending, ...] = ()
+    feedback: tuple[str, ...] = ()
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
@@ -303,7 +306,9 @@ class CompressedCognitiveState(BaseModel):
         return sealed, {**body, "hash": digest}
 
     def _body(self, without: set[str]) -> dict[str, Any]:
-        absent = {n for n in ("bound_to", "signature", "doubted") if not getattr(self, n)}
+        absent = {
+            n for n in ("bound_to", "signature", "doubted", "feedback") if not getattr(self, n)
+        }
         return self.model_dump(mode="json", exclude=without | absent)
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:

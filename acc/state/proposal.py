@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from acc.errors import CompressionError
 from acc.state.items import Item, wire_field
@@ -193,6 +194,7 @@ class Proposal(BaseModel):
         mode: Whether unmentioned items stay (``revise``) or leave the state (``rewrite``).
         items: New, carried and updated items.
         retire: Retirements.
+        keep: Ids of prior items to keep as they are: they count as touched in this turn.
         author: Name of the compressor.
         usage: Tokens by kind (input, output, cached), if a model was paid.
         account: The model's requests and how they ended, if a model was asked.
@@ -206,6 +208,7 @@ class Proposal(BaseModel):
     mode: Mode = "revise"
     items: tuple[ProposedItem, ...] = ()
     retire: tuple[Retirement, ...] = ()
+    keep: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     author: str = ""
     usage: dict[str, int] = {}
     account: Account | None = None
@@ -227,7 +230,7 @@ class Proposal(BaseModel):
         An entry that is not a slot and not a list of objects, such as the model's reasons, is ignored.
 
         Args:
-            data: Maps slot names to lists of items, and ``retire`` to a list of retirements.
+            data: Maps slot names to lists of items, ``retire`` to a list of retirements, ``keep`` to ids.
             schema: The state class, which defines the slots' wire fields.
             mode: The requested mode.
             author: Name of the compressor.
@@ -239,14 +242,14 @@ class Proposal(BaseModel):
         if not isinstance(data, Mapping):
             raise CompressionError(f"the proposal is {type(data).__name__}, not an object")
         slots = schema.slots()
-        if data and not (set(data) & {*slots, "retire"}):
+        if data and not (set(data) & {*slots, "retire", "keep"}):
             raise CompressionError(
                 f"none of the schema's slots in the proposal: {', '.join(map(str, list(data)[:5]))}"
             )
         items = tuple(
             _proposed(name, entry, slots.get(name))
             for name, entries in data.items()
-            if name != "retire"
+            if name not in ("retire", "keep")
             if name in slots or _is_objects(entries)
             for entry in _objects(entries, name)
         )
@@ -256,7 +259,8 @@ class Proposal(BaseModel):
             )
             for e in _objects(data.get("retire", ()), "retire")
         )
-        return cls(mode=mode, items=items, retire=retire, author=author)
+        keep = _refs(data.get("keep"))
+        return cls(mode=mode, items=items, retire=retire, keep=keep, author=author)
 
 
 def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Proposal | None:

@@ -51,7 +51,7 @@ def render_toon(state: CompressedCognitiveState) -> str:
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
-        if items := getattr(state, name):
+        if items := _undoubted(state, name):
             tables[name] = _rows(slot, items)
     if state.lifted:
         tables["lifted"] = [
@@ -59,7 +59,7 @@ def render_toon(state: CompressedCognitiveState) -> str:
         ]
     if state.doubted:
         tables["possibly_lifted"] = [
-            {"rule": entry.text, "by": entry.because, "so": "ask the user"}
+            {"rule": entry.text, "by": entry.because, "so": "binds until the user confirms: ask"}
             for entry in state.doubted
         ]
     if unread := [o for o in state.pending if o.shown]:
@@ -71,6 +71,13 @@ def render_toon(state: CompressedCognitiveState) -> str:
     from toon_format import dumps
 
     return str(dumps(tables))
+
+
+def _undoubted(state: CompressedCognitiveState, slot: str) -> Sequence[Item]:
+    """Return the items of a slot without doubted rules, which have a table of their own."""
+    doubted = {doubted.id for doubted in state.doubted}
+    items: Sequence[Item] = getattr(state, slot)
+    return [item for item in items if item.id not in doubted] if doubted else items
 
 
 def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
@@ -105,7 +112,7 @@ def render_predicates(state: CompressedCognitiveState) -> str:
     """
     paragraphs = []
     for name, slot in state.slots().items():
-        if items := getattr(state, name):
+        if items := _undoubted(state, name):
             body = slot.rules.join.join(_predicate(item) for item in items)
             paragraphs.append(f"{name}:\n{body}")
     if state.lifted:

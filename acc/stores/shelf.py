@@ -252,8 +252,8 @@ class Shelf:
 
     def _bury(self, placed: Sequence[Artifact]) -> None:
         if placed:
-            graves = [tombstone_of(artifact, "overtaken", artifact.at) for artifact in placed]
-            managed(self.store).replace(self.space.tenant, graves)
+            tombstones = [tombstone_of(artifact, "overtaken", artifact.at) for artifact in placed]
+            managed(self.store).replace(self.space.tenant, tombstones)
 
 
 def _says_where(record: Artifact) -> bool:

@@ -244,8 +244,13 @@ def taken(
     there = (words - mine.stems) & theirs.stems
     if there and len(there) >= most * len(words):
         return True
-    phrases = [run for run in _runs(text, PHRASE) if there.issuperset(run)]
-    return bool(phrases) and any(not _runs(t, PHRASE).isdisjoint(phrases) for t in foreign)
+    return takes_phrase(text, there, foreign, PHRASE)
+
+
+def takes_phrase(text: str, theirs: frozenset[str], foreign: Iterable[str], size: int) -> bool:
+    """Whether ``text`` has ``size`` content words in a row that are all ``theirs`` and stand so in a text."""
+    phrases = [run for run in _runs(text, size) if theirs.issuperset(run)]
+    return bool(phrases) and any(not _runs(t, size).isdisjoint(phrases) for t in foreign)
 
 
 PHRASE = 2

@@ -236,7 +236,7 @@ def _pending_key(observation: Observation) -> str:
     return "\x00".join((observation.channel, observation.name, observation.call_id, text))
 
 
-def preceded_by(
+def join_unrepeated(
     before: Sequence[Observation], now: Sequence[Observation]
 ) -> tuple[Observation, ...]:
     """Return the observations of ``now``, preceded by those of ``before`` that ``now`` does not repeat."""

@@ -25,13 +25,13 @@ from acc.thread.branch import (
     Branch,
     actions_before_user,
     complete_texts,
+    join_unrepeated,
     observed,
-    preceded_by,
     with_recorded_actions,
     without_pending,
 )
 from acc.thread.journal import Claims, Journal
-from acc.turn.observations import Channel, Observation, Trust, identities, refs
+from acc.turn.observations import SET_ASIDE, Channel, Observation, Trust, identities, refs
 from acc.turn.turn import Turn, refs_of
 
 
@@ -72,7 +72,7 @@ def since_the_user(branch: Branch, number: int, made: Sequence[Artifact]) -> lis
     return heard
 
 
-def weighed(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
+def lower_trust(artifact: Artifact, heard: Sequence[Artifact]) -> Artifact:
     """Lower the trust of an agent's words to that of the lowest tool or document that they repeat.
 
     Words that the user also said do not count: a tool that echoes the user does not own those words.
@@ -166,7 +166,7 @@ class ThreadLog:
             full = with_recorded_actions(turn, branch, stored)
             if before:
                 full = full.model_copy(
-                    update={"observations": preceded_by(before, full.observations)}
+                    update={"observations": join_unrepeated(before, full.observations)}
                 )
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
@@ -183,7 +183,7 @@ class ThreadLog:
                     if self.claims.is_refused(branch, number):
                         # A refusal covers the user's words, not the agent's earlier ones.
                         stored = actions_before_user(stored)
-                    before = preceded_by(before, observed(branch, stored))
+                    before = join_unrepeated(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -264,7 +264,7 @@ class ThreadLog:
             for artifact in self._artifacts(branch, observation, key, ref, number)
         ]
         heard = [*since_the_user(branch, number, made), *stored, *made]
-        new = [weighed(a, heard) for a in made if (a.identity, a.part) not in known]
+        new = [lower_trust(a, heard) for a in made if (a.identity, a.part) not in known]
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
@@ -281,7 +281,7 @@ class ThreadLog:
         for part, text in enumerate(texts):
             yield Artifact(
                 id="", thread=self.thread.key, branch=branch.name, seq=0, turn=turn,
-                kind="set_aside", ref=f"x{turn}" + (f".{index}" if index else ""), part=part,
+                kind="set_aside", ref=f"{SET_ASIDE}{turn}" + (f".{index}" if index else ""), part=part,
                 parts=len(texts), channel=Channel(gone.item.trust.word), trust=gone.item.trust,
                 name=gone.slot, text=text, identity=_gone_id(turn, gone), at=self._now(),
                 sources=gone.item.sources, reason=gone.reason.value,

@@ -146,6 +146,9 @@ class Evidence(Observation):
         return self.channel.trust if self.standing is None else self.standing
 
 
+SET_ASIDE = "x"
+"""Prefix of the refs of items that left the state."""
+
 DOCUMENT = "doc."
 """Prefix of the refs of ingested documents. Refs of observations start with one letter and a number."""
 

@@ -43,7 +43,7 @@ def fact(subject: str, value: str, *cites: str, id: str = "") -> dict[str, Any]:
 
 def wire(**slots: list[dict[str, Any]]) -> dict[str, Any]:
     """A wire object with every slot of the schema; empty but for ``slots``."""
-    names = (*CompressedCognitiveState.slots(), "retire")
+    names = (*CompressedCognitiveState.slots(), "retire", "keep")
     return {**{name: [] for name in names}, **slots}
 
 

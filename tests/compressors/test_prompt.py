@@ -85,13 +85,13 @@ def test_the_prompt_reads_as_it_did() -> None:
     if os.environ.get("ACC_GOLDEN") == "write":
         file.write_text(said)
     assert said == file.read_text()
-    assert CompressorPrompt().version == "acc/4"
+    assert CompressorPrompt().version == "acc/5"
 
 
 def test_every_slot_and_field_is_explained() -> None:
     said = instruction(Desk)
     assert (
-        "tickets (5 places): tickets at hand. Fields: number (up to 120 characters); open (boolean)."
+        "tickets (5 places): tickets at hand. Fields: number (up to 120); open (boolean)."
         in said
     )
     for name, slot in CompressedCognitiveState.slots().items():
@@ -241,7 +241,7 @@ def test_items_of_the_state_stay_on_their_line(text: str) -> None:
     talk.take(tool(text), fact(text[:100] or "x", "says", text[:300] or "x", "t1"))
     lines = material(reading(talk, user("hi"))).splitlines()
     count = len(list(talk.state.items()))
-    assert sum(bool(re.match(r"- \w+ \[\w+\] \{", line)) for line in lines) == count
+    assert sum(bool(re.match(r"- \w+ \[\w+, [^]]+\] \"", line)) for line in lines) == count
 
 
 def test_what_was_left_out_is_told() -> None:

@@ -72,6 +72,7 @@ def test_a_turn_is_read_on_one_thread() -> None:
         seen.append(threads())
         return len(text) // 4
 
+    counter.name = "bytes/4"  # type: ignore[attr-defined]
     RuleCompressor(counter=counter)(turn("Never restart db-1."), State.empty(), ())
     assert seen
     assert all(found == {1} for found in seen)

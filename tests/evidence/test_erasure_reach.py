@@ -13,7 +13,7 @@ from acc.audit.verify import verify
 from acc.errors import AuditError, InputError
 from acc.evidence.addition import Addition
 from acc.evidence.documents import Documents
-from acc.evidence.erasure import Begun, Erasure, ErasureJournal
+from acc.evidence.erasure import Erasure, ErasureJournal, RunningErasure
 from acc.evidence.erasure_plan import Target, plan_erasure
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
@@ -238,7 +238,7 @@ def test_one_that_was_killed_is_ended_for_every_reader(tmp_path: Path, earlier: 
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         ask(memory, BOB)
         plan = Erasure(memory).plan(Target(artifact=ref))
-        begun = Begun("0123456789abcdef", memory.now(), plan)
+        begun = RunningErasure("0123456789abcdef", memory.now(), plan)
         noted = replace(begun, plan=replace(plan, owners=())) if earlier else begun
         ErasureJournal(tmp_path).begin(noted)
     with MemoryController.open(tmp_path) as memory:

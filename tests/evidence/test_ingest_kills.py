@@ -34,7 +34,7 @@ def test_a_long_document_is_taken_in_whole_or_not_at_all(tmp_path: Path) -> None
             said = "; ".join(memory.resumed)
             assert there in (0, 330), (point, said)
             if said:
-                assert ("and has happened" in said) == (there == 330), (point, said)
+                assert ("and is complete" in said) == (there == 330), (point, said)
             done = Documents.of(memory, space).add(
                 "long.md", [Section(f"Paragraph {n} of lamps.") for n in range(330)]
             )
