@@ -1,4 +1,4 @@
-"""``acc doctor``: checks the installation and the memory in a folder."""
+"""``acc doctor``: checks the installation, and the memory in a folder."""
 
 from __future__ import annotations
 
@@ -9,19 +9,30 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+import typer
+from packaging.requirements import Requirement
 
 from acc import __version__
-from acc.cli.evidence import Server, check_memory
-from acc.cli.opening import opened
-from acc.cli.screen import told_json
+from acc.cli.opening import check_memory, opened
+from acc.cli.options import (
+    DEFAULT_MEMORY,
+    JsonOption,
+    MemoryOption,
+    Server,
+    ServerOption,
+    TenantOption,
+)
+from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
-from acc.evidence.upkeep import check_shelves, interrupted
-from acc.evidence.upkeep import check_vectors as find_ailing
+from acc.evidence.upkeep import check_shelves, check_vectors, interrupted
 from acc.state.policy import Policy
+from acc.stores.protocol import UNNAMED
 from acc.text.lines import inert_line
 
 Level = Literal["ok", "note", "bad"]
+Api = Literal["chat", "responses"]
 
 
 class Finding(NamedTuple):
@@ -37,19 +48,78 @@ class Finding(NamedTuple):
     what: str
     hint: str = ""
 
+    @classmethod
+    def of_error(cls, error: AccError) -> Finding:
+        """The finding that an error describes."""
+        return cls("bad", error.what + (f" ({error.where})" if error.where else ""), error.hint)
 
-def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
-    """Print ``findings``. JSON output lists them under ``checks`` and adds the fields in ``more``.
+
+def doctor(
+    endpoint: Annotated[
+        str,
+        typer.Option(
+            metavar="URL|MODEL",
+            help="Check the API at this URL, or this model at OPENAI_BASE_URL, instead of a "
+            "memory. Sends at most eight short questions.",
+        ),
+    ] = "",
+    model: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The model at the URL. [default: the first it lists]"),
+    ] = "",
+    api: Annotated[Api, typer.Option(help="The API of the endpoint.")] = "chat",
+    seconds: Annotated[
+        float, typer.Option(metavar="N", min=0.01, help="Time limit of each question.")
+    ] = 60.0,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    tenant: TenantOption = UNNAMED,
+    repair: Annotated[
+        bool,
+        typer.Option(
+            "--repair/--dry-run",
+            help="Repair what is broken, or only print the command that repairs it.",
+        ),
+    ] = False,
+    server: ServerOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check the installation, a memory or a model endpoint.
+
+    Each line begins with ok, note (works, but could be better) or bad.
+    """
+    details: dict[str, Any] = {}
+    if endpoint or model:
+        from acc.cli.doctor_endpoint import check_endpoint
+
+        findings = list(check_endpoint(endpoint, model, api, seconds))
+    else:
+        findings = [*_packages(), *_api_key()]
+        try:
+            if server or _may_hold_memory(memory):
+                check_memory(memory, server)
+                details = _store(memory, tenant, repair, server)
+                findings += _store_findings(
+                    details, _repair_command(memory, tenant, server), repaired=repair
+                )
+            else:
+                findings.append(Finding("ok", f"no memory in {memory} yet"))
+        except AccError as error:
+            findings.append(Finding.of_error(error))
+    _report(findings, details, as_json=json)
+
+
+def _report(findings: Sequence[Finding], details: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print the findings.
 
     Raises:
         AccError: At least one finding is ``bad``.
     """
     if as_json:
-        told_json({"checks": [finding._asdict() for finding in findings], **more})
+        print_json({"checks": [finding._asdict() for finding in findings], **details})
     else:
         for level, what, hint in findings:
-            line = f"{level:<5} {inert_line(what)}"
-            print(line + (f"\n      to fix: {inert_line(hint)}" if hint else ""), flush=True)
+            fix = f"\n      to fix: {inert_line(hint)}" if hint else ""
+            print(f"{level:<5} {inert_line(what)}{fix}", flush=True)
     bad = [finding for finding in findings if finding.level == "bad"]
     if bad:
         raise AccError(
@@ -57,186 +127,148 @@ def told(findings: Sequence[Finding], *, as_json: bool, **more: Any) -> None:
         )
 
 
-def finding_of(error: AccError) -> Finding:
-    """Convert an error into a finding."""
-    return Finding("bad", error.what + (f" ({error.where})" if error.where else ""), error.hint)
-
-
-DISTRIBUTION = "agent-cognitive-compressor"
-
-_TOLD = 10_000
-"""Interval of the progress lines, in vectors."""
-
-
-def examine(
-    memory: Path, tenant: str, *, repair: bool, server: Server = None, as_json: bool = False
-) -> None:
-    """Check the installation, and the memory in a folder if there is one.
-
-    Args:
-        memory: The folder.
-        tenant: The tenant with the vectors to check.
-        repair: Repair what is broken. Otherwise the memory is only read.
-        server: The Chroma server that holds the records.
-        as_json: Write JSON to stdout.
-
-    Raises:
-        AccError: A check failed. All findings were printed before.
-    """
-    found = [*_packages(), *_surroundings()]
-    of_store: dict[str, Any] = {}
-    try:
-        if server or _may_hold(memory):
-            check_memory(memory, server)
-            of_store = _store(memory, tenant, repair, server)
-            again = _command(memory, tenant, server)
-            found += [
-                *_half_done(of_store, again),
-                *_vectors(of_store, again, repair=repair),
-                *_shelves(of_store, again, repair=repair),
-            ]
-        else:
-            found.append(Finding("ok", f"no memory in {memory} yet"))
-    except AccError as error:
-        found.append(finding_of(error))
-    told(found, as_json=as_json, **of_store)
+_DISTRIBUTION = "agent-cognitive-compressor"
 
 
 def _packages() -> Iterator[Finding]:
     yield Finding("ok", f"acc {__version__}, Python {platform.python_version()}")
     try:
-        declared = requires(DISTRIBUTION) or []
+        declared = requires(_DISTRIBUTION) or []
     except PackageNotFoundError:
         yield Finding(
-            "note", "acc runs from its sources, and is not installed",
-            "pip install PATH_OF_THE_FOLDER, so that versions can be checked",
+            "note", "acc runs from its sources and is not installed: versions are not checked",
+            "install it with pip install PATH_OF_THE_FOLDER",
         )  # fmt: skip
         return
-    needed = [line for line in declared if "extra ==" not in line]
-    found = [_package(line) for line in needed]
+    found = [_package(Requirement(line)) for line in declared if "extra ==" not in line]
     wrong = [finding for finding in found if finding.level != "ok"]
     yield from wrong or [Finding("ok", "; ".join(finding.what for finding in found))]
 
 
-def _package(line: str) -> Finding:
-    from packaging.requirements import Requirement
-
-    needed = Requirement(line)
+def _package(needed: Requirement) -> Finding:
     try:
-        there = version(needed.name)
+        installed = version(needed.name)
     except PackageNotFoundError:
         return Finding("bad", f"{needed.name} is not installed", f"pip install '{needed}'")
-    if not needed.specifier.contains(there, prereleases=True):
-        what = f"{needed.name} {there} is installed, {needed.specifier} is needed"
+    if not needed.specifier.contains(installed, prereleases=True):
+        what = f"{needed.name} {installed} is installed, {needed.specifier} is needed"
         return Finding("bad", what, f"pip install '{needed}'")
-    return Finding("ok", f"{needed.name} {there}")
+    return Finding("ok", f"{needed.name} {installed}")
 
 
-def _surroundings() -> Iterator[Finding]:
-    where = os.environ.get("OPENAI_BASE_URL")
+def _api_key() -> Iterator[Finding]:
+    url = os.environ.get("OPENAI_BASE_URL")
     if os.environ.get("OPENAI_API_KEY"):
-        at = f" for {where}" if where else ""
-        yield Finding("ok", f"OPENAI_API_KEY is set{at}; acc doctor --endpoint MODEL tries it")
+        at = f" for {url}" if url else ""
+        yield Finding("ok", f"OPENAI_API_KEY is set{at}; acc doctor --endpoint MODEL tests it")
     else:
-        yield Finding("ok", "no OPENAI_API_KEY: the keyless rules compress")
+        yield Finding("ok", "OPENAI_API_KEY is not set: the keyless rules compress")
 
 
-def _may_hold(memory: Path) -> bool:
+def _may_hold_memory(memory: Path) -> bool:
     """Whether the path may hold a memory: a folder with a store or audit logs, or a non-folder."""
     if not memory.is_dir():
         return memory.exists()
     return any((memory / name).exists() for name in ("chroma.sqlite3", "audit"))
 
 
-def _command(memory: Path, tenant: str, server: Server) -> str:
-    """The command line that repairs the findings."""
-    more = "" if tenant == "default" else f" --tenant {shlex.quote(tenant)}"
-    at = f" --server {server[0]}:{server[1]}" if server else ""
-    return f"run acc doctor --repair --memory {shlex.quote(str(memory))}{more}{at}"
+def _repair_command(memory: Path, tenant: str, server: Server | None) -> str:
+    more = "" if tenant == UNNAMED else f" --tenant {shlex.quote(tenant)}"
+    at = f" --server {server.host}:{server.port}" if server else ""
+    return f"acc doctor --repair --memory {shlex.quote(str(memory))}{more}{at}"
 
 
-def _store(memory: Path, tenant: str, repair: bool, server: Server) -> dict[str, Any]:
-    """Open the store, check its vectors and documents, and return the results."""
+def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> dict[str, Any]:
+    """Check the store's vectors and documents, and return the results."""
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",
-            hint="let this user write it, or name another folder (--memory DIR)",
+            hint="give this user write access, or name another folder with --memory",
         )
-    with opened(memory, Policy(), server=server, resumes=repair) as controller:
+    with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(controller)
-        health = find_ailing(controller.artifacts, tenant, repair=repair, progress=_progress)
+        health = check_vectors(controller.artifacts, tenant, repair=repair, progress=_progress)
         indexes = [index._asdict() for index in health.indexes]
         shelves = check_shelves(controller, tenant, repair=repair)
         return {
             **health._asdict(), "indexes": indexes, "resumed": controller.resumed,
-            "half_done": half_done, "after_kill": getattr(controller.artifacts, "after_kill", False),
+            "half_done": half_done,
+            "after_kill": getattr(controller.artifacts, "after_kill", False),
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
             "nameless": list(shelves.nameless),
         }  # fmt: skip
 
 
-def _progress(seen: int, of: int) -> None:
-    if seen % _TOLD == 0:
-        print(f"acc: looked at {seen:,} of {of:,} vectors", file=sys.stderr, flush=True)
+def _progress(done: int, total: int) -> None:
+    if done % 10_000 == 0:
+        print(f"acc: checked {done:,} of {total:,} vectors", file=sys.stderr, flush=True)
 
 
-def _half_done(store: Mapping[str, Any], again: str) -> Iterator[Finding]:
+def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -> Iterator[Finding]:
     if store["after_kill"]:
-        yield Finding("note", "the process before ended without closing the memory")
+        yield Finding("note", "the last process ended without closing the memory")
     for what in store["resumed"]:
         yield Finding("note", what)
     for what in store["half_done"]:
-        yield Finding("bad", what, f"{again}: it ends that, as every opening of the memory does")
+        yield Finding("bad", what, f"run {command}. Any other use of the memory finishes it, too")
+    yield _vectors(store, command, repaired=repaired)
+    for document in store["partial"]:
+        yield _partial_document(document, command, repaired=repaired)
+    if unlisted := len(store["unlisted"]):
+        what = f"{unlisted:,} threads or users are missing in the directory of threads"
+        if repaired:
+            yield Finding("note", f"{what}; they were added")
+        else:
+            yield Finding("note", what, f"run {command}")
+    if nameless := len(store["nameless"]):
+        yield Finding(
+            "note", f"evidence of {count(nameless, 'user')} whose names are not in the directory",
+            "nothing: the names are added when these users ingest or finish something again",
+        )  # fmt: skip
 
 
-def _vectors(store: Mapping[str, Any], again: str, *, repair: bool) -> Iterator[Finding]:
+def _vectors(store: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:
     lost, unreachable = len(store["lost"]), len(store["unreachable"])
     left = {key for index in store["indexes"] for key in index["left"]}
-    said = (
+    what = (
         f"the store opens: {store['records']:,} records, {lost} without a vector, "
-        f"{unreachable} that a query of Chroma's does not come to"
+        f"{unreachable} that Chroma's own queries do not find"
     )
-    if not repair and lost:
-        yield Finding("bad", said, f"{again}: it makes the vectors anew")
-    elif not repair and unreachable:
-        why = "acc reads by id and misses nothing"
-        yield Finding("note", f"{said} ({why})", f"{again}, if others query the collection")
-    elif not left:
-        mended = ", all mended" if lost or unreachable else ""
-        yield Finding("note" if mended else "ok", said + mended)
-    elif left & set(store["lost"]):
-        yield Finding("bad", f"{said}; {len(left)} are left", "restore a backup of the store")
-    else:
-        yield Finding(
-            "note", f"{said}; {len(left)} are left: among many texts that are equal, or equally far "
-            "from one another, Chroma's graph falls apart",
-            "nothing, if nobody but acc reads it: recall goes by id; of a server, stop it and run "
-            "acc doctor on its folder",
+    if not repaired and lost:
+        return Finding("bad", what, f"run {command} to compute the vectors again")
+    if not repaired and unreachable:
+        return Finding(
+            "note", f"{what} (acc reads by id and finds them)",
+            f"run {command} if other programs query the collection",
         )  # fmt: skip
-
-
-def _shelves(store: Mapping[str, Any], again: str, *, repair: bool) -> Iterator[Finding]:
-    level: Level = "note" if repair else "bad"
-    for each in store["partial"]:
-        said = f"the document {each['name'] or each['ref']} is there in part"
-        back = each["there"] < each["of"]
-        if not repair:
-            does = (
-                f"take back its {each['there']} of {each['of']} parts" if back else "note its end"
-            )
-            yield Finding(level, said, f"{again} to {does}")
-            continue
-        hint = f"run acc ingest on it again, for the user {each['space']['user']!r}"
-        done = f"; its {each['there']} of {each['of']} parts were taken back" if back else ""
-        yield Finding(level, said + done, hint if back else "")
-    if count := len(store["unlisted"]):
-        said = f"{count} threads or users without an entry in the directory"
-        yield Finding(
-            "note", said + (", all entered now" if repair else ""), "" if repair else again
+    if not left:
+        all_repaired = lost or unreachable
+        return Finding(
+            "note" if all_repaired else "ok", what + ", all repaired" * bool(all_repaired)
         )
-    if count := len(store["nameless"]):
-        yield Finding(
-            "note", f"evidence of {count} users without an entry in the directory, nobody knows whose",
-            "it is entered when they ingest or finish something again",
-        )  # fmt: skip
+    if left & set(store["lost"]):
+        return Finding(
+            "bad", f"{what}; {len(left)} could not be repaired", "restore the store from a backup"
+        )
+    return Finding(
+        "note", f"{what}; {len(left)} could not be repaired: Chroma's graph does not connect many "
+        "texts that are equal or equally distant",
+        "nothing, if only acc reads the store: it recalls by id. For a server: stop it, and run acc "
+        "doctor on its folder",
+    )  # fmt: skip
+
+
+def _partial_document(document: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:
+    what = f"the document {document['name'] or document['ref']} was only partly ingested"
+    parts = f"its {document['there']} of {document['of']} parts"
+    is_incomplete = document["there"] < document["of"]
+    if not repaired:
+        action = f"delete {parts}" if is_incomplete else "record that it is complete"
+        return Finding("bad", what, f"run {command} to {action}")
+    if not is_incomplete:
+        return Finding("note", what)
+    user = document["space"]["user"]
+    return Finding(
+        "note", f"{what}; {parts} were deleted", f"ingest it again with acc ingest --user {user}"
+    )

@@ -1,4 +1,4 @@
-"""``acc doctor --endpoint``: finds the strictest output mode an endpoint supports, and its faults."""
+"""``acc doctor --endpoint``: finds the strictest output mode that an endpoint supports."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acc.cli.doctor import Finding, finding_of, told
+from acc.cli.doctor import Api, Finding
 from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import LATER, Ask, Call, CallFailed, Ledger, Message, Reply, within
-from acc.compress.failures import no_such_model
+from acc.compress.failures import no_client, no_such_model, translated
 from acc.compress.openai import OpenAIEndpoint
 from acc.compress.openai_calls import IN_WORDS, REFUSED, RUNGS, OutputMode, next_call
 from acc.errors import AccError, ConfigurationError
@@ -131,33 +131,30 @@ def _judged(rung: OutputMode, reply: Reply) -> Tried:
     return Tried(rung, Outcome.WRONG_SHAPE, f"accepted and ignored: {reply.text[:100]!r}")
 
 
-Api = Literal["chat", "responses"]
-
 SLOW = 15.0
 """Seconds for the probe's answer above which a compression may miss its deadline."""
 
-MENDS: Mapping[Outcome, str] = {
-    Outcome.CONNECTION_REFUSED: "start the server, or correct host and port of the address",
-    Outcome.CONNECTION_RESET: "look at the server's own log; a proxy in between may cut connections off",
-    Outcome.MALFORMED_REPLY: "something else answers at this address: it has to be that of the API, "
-    "and mostly ends in /v1",
-    Outcome.NOT_FOUND: "let the address end in /v1; where there is no such API, try the other (--api)",
-    Outcome.RATE_LIMITED: "wait, raise the limit, or see to the account's quota",
-    Outcome.SERVER_ERROR: "the server fails: look at its own log, and try again",
-    Outcome.TIMEOUT: "the endpoint is too slow or overloaded: a smaller model, or more --seconds",
-    Outcome.DEADLINE: "the endpoint is too slow or overloaded: a smaller model, or more --seconds",
-    Outcome.TRUNCATED: "the model used its room up, as those that reason at length do: give it a larger "
-    "max_output_tokens, or have it reason less",
-    Outcome.REFUSAL: "the model refuses a harmless question: name another",
-    Outcome.CONTENT_FILTER: "the provider's filter stops a harmless question: see its settings",
-    Outcome.EMPTY: "the model answers nothing: is it a chat model, with its chat template?",
-    Outcome.WRONG_SHAPE: "the model does not keep to a schema, not even as text: name a stronger one",
-    Outcome.BAD_REQUEST: "the endpoint refuses any request: see what it says",
+HINTS: Mapping[Outcome, str] = {
+    Outcome.CONNECTION_REFUSED: "start the server, or correct the host and port of the address",
+    Outcome.CONNECTION_RESET: "read the server's log; a proxy in between may close connections",
+    Outcome.MALFORMED_REPLY: "correct the address: another program answers there. The address of "
+    "an API usually ends in /v1",
+    Outcome.NOT_FOUND: "let the address end in /v1, or try the other API with --api",
+    Outcome.RATE_LIMITED: "wait, raise the rate limit, or check the account's quota",
+    Outcome.SERVER_ERROR: "read the server's log, and try again",
+    Outcome.TIMEOUT: "use a smaller model, or allow more --seconds: the endpoint is too slow",
+    Outcome.DEADLINE: "use a smaller model, or allow more --seconds: the endpoint is too slow",
+    Outcome.TRUNCATED: "raise max_output_tokens, or let the model reason less: it reached its limit",
+    Outcome.REFUSAL: "use another model: this one refuses a harmless question",
+    Outcome.CONTENT_FILTER: "change the provider's filter settings: they block a harmless question",
+    Outcome.EMPTY: "use a chat model with a chat template: the answer is empty",
+    Outcome.WRONG_SHAPE: "use a stronger model: this one does not follow a JSON schema",
+    Outcome.BAD_REQUEST: "read the endpoint's message: it refuses every request",
 }
 _TLS = re.compile(r"\b(?:SSL|TLS|certificate)", re.IGNORECASE)
-_MEND_TLS = (
-    "let the address begin with http:// where the server speaks no TLS; else give this machine the "
-    "certificate of who signed the server's (SSL_CERT_FILE)"
+_TLS_HINT = (
+    "let the address begin with http:// if the server does not use TLS; otherwise install the "
+    "certificate of the server's issuer on this machine (SSL_CERT_FILE)"
 )
 _ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):(?:\d+/|\d{4,5}$)|[^:]+/v1/?$")
 """Matches an address without a scheme: host and port, or a text that ends in /v1.
@@ -168,41 +165,23 @@ _ADDRESS = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+):(?:\d+/|\d{4,5}$)|[^:]
 _REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
 
 
-def examine_endpoint(
-    endpoint: str,
-    *,
-    model: str = "",
-    api: Api = "chat",
-    seconds: float = 60.0,
-    as_json: bool = False,
-) -> None:
-    """Ask an endpoint a small question in each output mode, and print the findings.
-
-    The modes come strictest first; the first one that works is the last one tried.
+def check_endpoint(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
+    """Ask an endpoint a small question in each output mode, strictest first, until one works.
 
     Args:
         endpoint: Its address, or the name of a model at OPENAI_BASE_URL.
         model: The model's name if ``endpoint`` is an address; by default the first model listed.
         api: Chat completions, or responses.
         seconds: Time limit of each call.
-        as_json: Write JSON to stdout.
-
-    Raises:
-        AccError: The endpoint is unusable as it is. All findings were printed before.
     """
-    told(list(_findings(endpoint, model, api, seconds)), as_json=as_json)
-
-
-def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[Finding]:
-    from acc.compress.openai import OpenAIEndpoint
-
     if not endpoint:
-        what = f"no endpoint is named for the model {model!r}"
-        yield Finding("bad", what, "acc doctor --endpoint MODEL asks OPENAI_BASE_URL")
+        what = f"--model {model} needs the URL of an endpoint"
+        hint = f"add --endpoint URL, or use --endpoint {model} for the model at OPENAI_BASE_URL"
+        yield Finding("bad", what, hint)
         return
     if _ADDRESS.match(endpoint):
-        what = f"{endpoint!r} is no model's name, but an address without its beginning"
-        yield Finding("bad", what, f"--endpoint http://{endpoint}, or https://")
+        what = f"the address {endpoint!r} does not begin with http:// or https://"
+        yield Finding("bad", what, f"use --endpoint http://{endpoint}, or https://{endpoint}")
         return
     url = endpoint if "://" in endpoint else ""
     name = model or ("" if url else endpoint.removeprefix("openai:"))
@@ -214,21 +193,20 @@ def _findings(endpoint: str, model: str, api: Api, seconds: float) -> Iterator[F
         found = probe(asked, seconds)
         took = (time.perf_counter() - started) / len(found.tried)
     except ConfigurationError as error:
-        yield finding_of(error)
+        yield Finding.of_error(error)
         return
-    yield from map(_of_rung, found.tried[:-1])
-    yield _of_end(found)
+    yield from map(_unsupported, found.tried[:-1])
+    yield _result(found)
     if found.rung is None:
         return
     if not found.usage:
-        yield Finding("note", "it does not say what calls cost in tokens", "money is not counted")
-    yield _of_speed(took)
+        what = "the endpoint does not report used tokens: acc cannot count what calls cost"
+        yield Finding("note", what)
+    yield _speed(took)
 
 
 def _client(url: str) -> OpenAI:
     import openai
-
-    from acc.compress.failures import no_client
 
     # Most self-hosted servers need no key, but the SDK requires one.
     key: dict[str, Any] = {} if os.environ.get("OPENAI_API_KEY") or not url else {"api_key": "none"}
@@ -244,8 +222,6 @@ def _first_listed(client: OpenAI) -> str:
     Raises:
         ConfigurationError: The endpoint lists no model, or does not answer.
     """
-    from acc.compress.failures import translated
-
     where = str(client.base_url)
     try:
         listed = [model.id for model in client.models.list().data or ()]
@@ -253,7 +229,7 @@ def _first_listed(client: OpenAI) -> str:
         meant = translated(error, where)
         if isinstance(meant, AccError):
             raise meant from error
-        hint = _mend(meant.outcome, meant.detail, "name the model (--model NAME)")
+        hint = _hint(meant.outcome, meant.detail, "name the model with --model")
         raise ConfigurationError(
             f"the endpoint does not list its models: {meant.outcome.value}: {meant.detail}",
             where=where,
@@ -264,40 +240,40 @@ def _first_listed(client: OpenAI) -> str:
     return listed[0]
 
 
-def _mend(outcome: Outcome, detail: str, otherwise: str) -> str:
+def _hint(outcome: Outcome, detail: str, otherwise: str) -> str:
     is_tls = outcome is Outcome.CONNECTION_REFUSED and _TLS.search(detail)
-    return _MEND_TLS if is_tls else MENDS.get(outcome, otherwise)
+    return _TLS_HINT if is_tls else HINTS.get(outcome, otherwise)
 
 
-def _of_rung(tried: Tried) -> Finding:
+def _unsupported(tried: Tried) -> Finding:
     """Describe an output mode that the endpoint does not support."""
-    said = "refused" if tried.outcome in _REFUSED else tried.outcome.value
     if tried.outcome is Outcome.WRONG_SHAPE:
-        return Finding("note", f"{tried.rung.value}: {tried.detail}")
-    return Finding("note", f"{tried.rung.value}: {said}: {tried.detail}")
+        return Finding("note", f"output mode {tried.rung.value}: {tried.detail}")
+    outcome = "refused" if tried.outcome in _REFUSED else tried.outcome.value
+    return Finding("note", f"output mode {tried.rung.value}: {outcome}: {tried.detail}")
 
 
-def _of_end(found: Probe) -> Finding:
+def _result(found: Probe) -> Finding:
     if found.rung is None:
         last = found.tried[-1]
-        hint = _mend(last.outcome, last.detail, "see what it says, and the server's own log")
+        hint = _hint(last.outcome, last.detail, "read the endpoint's message and the server's log")
         return Finding("bad", found.in_words, hint)
     said = f"{found.where}: {IN_WORDS[found.rung]}"
     if found.rung in (OutputMode.JSON_SCHEMA, OutputMode.TOOL):
         return Finding("ok", said)
     return Finding(
-        "note", said,
-        "it works; where the server can hold models to a JSON schema (vLLM, llama.cpp and Ollama "
-        "can), switch that on: replies that do not fit cost a repair",
+        "note", found.in_words,
+        "nothing has to change. If the server can enforce a JSON schema (vLLM, llama.cpp and Ollama "
+        "can), switch that on: each reply that does not fit costs another call",
     )  # fmt: skip
 
 
-def _of_speed(seconds: float) -> Finding:
-    said = f"a call took {seconds:.1f} s"
+def _speed(seconds: float) -> Finding:
+    what = f"a call took {seconds:.1f} s"
     if seconds <= SLOW:
-        return Finding("ok", said)
+        return Finding("ok", what)
     return Finding(
-        "note", f"{said}; a compression reads and writes far more",
-        "a smaller model, a longer deadline (120 s by default), or commits behind the agent "
+        "note", f"{what}; a compression reads and writes far more",
+        "use a smaller model, a longer deadline (default 120 s), or commits in the background "
         "(acc.background)",
     )  # fmt: skip

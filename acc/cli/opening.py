@@ -1,71 +1,244 @@
-"""Opens a memory for writing: its policy, its store, and a folder that may be temporary."""
+"""Finds the threads of a memory in its audit logs, and opens its store."""
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any, Self, cast
 
-from acc.cli.threads import Record
+from acc.audit.log import AuditLog
+from acc.cli.options import Server
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController, resumed
-from acc.errors import ConfigurationError
+from acc.errors import AuditError, ConfigurationError, InputError
+from acc.evidence.upkeep import pending
 from acc.pipeline.session import Settings
-from acc.schema.catalog import published, schema_named
+from acc.schema.catalog import Schema, published, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Lifting, Policy
 from acc.state.render import Style
+from acc.stores.protocol import Thread
+from acc.text.lines import inert_line
 from acc.text.tokens import utf8_quarter
 
+Record = Mapping[str, Any]
 
-class Interrupts:
-    """Defers the first signal until `check`. A second signal takes effect at once."""
 
-    def __init__(self) -> None:
-        self._noted = 0
-        self._before: dict[int, Any] = {}
+@dataclass(frozen=True)
+class LoggedThread:
+    """A thread with at least one commit.
 
-    def check(self) -> None:
-        """Raise the exception of the deferred signal, if there was one.
+    Attributes:
+        thread: The thread's names.
+        log: Its audit log.
+        last: The newest record.
+    """
+
+    thread: Thread
+    log: AuditLog
+    last: Record
+
+    def newest_first(self) -> Iterator[Record]:
+        """The records that led to the newest state. Skips those of abandoned branches.
 
         Raises:
-            KeyboardInterrupt: The user pressed Ctrl-C.
-            SystemExit: The process received SIGTERM.
+            AuditError: A record cannot be read.
         """
-        if self._noted == signal.SIGINT:
-            raise KeyboardInterrupt
-        if self._noted:
-            raise SystemExit(128 + self._noted)
+        return (record for _, record in self._lineage())
 
-    def _note(self, number: int, _: FrameType | None) -> None:
-        again = bool(self._noted)
-        self._noted = number
-        if again:
-            self.check()
+    def oldest_first(self) -> Iterator[Record]:
+        """The records of `newest_first`, oldest first, one at a time.
 
-    def __enter__(self) -> Self:
-        # Only the main thread can handle signals.
-        if threading.current_thread() is threading.main_thread():
-            for number in (signal.SIGINT, signal.SIGTERM):
-                self._before[number] = signal.signal(number, self._note)
-        return self
+        Raises:
+            AuditError: A record cannot be read.
+        """
+        places = [place for place, _ in self._lineage()]
+        with self.log.path.open("rb") as file:
+            for place in reversed(places):
+                file.seek(place)
+                yield _parse(file.readline(), self.log.path)
 
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def _lineage(self) -> Iterator[tuple[int, Record]]:
+        wanted = {self.last["state"]["hash"]}
+        for place, line in _lines_from_end(self.log.path):
+            record = _parse(line, self.log.path)
+            if record["state"]["hash"] in wanted:
+                yield place, record
+                # A branch begins with a copy of its parent state. Only the parent was committed.
+                wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
 
-OURS = ("acc", "acc_schemas")
+def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> list[LoggedThread]:
+    """All threads of ``memory`` that have a commit, sorted by log file.
+
+    Args:
+        memory: The folder.
+        damaged: Collects the errors of unreadable logs. If None, the first such error is raised.
+
+    Raises:
+        InputError: There is no memory in that folder.
+        AuditError: A log cannot be read.
+    """
+    found = []
+    for path in log_files(memory):
+        try:
+            if (each := _read_thread(path)) is not None:
+                found.append(each)
+        except AuditError as error:
+            if damaged is None:
+                raise
+            damaged.append(error)
+    return found
+
+
+def log_files(memory: Path) -> list[Path]:
+    """The audit logs of ``memory``, sorted by name.
+
+    Raises:
+        InputError: There is no memory in that folder.
+    """
+    folder = memory / "audit"
+    if not folder.is_dir():
+        raise InputError(
+            "no memory in this folder",
+            where=str(memory),
+            hint="name another folder with --memory, or create a memory with "
+            "acc replay FILE --memory DIR",
+        )
+    return sorted(folder.glob("*.jsonl"), key=lambda path: path.name)
+
+
+def logged_thread(memory: Path, name: str | None) -> LoggedThread:
+    """The thread with that name or log file; the memory's only thread if ``name`` is None.
+
+    Raises:
+        InputError: No thread matches, or several do.
+        AuditError: No thread matches and a log cannot be read: it may belong to that thread.
+    """
+    damaged: list[AuditError] = []
+    threads = logged_threads(memory, damaged)
+    matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
+    if damaged and (name is None or not matching):
+        raise damaged[0]
+    if len(matching) == 1:
+        return matching[0]
+    hint = f"choose one with --thread: {', '.join(labels(matching or threads))}"
+    if not threads:
+        what, hint = "no thread with a commit", "replay a conversation into this memory"
+    elif not matching:
+        what = f"no thread {name!r}"
+    else:
+        what = f"{len(matching)} threads match"
+    raise InputError(what, where=str(memory), hint=hint)
+
+
+def labels(threads: Sequence[LoggedThread]) -> list[str]:
+    """A label for each thread: its name, or its log file if threads share the name."""
+    names = Counter(t.thread.thread for t in threads)
+    return [
+        inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem)
+        for t in threads
+    ]
+
+
+def thread_named(memory: Path, name: str) -> LoggedThread | None:
+    """The thread that a replay with this name continues; None if it has no commit."""
+    return _read_thread(AuditLog.of(memory / "audit", Thread(thread=name)).path)
+
+
+def _lines_from_end(path: Path, chunk: int = 1 << 18) -> Iterator[tuple[int, bytes]]:
+    """Yield complete lines with their offsets, last line first. Skips a torn last line."""
+    with path.open("rb") as file:
+        start = file.seek(0, os.SEEK_END)
+        rest, whole = b"", False
+        while start > 0:
+            size = min(chunk, start)
+            start -= size
+            file.seek(start)
+            rest = file.read(size) + rest
+            end = start + len(rest)
+            rest, *lines = rest.split(b"\n")
+            for line in reversed(lines):
+                end -= len(line)
+                if whole:
+                    yield end, line
+                end, whole = end - 1, True
+        if whole:
+            yield 0, rest
+
+
+def _parse(line: bytes, path: Path) -> Record:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        what, hint = "a record is not JSON", "restore the log from a backup"
+        raise AuditError(what, where=str(path), hint=hint) from error
+    if isinstance(record, dict) and {"state", "prior", "turn", "notes"} <= record.keys():
+        return record
+    what, hint = "a record was not written by acc", "restore the log from a backup"
+    raise AuditError(what, where=str(path), hint=hint)
+
+
+def _read_thread(path: Path) -> LoggedThread | None:
+    log = AuditLog(path)
+    last = log.last()
+    return LoggedThread(Thread(**last["thread"]), log, last) if last else None
+
+
+OWN_PACKAGES = ("acc", "acc_schemas")
 """Packages with schemas that a record may name, in addition to published schemas.
 
 A record is untrusted data, and importing a module runs code.
 """
+
+
+def policy_of(
+    record: Record | None,
+    *,
+    schema: Schema | None = None,
+    max_tokens: int | None = None,
+    style: Style | None = None,
+) -> Policy:
+    """The policy of ``record``, with the given values instead of its own.
+
+    Raises:
+        ConfigurationError: The command does not know the record's schema or token counter, or a
+            limit is too small.
+    """
+    made = record["policy"] if record else {}
+    if (counter := made.get("counter", utf8_quarter.name)) != utf8_quarter.name:
+        raise ConfigurationError(
+            f"the thread counts tokens by {counter!r}, which this command does not know",
+            where=f"policy {made['fingerprint']}",
+            hint="use the Python library with that counter in its Policy",
+        )
+    if schema is None:
+        schema = _recorded_schema(made["schema"]) if made else CompressedCognitiveState
+    return Policy(
+        schema=schema,
+        max_tokens=max_tokens or made.get("max_tokens", 0),
+        style=style or cast(Style, made.get("style", "toon")),
+        lifting=cast(Lifting, made.get("lifting", "confirm")),
+    )
+
+
+def _recorded_schema(name: str) -> Schema:
+    is_published = any(entry.value == name for entry in published().values())
+    if name.partition(":")[0].partition(".")[0] not in OWN_PACKAGES and not is_published:
+        raise ConfigurationError(
+            "the thread uses a schema that is not installed", where=name,
+            hint=f"give --schema {name}",
+        )  # fmt: skip
+    return schema_named(name)
 
 
 def state_key() -> list[str] | None:
@@ -75,23 +248,13 @@ def state_key() -> list[str] | None:
 
 
 @contextmanager
-def folder(memory: Path | None) -> Iterator[Path]:
-    """Yield ``memory``, or a temporary folder that is removed at the end."""
-    if memory is not None:
-        yield memory
-        return
-    with TemporaryDirectory(prefix="acc-", ignore_cleanup_errors=True) as temporary:
-        yield Path(temporary)
-
-
-@contextmanager
 def opened(
     memory: Path,
     policy: Policy,
     *,
-    server: tuple[str, int] | None = None,
+    server: Server | None = None,
     compressor: Compressor | None = None,
-    resumes: bool = True,
+    repair: bool = True,
 ) -> Iterator[MemoryController]:
     """Open the memory in a folder; with a server, the folder holds only the audit logs.
 
@@ -100,9 +263,9 @@ def opened(
         policy: Schema and limits.
         server: The Chroma server that holds the records.
         compressor: Makes the proposals; None for the keyless rules.
-        resumes: Complete what a killed process had begun. If False, opening repairs nothing.
+        repair: Finish what a killed process left. If False, opening changes nothing.
     """
-    if server is None and resumes:
+    if server is None and repair:
         controller = MemoryController.open(
             memory, compressor=compressor, policy=policy, state_key=state_key()
         )
@@ -119,45 +282,93 @@ def opened(
             Settings(policy=policy, audit=memory.absolute() / "audit", state_key=state_key()),
         )
     with controller:
-        if server is not None and resumes:
+        if server is not None and repair:
             controller.resumed = resumed(controller)
         yield controller
 
 
-def policy_of(
-    record: Record | None,
-    *,
-    schema: type[CompressedCognitiveState] | None = None,
-    max_tokens: int | None = None,
-    style: str | None = None,
-) -> Policy:
-    """The policy of ``record``, with the given values instead of its own.
+@contextmanager
+def opened_store(
+    memory: Path, server: Server | None, *, create: bool = False, read_only: bool = False
+) -> Iterator[MemoryController]:
+    """Open the memory in a folder to maintain its evidence.
+
+    Finishes work that a killed process left, and reports it on stderr.
+
+    Args:
+        memory: The folder.
+        server: The Chroma server that holds the records.
+        create: Create the folder if it is absent.
+        read_only: Finish nothing; refuse a memory with unfinished work instead.
 
     Raises:
-        ConfigurationError: The command does not know the record's schema or token counter, or a
-            limit is too small.
+        InputError: There is no memory and ``create`` is False, or the memory has unfinished work.
     """
-    made = record["policy"] if record else {}
-    if (counter := made.get("counter", utf8_quarter.name)) != utf8_quarter.name:
-        raise ConfigurationError(
-            f"the thread counts tokens by {counter!r}, which this command does not know",
-            where=f"policy {made['fingerprint']}",
-            hint="use the library with that counter in its Policy",
-        )
-    if schema is None:
-        schema = _recorded_schema(made["schema"]) if made else CompressedCognitiveState
-    return Policy(
-        schema=schema,
-        max_tokens=max_tokens or made.get("max_tokens", 0),
-        style=cast(Style, style or made.get("style", "toon")),
-        lifting=cast(Lifting, made.get("lifting", "confirm")),
-    )
+    if not create:
+        check_memory(memory, server)
+    with opened(memory, Policy(), server=server, repair=not read_only) as controller:
+        if read_only and (unfinished := pending(controller)):
+            raise InputError(
+                f"earlier work was interrupted: {'; '.join(unfinished)}",
+                where=str(memory),
+                hint="finish it with acc doctor --repair, then run this command again",
+            )
+        for finished in controller.resumed:
+            print(f"acc: {finished}", file=sys.stderr)
+        yield controller
 
 
-def _recorded_schema(name: str) -> type[CompressedCognitiveState]:
-    is_published = any(entry.value == name for entry in published().values())
-    if name.partition(":")[0].partition(".")[0] not in OURS and not is_published:
-        raise ConfigurationError(
-            "the thread has a schema of its own", where=name, hint=f"give --schema {name}"
-        )
-    return schema_named(name)
+def check_memory(memory: Path, server: Server | None) -> None:
+    """Check that the folder holds a memory. Opening any other folder would create a store in it.
+
+    Raises:
+        InputError: The folder holds no memory.
+    """
+    if server is not None and (memory.is_dir() or not memory.exists()):
+        return
+    what, hint = "no memory in this folder", "name the memory's folder with --memory"
+    if memory.exists() and not memory.is_dir():
+        what = "this is a file, not the folder of a memory"
+    elif (memory / "chroma.sqlite3").is_file():
+        return
+    elif (memory / "audit").is_dir():
+        what = "this folder holds only audit logs"
+        hint = "name the Chroma server that holds the records with --server HOST:PORT"
+    raise InputError(what, where=str(memory), hint=hint)
+
+
+class Interrupts:
+    """Defers the first signal until `check`. A second signal takes effect at once."""
+
+    def __init__(self) -> None:
+        self._received = 0
+        self._before: dict[int, Any] = {}
+
+    def check(self) -> None:
+        """Raise the exception of the deferred signal, if there was one.
+
+        Raises:
+            KeyboardInterrupt: The user pressed Ctrl-C.
+            SystemExit: The process received SIGTERM.
+        """
+        if self._received == signal.SIGINT:
+            raise KeyboardInterrupt
+        if self._received:
+            raise SystemExit(128 + self._received)
+
+    def _receive(self, number: int, _: FrameType | None) -> None:
+        again = bool(self._received)
+        self._received = number
+        if again:
+            self.check()
+
+    def __enter__(self) -> Self:
+        # Only the main thread can handle signals.
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                self._before[number] = signal.signal(number, self._receive)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)

@@ -1,78 +1,103 @@
-"""``acc show``, ``diff``, ``verify`` and ``threads``: read a memory without opening its store."""
+"""``acc show``, ``diff``, ``threads`` and ``verify``: read the audit logs, not the store."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
 
-from acc.audit.record import diff
-from acc.audit.verify import verify
-from acc.cli.opening import policy_of, state_key
-from acc.cli.screen import table, told_json
-from acc.cli.threads import LoggedThread, Record, labels, log_files, logged_thread, logged_threads
+import typer
+
+from acc.audit.record import diff as changes_between
+from acc.audit.verify import verify as verify_log
+from acc.cli.opening import (
+    LoggedThread,
+    Record,
+    labels,
+    log_files,
+    logged_thread,
+    logged_threads,
+    policy_of,
+    state_key,
+)
+from acc.cli.options import (
+    DEFAULT_MEMORY,
+    JsonOption,
+    MemoryOption,
+    SchemaOption,
+    StyleOption,
+    ThreadOption,
+)
+from acc.cli.output import count, print_json, print_table
 from acc.errors import AuditError, InputError
+from acc.schema.catalog import Schema, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
-
-State = CompressedCognitiveState
-
-DEFAULT = ("default", "default", "default")
-"""User, agent and tenant of a thread that has only a name."""
+from acc.stores.protocol import UNNAMED
 
 
 def show(
-    memory: Path,
-    thread: str | None,
-    turn: int | None,
-    *,
-    schema: type[State] | None = None,
-    style: str | None = None,
-    provenance: bool = False,
-    as_json: bool = False,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    thread: ThreadOption = None,
+    turn: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, help="Show the state after this turn. [default: the last]"
+        ),
+    ] = None,
+    style: StyleOption = None,
+    provenance: Annotated[
+        bool, typer.Option("--provenance", help="Show each item with its sources and trust.")
+    ] = False,
+    schema: SchemaOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Print the state of a thread, at the end or after a turn."""
+    """Show the state that the agent reads."""
     logged = logged_thread(memory, thread)
     policy = policy_of(logged.last, schema=schema, style=style)
-    state = state_after(logged, policy, turn)
+    state = _state_after(logged, policy, turn)
     rendered = policy.rendered(state)
     tokens = policy.counter(rendered)
-    if as_json:
-        told_json({
+    if json:
+        print_json({
             "thread": logged.thread.model_dump(), "turn": state.turn, "tokens": tokens,
             "rendered": rendered, "state": state.canonical(),
         })  # fmt: skip
         return
-    bound = f"{tokens:,} of at most {policy.max_tokens:,} tokens"
-    print(f"thread {logged.thread.thread!r}, turn {state.turn:,}: {bound}\n")
-    if provenance:
-        _provenance(state)
-    else:
+    limit = f"{tokens:,} of at most {policy.max_tokens:,} tokens"
+    print(f"thread {logged.thread.thread!r}, after turn {state.turn:,}: {limit}\n")
+    if not provenance:
         print(rendered)
+        return
+    rows = [
+        (item.id, slot.name, item.words, item.trust.word + (", endorsed" if item.endorsed else ""),
+         " ".join(item.sources), str(item.turn))
+        for slot, item in state.items()
+    ]  # fmt: skip
+    print_table(("id", "slot", "text", "trust", "sources", "turn"), rows, wrap=("text", "sources"))
 
 
-def threads(memory: Path, *, as_json: bool = False) -> None:
-    """Print the threads of a memory.
-
-    Raises:
-        AuditError: Some logs cannot be read. The other threads were printed.
-    """
+def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> None:
+    """List the threads of a memory."""
     damaged: list[AuditError] = []
     found = logged_threads(memory, damaged)
-    _tell_threads(found, as_json=as_json)
-    if damaged:
-        raise damaged[0]
-
-
-def _tell_threads(found: Sequence[LoggedThread], *, as_json: bool) -> None:
-    if as_json:
-        told_json([
+    if json:
+        print_json([
             {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
              "tokens": each.last["tokens"], "at": each.last["at"], "log": str(each.log.path)}
             for each in found
         ])  # fmt: skip
+    else:
+        _print_threads(found)
+    if damaged:
+        raise damaged[0]
+
+
+def _print_threads(found: Sequence[LoggedThread]) -> None:
+    if not found:
+        print("no thread has a commit")
         return
     rows: list[list[str]] = [
         [each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
@@ -81,22 +106,20 @@ def _tell_threads(found: Sequence[LoggedThread], *, as_json: bool) -> None:
     ]  # fmt: skip
     headings = ["thread", "turns", "tokens", "last commit", "log"]
     owners = [(each.thread.user, each.thread.agent, each.thread.tenant) for each in found]
-    if set(owners) - {DEFAULT}:
+    if set(owners) - {(UNNAMED,) * 3}:
         headings += ["user", "agent", "tenant"]
         rows = [[*row, *owner] for row, owner in zip(rows, owners, strict=True)]
-    table(headings, rows, folds=("thread", "log"))
+    print_table(headings, rows, wrap=("thread", "log"))
 
 
-def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State:
-    """The state after ``turn`` on the branch of the newest state; the newest state if None.
-
-    Raises:
-        InputError: The thread has no such turn.
-    """
+def _state_after(
+    logged: LoggedThread, policy: Policy, turn: int | None
+) -> CompressedCognitiveState:
+    """The state after ``turn`` on the branch of the newest state; the newest state if None."""
     newest = logged.last["state"]
     if turn is None or turn == newest["turn"]:
         return policy.schema.load(newest)
-    for record in logged.back():
+    for record in logged.newest_first():
         if record["state"]["turn"] == turn:
             return policy.schema.load(record["state"])
         if turn == 0 and record["state"]["turn"] == 1 and "prior_state" in record:
@@ -104,37 +127,33 @@ def state_after(logged: LoggedThread, policy: Policy, turn: int | None) -> State
     raise InputError(
         f"no turn {turn}",
         where=f"thread {logged.thread.thread!r}",
-        hint=f"name one of 1 to {newest['turn']}",
+        hint=f"name a turn from 1 to {newest['turn']}",
     )
 
 
-def _provenance(state: State) -> None:
-    rows = [
-        (item.id, slot.name, item.words, item.trust.word + (", endorsed" if item.endorsed else ""),
-         " ".join(item.sources), str(item.turn))
-        for slot, item in state.items()
-    ]  # fmt: skip
-    table(("id", "slot", "text", "trust", "sources", "turn"), rows, folds=("text", "sources"))
-
-
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
-_UNTOLD = (Reason.CARRIED, Reason.CITES_NARROWED)
-_BOOKKEEPING = ("touched",)
+_HIDDEN_REASONS = (Reason.CARRIED, Reason.CITES_NARROWED)
+_HIDDEN_FIELD = "touched"
 
 
-def tell_difference(
-    memory: Path,
-    thread: str | None,
-    first: int | None,
-    second: int | None,
-    *,
-    schema: type[CompressedCognitiveState] | None = None,
-    as_json: bool = False,
+def diff(
+    first: Annotated[
+        int | None, typer.Argument(help="The earlier turn. [default: one before the later]", min=0)
+    ] = None,
+    second: Annotated[
+        int | None, typer.Argument(help="The later turn. [default: the last]", min=0)
+    ] = None,
+    memory: MemoryOption = DEFAULT_MEMORY,
+    thread: ThreadOption = None,
+    schema: SchemaOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Print the changes from turn ``first`` to turn ``second``; by default those of the last turn."""
+    """Show what changed between two turns, and why.
+
+    The signs: + added, - removed, ~ changed.
+    """
     logged = logged_thread(memory, thread)
-    newest = logged.last["state"]["turn"]
-    until = newest if second is None else second
+    until = logged.last["state"]["turn"] if second is None else second
     since = until - 1 if first is None else first
     if since >= until:
         raise InputError(
@@ -143,32 +162,34 @@ def tell_difference(
             hint="name the earlier turn first",
         )
     policy = policy_of(logged.last, schema=schema)
-    before, after = (state_after(logged, policy, turn) for turn in (since, until))
+    before, after = (_state_after(logged, policy, turn) for turn in (since, until))
     reasons = _reasons(logged, since, until)
     changes = [
         {**change, "reasons": reasons[change["id"]]}
-        for change in diff(before, after)
-        if _says_something(change)
+        for change in changes_between(before, after)
+        if change["change"] != "changed" or set(change["fields"]) - {_HIDDEN_FIELD}
     ]
-    if as_json:
-        told_json({
+    if json:
+        print_json({
             "thread": logged.thread.model_dump(), "from": since, "to": until, "changes": changes,
         })  # fmt: skip
         return
-    print(f"thread {logged.thread.thread!r}, turn {since:,} to {until:,}: {len(changes)} changes")
+    print(
+        f"thread {logged.thread.thread!r}, turn {since:,} to {until:,}: {count(len(changes), 'change')}"
+    )
     for change in changes:
-        print("\n".join(_lines(change)))
+        print("\n".join(_change_lines(change)))
 
 
 def _reasons(logged: LoggedThread, since: int, until: int) -> defaultdict[str, list[Any]]:
-    """The notes of the commits in between, by item id."""
+    """The notes of the commits in between, by item id, in order of turns."""
     found: defaultdict[str, list[Any]] = defaultdict(list)
-    for record in logged.back():
+    for record in logged.newest_first():
         turn = record["state"]["turn"]
         if turn <= since:
             break
         for note in record["notes"] if turn <= until else ():
-            if note["item"] and note["reason"] not in _UNTOLD:
+            if note["item"] and note["reason"] not in _HIDDEN_REASONS:
                 reason = {"turn": turn, "reason": note["reason"], "detail": note["detail"]}
                 found[note["item"]].append(reason)
     for reasons in found.values():
@@ -176,82 +197,82 @@ def _reasons(logged: LoggedThread, since: int, until: int) -> defaultdict[str, l
     return found
 
 
-def _says_something(change: dict[str, Any]) -> bool:
-    """Whether a change is more than a repeated citation."""
-    return change["change"] != "changed" or any(f not in _BOOKKEEPING for f in change["fields"])
-
-
-def _lines(change: dict[str, Any]) -> list[str]:
-    said = change.get("says", change.get("said", ""))
-    lines = [f"{_SIGNS[change['change']]} {change['id']} {change['slot']}: {said}".rstrip(": ")]
-    for name, (old, new) in change.get("fields", {}).items():
-        if name not in _BOOKKEEPING:
-            lines.append(f"    {name}: {_shown(old)} -> {_shown(new)}")
+def _change_lines(change: dict[str, Any]) -> list[str]:
+    text = change.get("says", change.get("said", ""))
+    lines = [f"{_SIGNS[change['change']]} {change['id']} {change['slot']}: {text}".rstrip(": ")]
+    for name, values in change.get("fields", {}).items():
+        if name != _HIDDEN_FIELD:
+            old, new = (" ".join(map(str, v)) if isinstance(v, list) else str(v) for v in values)
+            lines.append(f"    {name}: {old} -> {new}")
     for why in change["reasons"]:
         detail = f" ({why['detail']})" if why["detail"] else ""
         lines.append(f"    turn {why['turn']}: {why['reason']}{detail}")
     return lines
 
 
-def _shown(value: Any) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def verify_logs(
-    memory: Path,
-    thread: str | None,
-    *,
-    head: str = "",
-    schemas: Sequence[type[CompressedCognitiveState]] = (),
-    max_tokens: int | None = None,
-    as_json: bool = False,
+def verify(
+    memory: MemoryOption = DEFAULT_MEMORY,
+    thread: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Check this thread. [default: all threads]")
+    ] = None,
+    head: Annotated[
+        str,
+        typer.Option(
+            metavar="DIGEST",
+            help="Also check that the log ends with this record. Keep the digest that verify "
+            "prints outside the memory.",
+        ),
+    ] = "",
+    schema: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A schema that earlier commits used and that cannot be loaded by its recorded "
+            "name, such as file.py or module:Class. Repeatable.",
+        ),
+    ] = None,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=64, help="The token limit of the commits. [default: the recorded one]"
+        ),
+    ] = None,
+    json: JsonOption = False,
 ) -> None:
-    """Recompute the commits of one thread, or of all threads.
-
-    Args:
-        memory: The folder.
-        thread: The thread's name; None for all.
-        head: Digest of the expected newest record, or hash of the expected last state.
-        schemas: Schemas that commits may use in addition to the schema each record names, such as
-            those of files and earlier versions of a class.
-        max_tokens: The token limit that commits may use in addition to the recorded one.
-        as_json: Write JSON to stdout.
-
-    Raises:
-        AuditError: A record fails verification, or there is nothing to verify.
-    """
-    found = _all_logged(memory) if thread is None else [logged_thread(memory, thread)]
+    """Check the audit logs by recomputing every commit."""
+    schemas = [schema_named(name) for name in schema or ()]
+    found = _all_threads(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:
-        hint = "name the thread (--thread NAME)"
+        hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
-    counts = [_recomputed(each, head, schemas, max_tokens) for each in found]
-    if as_json:
-        told_json([
-            {**each.thread.model_dump(), "log": str(each.log.path), "commits": count,
-             "redacted": redacted, "earlier_laws": earlier, "torn_bytes": each.log.torn_bytes(),
+    results = [_recompute(each, head, schemas, max_tokens) for each in found]
+    if json:
+        print_json([
+            {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
+             "torn_bytes": each.log.torn_bytes(),
              "head": each.last["digest"], "state": each.last["state"]["hash"]}
-            for each, (count, redacted, earlier) in zip(found, counts, strict=True)
+            for each, result in zip(found, results, strict=True)
         ])  # fmt: skip
         return
-    for label, each, (count, redacted, earlier) in zip(labels(found), found, counts, strict=True):
-        ends = each.last["digest"]
-        gone = f"{redacted:,} redacted by an erasure; " if redacted else ""
-        gone += f"{earlier:,} made under earlier laws, whole and in order; " if earlier else ""
-        torn = each.log.torn_bytes()
-        cut = f"a torn last record of {torn:,} bytes passed over; " if torn else ""
-        print(
-            f"{label}: {count - redacted - earlier:,} commits recomputed, all equal; {gone}{cut}head {ends}"
-        )
+    for label, each, (commits, redacted, earlier) in zip(
+        labels(found), found, results, strict=True
+    ):
+        parts = [f"{count(commits - redacted - earlier, 'commit')} recomputed, all equal"]
+        if redacted:
+            parts.append(f"{redacted:,} redacted by an erasure, not recomputed")
+        if earlier:
+            parts.append(
+                f"{earlier:,} made under earlier laws, not recomputed but complete and in order"
+            )
+        if torn := each.log.torn_bytes():
+            parts.append(f"skipped an incomplete last record of {count(torn, 'byte')}")
+        print("; ".join([f"{label}: {parts[0]}", *parts[1:], f"head {each.last['digest']}"]))
 
 
-def _all_logged(memory: Path) -> list[LoggedThread]:
-    """All threads of the memory.
-
-    Raises:
-        AuditError: There is no log, or a log has no record.
-    """
+def _all_threads(memory: Path) -> list[LoggedThread]:
+    """All threads of the memory. A missing log and a log without a record are errors."""
     found = logged_threads(memory)
-    empty = dict.fromkeys(log_files(memory), "a log without a record")
+    empty = dict.fromkeys(log_files(memory), "the audit log has no record")
     for each in found:
         del empty[each.log.path]
     if not found:
@@ -262,38 +283,39 @@ def _all_logged(memory: Path) -> list[LoggedThread]:
     return found
 
 
-def _recomputed(
-    logged: LoggedThread,
-    head: str,
-    schemas: Sequence[type[CompressedCognitiveState]],
-    max_tokens: int | None,
-) -> tuple[int, int, int]:
+class _Counts(NamedTuple):
+    commits: int
+    redacted: int
+    earlier_laws: int
+
+
+def _recompute(
+    logged: LoggedThread, head: str, schemas: Sequence[Schema], max_tokens: int | None
+) -> _Counts:
     policies: dict[str, Policy] = {}
     seen = set()
+    redacted: list[int] = []
+    earlier: list[int] = []
     try:
         for record in logged.log.records():
             if (fingerprint := record["policy"]["fingerprint"]) not in seen:
                 seen.add(fingerprint)
                 policies |= _policies(record, schemas, max_tokens)
-        redacted: list[int] = []
-        earlier: list[int] = []
-        count = verify(
+        commits = verify_log(
             logged.log, policies, head=head, redacted=redacted, earlier=earlier,
             state_key=state_key(),
         )  # fmt: skip
-        return count, len(redacted), len(earlier)
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
-            f"not a record of this library: {type(error).__name__} {error}",
+            f"a record was not written by acc: {type(error).__name__} {error}",
             where=str(logged.log.path),
             hint="restore the log from a backup",
         ) from error
+    return _Counts(commits, len(redacted), len(earlier))
 
 
 def _policies(
-    record: Record,
-    schemas: Sequence[type[CompressedCognitiveState]],
-    max_tokens: int | None,
+    record: Record, schemas: Sequence[Schema], max_tokens: int | None
 ) -> dict[str, Policy]:
     """The policies that may have made a record, by fingerprint.
 

@@ -1,7 +1,7 @@
-"""Charts as SVG: lines over turns, and bars in groups. Colours come from the page's style.
+"""Charts as SVG: lines over turns, and bars in groups. The page's style defines the colours.
 
-A series is told by its colour, its dashes and its place in the legend, so that colour alone
-carries nothing. An undefined value (None) is a gap.
+Series differ in dashes and in their order in the legend as well as in colour. An undefined value
+(None) is a gap.
 """
 
 from __future__ import annotations
@@ -10,18 +10,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from itertools import groupby
-from typing import NamedTuple
 
 WIDTH = 520
 LEFT, RIGHT, TOP = 58, 12, 12
 BASE = 200
-"""Where 0 stands, from the top."""
+"""Distance of the value 0 from the top."""
 LINE = 15
 """Height of a line of names under the axis."""
 LETTER = 7.2
-"""Width of a letter under a bar, as wide as the style makes it on a narrow screen."""
+"""Width of a letter under a bar, on a narrow screen."""
 SERIES = 8
-"""Series that the style has colours for; the ninth has the first's colour and other dashes."""
+"""Number of colours in the style. The ninth series has the first one's colour and other dashes."""
 
 Value = float | None
 
@@ -29,13 +28,13 @@ Value = float | None
 def line_chart(
     title: str, turns: Sequence[int], series: Mapping[str, Sequence[Value]], *, top: Value = None
 ) -> str:
-    """Lines over turns.
+    """Draw lines over turns.
 
     Args:
-        title: What is drawn, with its unit.
+        title: The title, with the unit.
         turns: The turns, ascending.
         series: Values by label, one for each turn.
-        top: The greatest value of the axis; by default a round number above all values.
+        top: The axis ends here; by default at a round number above all values.
     """
     scale = _Scale(top or _greatest(v for values in series.values() for v in values))
     first, last = (turns[0], turns[-1]) if turns else (1, 1)
@@ -50,7 +49,12 @@ def line_chart(
     ticks = "".join(_tick(across(t), f"{t:,}") for t in _ticks_of(first, last))
     axis = f'<text class="tick end" x="{WIDTH - RIGHT}" y="{BASE + 2 * LINE + 2}">turn</text>'
     inside = f"{scale.rules()}{ticks}{axis}{''.join(drawn)}"
-    return _figure(title, inside, list(series), 2, str(_Span(first, last)))
+    # The page's script marks a turn in the chart, and finds the turn of a click.
+    span = (
+        f' data-first="{first}" data-last="{last}" data-left="{LEFT}" '
+        f'data-right="{WIDTH - RIGHT}" data-end="{BASE}"'
+    )
+    return _figure(title, inside, list(series), 2, span)
 
 
 def bar_chart(
@@ -61,14 +65,14 @@ def bar_chart(
     spread: Mapping[str, Sequence[Value]] | None = None,
     top: Value = None,
 ) -> str:
-    """Bars in groups.
+    """Draw bars in groups.
 
     Args:
-        title: What is drawn, with its unit.
+        title: The title, with the unit.
         groups: Names of the groups.
         series: Values by label, one for each group.
-        spread: By label, what is drawn above and below the value, such as a deviation.
-        top: The greatest value of the axis.
+        spread: Half-length of the error bar by label, one for each group.
+        top: The axis ends here.
     """
     room = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
     width = 0.8 * room / max(1, len(series))
@@ -84,37 +88,26 @@ def bar_chart(
             about = spread[label][group] if spread else None
             if about:
                 drawn.append(_whisker(left + width / 2, scale, value, about))
-    named = [_broken(name, room) for name in groups]
+    named = [_wrapped(name, room) for name in groups]
     names = "".join(_name(LEFT + room * (g + 0.5), lines) for g, lines in enumerate(named))
     most = max(map(len, named), default=1)
     return _figure(title, f"{scale.rules()}{names}{''.join(drawn)}", list(series), most)
 
 
-class _Span(NamedTuple):
-    """The turns of a chart, told to the page's script, which marks one and finds the clicked one."""
-
-    first: int
-    last: int
-
-    def __str__(self) -> str:
-        where = f'data-left="{LEFT}" data-right="{WIDTH - RIGHT}" data-end="{BASE}"'
-        return f' data-first="{self.first}" data-last="{self.last}" {where}'
-
-
 class _Scale:
-    """The upright axis, from 0 to a round number."""
+    """The vertical axis, from 0 to a round number."""
 
     def __init__(self, greatest: float) -> None:
         self._step = _round_step(greatest or 1.0)
         self._top = self._step * max(1, math.ceil(greatest / self._step - 1e-9))
 
     def at(self, value: float) -> float:
-        """Where ``value`` stands; what is above the axis stands at its end."""
+        """The position of ``value``; greater values are drawn at the axis's end."""
         share = min(1.0, max(0.0, value / self._top))
         return BASE - (BASE - TOP) * share
 
     def rules(self) -> str:
-        """A line for each round number, with the number."""
+        """The grid lines with their numbers."""
         found = []
         for index in range(round(self._top / self._step) + 1):
             value = index * self._step
@@ -154,7 +147,12 @@ def _whisker(x: float, scale: _Scale, value: float, about: float) -> str:
 
 def _figure(title: str, inside: str, labels: Sequence[str], lines: int, span: str = "") -> str:
     """A chart with ``lines`` of text under its axis."""
-    shape = _dashes if span else _square
+
+    def shape(place: int) -> str:
+        if span:
+            return f'<path class="{_look(place)}" d="M1,4 H25"/>'
+        return f'<rect class="bar b{place % SERIES}" x="8" width="10" height="8"/>'
+
     keys = "".join(
         f'<span class="key"><svg viewBox="0 0 26 8">{shape(place)}</svg>{escape(label)}</span>'
         for place, label in enumerate(labels)
@@ -165,14 +163,6 @@ def _figure(title: str, inside: str, labels: Sequence[str], lines: int, span: st
         f'aria-label="{escape(title)}" viewBox="{size}"{span}>{inside}</svg>'
         f'<p class="keys">{keys}</p></figure>'
     )
-
-
-def _dashes(place: int) -> str:
-    return f'<path class="{_look(place)}" d="M1,4 H25"/>'
-
-
-def _square(place: int) -> str:
-    return f'<rect class="bar b{place % SERIES}" x="8" width="10" height="8"/>'
 
 
 def _look(place: int) -> str:
@@ -192,8 +182,8 @@ def _name(x: float, lines: Sequence[str]) -> str:
     return f'<text class="tick name middle">{parts}</text>'
 
 
-def _broken(name: str, room: float) -> list[str]:
-    """The words of a name, on lines that have room for them."""
+def _wrapped(name: str, room: float) -> list[str]:
+    """Wrap a name into lines that fit into ``room``."""
     lines: list[str] = []
     for word in name.replace("_", " ").split():
         longer = f"{lines[-1]} {word}" if lines else word
@@ -214,7 +204,7 @@ def _greatest(values: Iterable[Value]) -> float:
 
 
 def _round_step(span: float) -> float:
-    """A round number that divides ``span`` into some five."""
+    """A round number that divides ``span`` into about five."""
     rough = max(span, 1e-9) / 5
     power = 10.0 ** math.floor(math.log10(rough))
     return next(m * power for m in (1, 2, 2.5, 5, 10) if m * power >= rough * (1 - 1e-9))

@@ -1,7 +1,7 @@
-"""The page: one self-contained file that may load nothing and run nothing but its own script.
+"""A self-contained HTML page that loads nothing and runs only its own script.
 
-The content security policy names style and script by their hashes, so that words of a
-conversation, whatever they contain, can neither run nor call home.
+The content security policy names style and script by their hashes: text of a conversation cannot
+run code or reach the network.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from acc.text.lines import inert
 
 
 def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
-    """A whole page.
+    """Return the page.
 
     Args:
-        title: Its title, and the heading.
-        body: HTML; whoever makes it has escaped what others said.
-        script: JavaScript of the page's own; empty for none.
-        data: Plain JSON values that the script finds in the element ``data``.
+        title: Title and heading.
+        body: HTML. The caller has escaped all foreign text in it.
+        script: JavaScript; empty for none.
+        data: JSON values that the script reads from the element ``data``.
     """
     style = _resource("style.css")
     allowed = f"default-src 'none'; style-src '{_hash(style)}'"
@@ -50,15 +50,15 @@ def page(title: str, body: str, *, script: str = "", data: Any = None) -> str:
 
 
 def script_named(name: str) -> str:
-    """A script that ships beside this file."""
+    """The text of a script in this package."""
     return _resource(name)
 
 
 def write_page(text: str, file: Path) -> None:
-    """Write a page.
+    """Write a page to a file that only its owner can read.
 
     Raises:
-        AccError: It cannot be written.
+        AccError: The file cannot be written.
     """
     try:
         private_folder(file.parent)
@@ -75,7 +75,7 @@ def write_page(text: str, file: Path) -> None:
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str = "", words: int = 1
 ) -> str:
-    """A table of texts; from column ``words`` on they are numbers, and stand to the right."""
+    """An HTML table. From column ``words`` on, cells are numbers and aligned right."""
 
     def cells(tag: str, texts: Sequence[str]) -> str:
         kinds = ("" if place < words else ' class="number"' for place in range(len(texts)))
@@ -83,16 +83,16 @@ def table(
             f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, texts, strict=True)
         )
 
-    told = f"<caption>{escape(caption)}</caption>" if caption else ""
+    heading = f"<caption>{escape(caption)}</caption>" if caption else ""
     body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
     return (
-        f'<div class="wide"><table>{told}<thead><tr>{cells("th", headings)}</tr></thead>'
+        f'<div class="wide"><table>{heading}<thead><tr>{cells("th", headings)}</tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
 def _inert(data: Any) -> str:
-    """JSON in which nothing ends the element that it stands in."""
+    """JSON that cannot end the element that contains it."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c")
 

@@ -1,5 +1,5 @@
 "use strict";
-// Whatever a conversation says is set as text, never as HTML.
+// Text of a conversation is set as text, never as HTML.
 const data = JSON.parse(document.getElementById("data").textContent);
 const turns = data.turns;
 const by = id => document.getElementById(id);
@@ -10,14 +10,14 @@ const made = (tag, text, kind) => {
   return element;
 };
 const fill = (place, ...children) => by(place).replaceChildren(...children);
-// On a narrow screen a row is a block, and a short cell tells its heading itself.
+// On a narrow screen a row is a block, and a short cell shows its own heading.
 const row = (cells, headings) => {
   const line = made("tr");
   cells.forEach((cell, place) => {
     const box = made("td");
     box.append(cell instanceof Node ? cell : String(cell));
     if (box.textContent.length > 30) box.className = "long";
-    else if (place > 0 && headings[place] !== "id" && headings[place] !== "says") box.dataset.head = headings[place];
+    else if (place > 0 && headings[place] !== "id" && headings[place] !== "text") box.dataset.head = headings[place];
     line.append(box);
   });
   return line;
@@ -52,7 +52,7 @@ function changes(index) {
   for (const [id, item] of before) if (!after.has(id)) add("removed", item, item.says);
   const rank = cells => data.pinned.includes(cells[2]) ? 0 : 1;
   rows.sort((one, other) => rank(one) - rank(other));
-  return table(["what", "id", "slot", "says", "why"], rows, "Nothing changed.");
+  return table(["change", "id", "slot", "text", "reasons"], rows, "Nothing changed.");
 }
 
 function otherNotes(index) {
@@ -60,7 +60,7 @@ function otherNotes(index) {
   const told = note => note.item && (before.has(note.item) !== after.has(note.item) || before.get(note.item) !== after.get(note.item));
   const rows = turns[index].notes.filter(note => !told(note)).map(note =>
     [made("span", note.reason, note.refused ? "refused" : ""), note.slot, note.item, note.text, note.detail]);
-  return table(["reason", "slot", "id", "text", "detail"], rows, "Nothing was refused, lowered or repaired.");
+  return table(["reason", "slot", "id", "text", "detail"], rows, "The commit did nothing else.");
 }
 
 function state(index) {
@@ -69,7 +69,7 @@ function state(index) {
     const rows = turns[index].items.map(n => data.items[n]).filter(item => item.slot === slot)
       .map(item => [item.id, item.says, item.trust, item.sources, item.turn]);
     if (!rows.length) continue;
-    found.push(made("h3", slot.replaceAll("_", " ")), table(["id", "says", "trust", "sources", "since turn"], rows, ""));
+    found.push(made("h3", slot.replaceAll("_", " ")), table(["id", "text", "trust", "sources", "since turn"], rows, ""));
   }
   return found.length ? found : [made("p", "Empty.", "soft")];
 }
@@ -82,7 +82,7 @@ function verdicts(turn) {
     const signs = verdict.telemetry.length ? ` [${verdict.telemetry.join(", ")}]` : "";
     return [made("span", word, word), verdict.score.toFixed(3), verdict.gate, verdict.reason + signs, verdict.ref, said ? said.channel : "", text];
   });
-  return table(["verdict", "score", "gate", "reason", "ref", "channel", "what it says"], rows, "Nothing was recalled.");
+  return table(["verdict", "score", "gate", "reason", "ref", "channel", "text"], rows, "Nothing was recalled.");
 }
 
 function said(turn) {

@@ -198,7 +198,7 @@ def test_a_look_at_another_user_s_thread_says_whose_there_are(
     with MemoryController.open(folder) as memory:
         memory.step(None, Turn.said("Hello."), thread=Thread(thread="inc", user="eve"))
     assert run(["show", "--memory", str(folder), "--thread", "inc"]) == 1
-    assert "name one with --thread: inc-" in one_line(capsys.readouterr().err)
+    assert "choose one with --thread: inc-" in one_line(capsys.readouterr().err)
     assert run(["erase", "--thread", "nothing", "--yes", "--memory", str(folder)]) == 1
     assert "no evidence of the thread 'nothing'" in one_line(capsys.readouterr().err)
 
@@ -309,9 +309,9 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
     for _ in range(2):
         assert run(["doctor", "--memory", str(folder)]) == 1
         out = capsys.readouterr().out
-        assert "the process before ended without closing" in out
-        assert "h.md is there in part" in out
-        assert "to take back its 1 of 2 parts" in out
+        assert "the last process ended without closing" in out
+        assert "h.md was only partly ingested" in out
+        assert "to delete its 1 of 2 parts" in out
         assert run(["erase", "--user", "default", "--dry-run", "--memory", str(folder)]) == 1
         assert "an ingest of h.md was interrupted" in one_line(capsys.readouterr().err)
     with MemoryController.open(folder) as memory:

@@ -13,8 +13,7 @@ import pytest
 import typer
 from conversation_files import agent, as_json, as_lines, operations, result, user
 
-from acc.cli import run
-from acc.cli.commands import app
+from acc.cli import COMMANDS, app, run
 
 
 def failing(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 1) -> str:
@@ -137,8 +136,8 @@ def test_a_usage_error_names_the_command_whose_help_helps(
     ("options", "what"),
     [
         (["--channel", "serch=document"], "no tool 'serch' in the conversation (--channel)"),
-        (["--mode", "rewrite"], "no model is asked (--mode)"),
-        (["--price", "1,2"], "no model is asked (--price)"),
+        (["--mode", "rewrite"], "this option needs a model (--mode)"),
+        (["--price", "1,2"], "this option needs a model (--price)"),
     ],
 )
 def test_an_option_that_would_do_nothing_is_refused(
@@ -209,16 +208,39 @@ def test_nothing_but_one_line_comes_out_of_a_process(tmp_path: Path) -> None:
     assert "message 3)" in ended.stderr
 
 
-def _commands(command: Any, *names: str) -> Iterator[tuple[str, list[str]]]:
-    """Each command that does something, with its options."""
-    for name, each in getattr(command, "commands", {}).items():
-        yield from _commands(each, *names, name)
+def _commands(command: Any, *names: str) -> Iterator[tuple[str, Any]]:
+    """Each command that does something."""
     if not hasattr(command, "commands"):
-        yield " ".join(names), [option for given in command.params for option in given.opts]
+        yield " ".join(names), command
+        return
+    for name in command.list_commands(None):
+        yield from _commands(command.get_command(None, name), *names, name)
+
+
+def test_the_list_of_commands_says_what_the_help_of_each_says() -> None:
+    group: Any = typer.main.get_command(app)
+    for name, (_, summary) in COMMANDS.items():
+        assert group.get_command(None, name).help.splitlines()[0] == summary
+
+
+def test_the_first_line_of_each_help_is_short() -> None:
+    for name, command in _commands(typer.main.get_command(app)):
+        assert len(command.help.splitlines()[0].split()) <= 10, name
+        assert all(getattr(given, "help", "x") for given in command.params), name
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    code = "import sys; from acc.cli import run; run(['--help']); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.splitlines()[-1]
+    assert not [m for m in ("acc.cli.show", "acc.state", "numpy", "rich") if f"'{m}'" in loaded]
 
 
 def test_every_command_can_tell_it_in_json() -> None:
-    commands = dict(_commands(typer.main.get_command(app)))
+    commands = {
+        name: [option for given in command.params for option in given.opts]
+        for name, command in _commands(typer.main.get_command(app))
+    }
     assert {"replay", "verify", "schema list", "eval probe"} <= commands.keys()
     assert [name for name, options in commands.items() if "--json" not in options] == [
         "schema export"

@@ -49,13 +49,13 @@ def told(memory: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_show_tells_the_state_after_any_turn(told: Any) -> None:
     code, out, _ = told("show")
     assert code == 0
-    assert out.startswith("thread 'rules', turn 3: ")
+    assert out.startswith("thread 'rules', after turn 3: ")
     assert all(rule.rstrip(".") in out for rule in RULES)
     _, out, _ = told("show", "--turn", "1", "--style", "predicates")
     assert "constraints:\n" in out
     assert RULES[2].rstrip(".") not in out
     _, out, _ = told("show", "--turn", "0")
-    assert out.startswith("thread 'rules', turn 0: 0 of")
+    assert out.startswith("thread 'rules', after turn 0: 0 of")
     code, _, error = told("show", "--turn", "9")
     assert code == 1
     assert "no turn 9" in error
@@ -141,12 +141,15 @@ def test_verify_tells_of_a_torn_record_an_emptied_log_and_none_at_all(
     (log,) = (cut / "audit").glob("*.jsonl")
     log.write_bytes(log.read_bytes()[:-100])
     assert run(["verify", "--memory", str(cut)]) == 0
-    assert "2 commits recomputed, all equal; a torn last record of" in capsys.readouterr().out
+    assert (
+        "2 commits recomputed, all equal; skipped an incomplete last record of"
+        in capsys.readouterr().out
+    )
     assert run(["verify", "--json", "--memory", str(cut)]) == 0
     assert json.loads(capsys.readouterr().out)[0]["torn_bytes"] > 0
     log.write_bytes(b"")
     assert run(["verify", "--memory", str(cut)]) == 1
-    assert f"a log without a record ({log})" in capsys.readouterr().err
+    assert f"the audit log has no record ({log})" in capsys.readouterr().err
     log.unlink()
     assert run(["verify", "--memory", str(cut)]) == 1
     assert "no audit log" in capsys.readouterr().err

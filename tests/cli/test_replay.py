@@ -62,7 +62,7 @@ def test_the_screen_tells_rows_state_chart_and_summary(
     assert COLUMNS in [line.split() for line in lines]
     rows = [line.split() for line in lines if re.match(r"\s+\d+(\s+[\d,]+){7}$", line)]
     assert [row[0] for row in rows] == ["1", "2", "3"]
-    assert any("transcript replayed" in line for line in lines)
+    assert any("full transcript" in line for line in lines)
     assert any(line.startswith("constraints:") for line in lines)
     assert re.fullmatch(
         r"3 turns in [\d.]+ s: state [\d,]+ tokens, transcript [\d,]+ tokens, ratio [\d.]+"

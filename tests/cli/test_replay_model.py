@@ -59,7 +59,7 @@ def test_the_table_tells_tokens_money_and_outcomes(
     total = f"model read {sum(read):,} tokens"
     assert total in lines[-1]
     assert "money 0.0" in lines[-1]
-    assert "1 compressions failed" in lines[-1]
+    assert "1 compression failed" in lines[-1]
 
 
 def test_json_tells_the_same_and_a_resumed_run_tells_it_from_the_record(

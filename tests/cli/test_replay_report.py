@@ -90,7 +90,7 @@ def test_a_browser_shows_the_turn_that_is_asked_for(conversation: Path, tmp_path
     assert "<title>Replay of nodes</title>" in document
     shown = document.partition("What changed, and why")[2]
     assert "You may restart db-1 now" in shown
-    assert "retired" in shown.partition("What else commit did")[0]
+    assert "retired" in shown.partition("What else the commit did")[0]
     assert "&lt;img src=x" in shown
     last = data_of(page)["turns"][-1]
     told = f"{last['tokens']:,} tokens of state, {last['transcript']:,} of transcript"

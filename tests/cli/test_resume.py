@@ -41,7 +41,7 @@ def stop_in_every_way(command: list[str]) -> None:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert "the same command goes on after them" in one_line(said)
+    assert "run the same command to continue" in one_line(said)
 
     for turn in (7, 9):
         process = started(command)
@@ -61,7 +61,7 @@ def test_a_killed_replay_goes_on_with_exactly_the_same_evidence(
 
     ended = subprocess.run([*ACC, *command], capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert re.search(r"has \d+ turns: going on at turn \d+", ended.stdout)
+    assert re.search(r"has \d+ turns: continuing at turn \d+", ended.stdout)
     assert "\x1b" not in ended.stdout
 
     objects = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
@@ -96,6 +96,6 @@ def test_set_aside_items_of_a_killed_last_turn_are_written_without_another_turn(
         state = memory.step(state, turn, thread="nodes").state
     memory.artifacts.close()  # without Memory.close, as a kill leaves it
     assert run(["replay", str(conversation), "--memory", str(tmp_path / "memory")]) == 0
-    assert f"has all {TURNS} turns: nothing to replay" in capsys.readouterr().out
+    assert f"is complete ({TURNS} turns): nothing to replay" in capsys.readouterr().out
     with closing(ChromaArtifactStore.embedded(tmp_path / "memory")) as store:
         assert facts(evidence(store, "nodes")) == facts(uninterrupted(conversation)[0])

@@ -91,7 +91,7 @@ def test_a_new_schema_passes_its_own_test_and_the_check(told: Any, tmp_path: Pat
     assert done.returncode == 0, done.stdout
     assert "3 passed" in done.stdout
     code, out, _ = told("schema", "check", tmp_path / "cli_clinic.py")
-    assert (code, out) == (0, "CliClinicState is declared rightly: version 1, 2 slots of its own\n")
+    assert (code, out) == (0, "CliClinicState is valid: version 1, 2 slots of its own\n")
     code, _, error = told("schema", "new", "cli_clinic", "--folder", tmp_path)
     assert code == 1
     assert "exists already" in error
@@ -141,7 +141,7 @@ def test_check_of_a_stored_state(told: Any, tmp_path: Path) -> None:
     code, _, error = told("schema", "check", stored, "--schema", "finance")
     assert code == 1
     assert "the state has the schema 'ITOperationsState'" in error
-    assert "name it with --schema" in told("schema", "check", stored)[2]
+    assert "add --schema NAME" in told("schema", "check", stored)[2]
     assert "No such file" in told("schema", "check", tmp_path / "none.json")[2]
     edited = tmp_path / "edited.json"
     edited.write_text(
@@ -157,8 +157,7 @@ def test_diff_tells_what_a_migration_must_answer(told: Any, tmp_path: Path) -> N
     file = tmp_path / "finance.json"
     told("schema", "export", "finance", "--out", file)
     assert (
-        told("schema", "diff", file, "finance")[1]
-        == "no difference that a stored state could feel\n"
+        told("schema", "diff", file, "finance")[1] == "no difference that affects a stored state\n"
     )
     grown = told("schema", "diff", "generic", "finance")[1]
     assert "figures: added" in grown
@@ -166,8 +165,10 @@ def test_diff_tells_what_a_migration_must_answer(told: Any, tmp_path: Path) -> N
     file.write_text(before.replace('"waived"', '"forgiven"'), encoding="utf-8")
     code, out, _ = told("schema", "diff", file, "finance")
     assert code == 0
-    assert "reconciling_items.stage: no longer allows forgiven\n    to answer: " in out
-    assert out.endswith("1 to answer: set schema_version to 2, and declare a migration from 1\n")
+    assert "reconciling_items.stage: no longer allows forgiven\n    question: " in out
+    assert out.endswith(
+        "1 question to answer: set schema_version to 2, and declare a migration from 1\n"
+    )
     changes = json.loads(told("schema", "diff", file, "finance", "--json")[1])["changes"]
     assert [bool(c["question"]) for c in changes] == [True, False]
 
@@ -249,7 +250,7 @@ def test_one_verify_holds_threads_of_several_schemas(told: Any, tmp_path: Path) 
     assert "give --schema cli_parcels_old" in told("verify", *kept, "--schema", own)[2]
     code, out, _ = told("verify", *kept, "--schema", own, "--schema", old)
     assert code == 0
-    assert out.count("commits recomputed, all equal") == 5
+    assert out.count("1 commit recomputed, all equal") == 5
     assert told("verify", *kept, "--schema", "nothing")[0] == 1
 
 

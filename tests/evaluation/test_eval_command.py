@@ -117,7 +117,7 @@ def test_check_tells_what_is_doubtful(scenario: str, capsys: pytest.CaptureFixtu
     assert told[0].startswith("toy: 4 turns, 2 constraints, 2 goals, 2 facts, 1 poison")
     assert told[1] == "  4 turns, not 50"
     assert run(["eval", "check", scenario, "--strict"]) == 1
-    assert "2 things are doubtful (1 of 1 scenarios)" in capsys.readouterr().err
+    assert "2 warnings (1 of 1 scenarios)" in capsys.readouterr().err
     assert run(["eval", "check", scenario, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["doubts"][0] == "4 turns, not 50"
 

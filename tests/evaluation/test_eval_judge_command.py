@@ -8,12 +8,12 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 from toy import scenario_file
 
 from acc.cli import run
-from acc.cli.eval_judge import read_price
+from acc.cli.eval_judge import parse_role_price
 from acc.compress.protocol import Price
-from acc.errors import ConfigurationError
 from acc.evaluation.judge_by_rule import NOTICE
 from acc.evaluation.judge_measures import NAMES
 
@@ -33,7 +33,7 @@ def test_the_whole_path_by_rule_says_what_it_is(
     assert run([*arguments, "--by-rule", "--seeds", "2", "--json", str(out)]) == 0
     told = capsys.readouterr().out
     assert NOTICE in told
-    assert "2 complete runs, 0 judgements given up, 0 compressions failed" in told
+    assert "2 complete runs, 0 answers not judged, 0 compressions failed" in told
     for name in NAMES:
         assert f"\n{name} " in told
     value = json.loads(out.read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ def test_a_budget_ends_with_an_error_that_says_how_to_go_on(
     assert run([*arguments, "--by-rule", "--budget-tokens", "9000", "--quiet"]) == 1
     told = capsys.readouterr()
     assert "stopped with 0 of 1 runs complete" in told.err
-    assert "goes on from" in told.err
+    assert "run the same command again" in told.err
     assert told.err.count("To fix") == 1
     assert run([*arguments, "--by-rule", "--quiet"]) == 0
 
@@ -78,7 +78,6 @@ def test_what_is_resumed_expects_no_more_than_what_ran_through(
         ([], "no model for the agents"),
         (["--by-rule", "--reference", "nobody"], "no memory 'nobody'"),
         (["--by-rule", "--budget-money", "1"], "money is limited, and the model"),
-        (["--by-rule", "--price", "agent=1"], "'agent=1' is no price"),
         (["--by-rule", "--memory", "nothing"], "unknown memory 'nothing'"),
     ],
 )
@@ -107,8 +106,10 @@ def test_a_csv_needs_no_complete_run(arguments: list[str], tmp_path: Path) -> No
     assert file.read_text("utf-8").startswith("scenario,domain,seed,memory,turn,")
 
 
-def test_a_price_is_read() -> None:
-    assert read_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
+def test_a_price_is_read(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*arguments, "--by-rule", "--price", "agent=1"]) == 2
+    assert "Invalid value for '--price': '1' is not IN,OUT" in capsys.readouterr().err
+    assert parse_role_price("judge=2,8.5,0.2") == ("judge", Price(2, 8.5, 0.2))
     for wrong in ("judge=1", "cook=1,2", "judge=a,b", "judge=1,2,3,4", ""):
-        with pytest.raises(ConfigurationError):
-            read_price(wrong)
+        with pytest.raises(typer.BadParameter):
+            parse_role_price(wrong)

@@ -85,7 +85,7 @@ def test_what_is_missing_is_named(probed: Path, tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "no results of an evaluation"),
-        ('{"metrics": [], "scenarios": [], "memories": [{}], "counter": "x"}', "are not whole"),
+        ('{"metrics": [], "scenarios": [], "memories": [{}], "counter": "x"}', "are incomplete"),
         (None, "cannot be read"),
     ],
 )

@@ -150,7 +150,7 @@ def test_an_ingest_says_whom_it_reaches(
     page, memory = tmp_path / "a.md", str(tmp_path / "memory")
     page.write_text("The ledger is restored from bkp-3.\n", encoding="utf-8")
     assert run(["ingest", str(page), "--memory", memory, *options]) == 0
-    assert capsys.readouterr().out.endswith(f"a.md: 1 parts; recalled for {reached}\n")
+    assert capsys.readouterr().out.endswith(f"a.md: 1 part added; recalled for {reached}\n")
     assert run(["ingest", str(page), "--memory", memory, *options, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)[0]["reaches"] == reached
 
@@ -167,7 +167,7 @@ def test_a_file_that_cannot_be_read_keeps_no_other_out(
     assert run(["ingest", str(folder), "--memory", str(memory)]) == 1
     out, error = capsys.readouterr()
     assert [line.split("/")[-1].split(":")[0] for line in out.splitlines()] == ["a.md", "c.txt"]
-    assert error.startswith("acc: 2 of 4 files are not taken in")
+    assert error.startswith("acc: 2 of 4 files could not be read")
     assert error.count("\n") == 1
     assert "b.txt: the file contains no text" in error
     assert "d.txt: " in error

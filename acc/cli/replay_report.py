@@ -1,22 +1,20 @@
-"""``acc replay --report``: the replay as one HTML page that shows any turn.
-
-The page stores items, rendered lines and recalled texts once, even if several turns share them.
-"""
+"""The turns of a replay: as table rows, as JSON, and as one HTML page (``--report``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from acc.cli.options import told_money
-from acc.cli.threads import Record
+from acc.cli.opening import Record
 from acc.gate.protocol import Verdict
 from acc.pipeline.turn_pipeline import Step
 from acc.report.charts import line_chart
 from acc.report.page import page, script_named, write_page
+from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.reasons import EVICTIONS, REFUSALS, Note, Reason
@@ -27,13 +25,19 @@ COLUMNS = {
     "turn": 5, "state": 7, "transcript": 11, "candidates": 11, "admitted": 9, "committed": 10,
     "evicted": 8, "ms": 8,
 }  # fmt: skip
-"""Headings and widths of the table."""
+"""Headings and widths of the table of turns with the keyless rules."""
 
-PAID_COLUMNS = {
+MODEL_COLUMNS = {
     "turn": 5, "state": 6, "transcript": 11, "ms": 7, "in": 8, "out": 7, "cached": 8, "money": 9,
     "outcome": 19,
 }  # fmt: skip
-"""The same for a model: tokens read, written and cached, and their price."""
+"""The same with a model: tokens read, written and cached, and their price."""
+
+
+def format_money(money: float | None) -> str:
+    """Format an amount of money; a dash if no price was given."""
+    return "-" if money is None else f"{money:.6f}"
+
 
 _WRITTEN = frozenset({Reason.ADDED, Reason.UPDATED})
 
@@ -121,7 +125,7 @@ class TurnReport:
             "out": self.usage.get("output", 0), "cached": self.usage.get("cached", 0),
         }  # fmt: skip
         cells = {name: f"{count:,}" for name, count in counts.items()}
-        cells |= {"money": told_money(self.money), "outcome": self.outcome}
+        cells |= {"money": format_money(self.money), "outcome": self.outcome}
         failed = f"\n{'':6}the compressor failed: {self.failure}" if self.failure else ""
         return _aligned([cells[name] for name in columns], columns) + failed
 
@@ -139,52 +143,41 @@ def _aligned(cells: Sequence[str], columns: Mapping[str, int]) -> str:
     return "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
-SAID_CHARS = 2_000
-"""Maximum characters of one message of a turn; a recalled text is limited to a quarter of it."""
+MESSAGE_CHARS, RECALLED_CHARS = 2_000, 500
+"""Maximum characters that the page shows of a message and of a recalled text."""
 
-_UNTOLD = (Reason.CARRIED, Reason.CITES_NARROWED)
+_HIDDEN = (Reason.CARRIED, Reason.CITES_NARROWED)
 
 _BODY = """
-<p class="soft">{told}</p>
+<p class="soft">{summary}</p>
 <div class="charts">{charts}</div>
-<noscript><p class="notice">This page shows its turns by a script of its own; allow it.</p></noscript>
-<div class="steer"><button id="before" type="button" aria-label="turn before">‹</button>
+<noscript><p class="notice">This page needs JavaScript to show its turns.</p></noscript>
+<div class="steer"><button id="before" type="button" aria-label="previous turn">‹</button>
 <input id="turn" type="range" min="{first}" max="{last}" step="1" aria-label="turn">
-<button id="after" type="button" aria-label="turn after">›</button>
+<button id="after" type="button" aria-label="next turn">›</button>
 <label>turn <input id="number" type="number" min="{first}" max="{last}"></label>
 <span id="figures" class="soft"></span></div>
 <div id="failure"></div>
 <h2>What changed, and why</h2><div id="changes"></div>
-<details><summary>What else commit did</summary><div id="notes"></div></details>
+<details><summary>What else the commit did</summary><div id="notes"></div></details>
 <h2>The state after this turn</h2><div class="two"><div id="state"></div>
 <div><h3>As the agent reads it</h3><div id="rendered"></div></div></div>
-<h2>What was recalled, with every verdict</h2><div id="verdicts"></div>
+<h2>What was recalled, with the gate's verdicts</h2><div id="verdicts"></div>
 <h2>The turn itself</h2><div id="said"></div>
 """
 
 
-class _Once:
-    """Stores each value once and returns its index."""
-
-    def __init__(self) -> None:
-        self.values: list[Any] = []
-        self._places: dict[Hashable, int] = {}
-
-    def place(self, key: Hashable, value: Callable[[], Any]) -> int:
-        """The index of the value for ``key``; calls ``value`` on first use."""
-        if key not in self._places:
-            self._places[key] = len(self.values)
-            self.values.append(value())
-        return self._places[key]
-
-
 class ReplayReport:
-    """Collects the turns of a replay for the page."""
+    """Collects the turns of a replay for the page.
+
+    Items, rendered lines and recalled texts are stored once. Turns refer to them by index.
+    """
 
     def __init__(self, policy: Policy, thread: str) -> None:
         self._policy = policy
         self._thread = thread
-        self._items, self._lines = _Once(), _Once()
+        self._items: dict[str, int] = {}
+        self._lines: dict[str, int] = {}
         self._texts: dict[str, dict[str, Any] | None] = {}
         self._turns: list[dict[str, Any]] = []
 
@@ -196,12 +189,12 @@ class ReplayReport:
             "turn": report.turn, "tokens": report.tokens, "transcript": report.transcript_tokens,
             "items": [self._item(slot.name, item) for slot, item in report.state.items()],
             "lines": [
-                self._lines.place(line, lambda line=line: line)  # type: ignore[misc]
+                self._lines.setdefault(line, len(self._lines))
                 for line in self._policy.rendered(report.state).splitlines()
             ],
-            "notes": [_note(note) for note in report.notes if note.reason not in _UNTOLD],
+            "notes": [_note(note) for note in report.notes if note.reason not in _HIDDEN],
             "verdicts": [v.model_dump(mode="json", exclude={"artifact"}) for v in report.verdicts],
-            "said": [_said(o.channel.value, o.name, o.text, SAID_CHARS) for o in turn.observations],
+            "said": [_message(o.channel.value, o.name, o.text, MESSAGE_CHARS) for o in turn.observations],
             "outcome": report.outcome, "failure": report.failure,
         })  # fmt: skip
 
@@ -219,45 +212,44 @@ class ReplayReport:
             if parts := branch.parts(ref):
                 first = parts[0]
                 channel = first.trust.word if first.trust is not None else first.channel.value
-                self._texts[ref] = _said(channel, first.name, branch.text(ref), SAID_CHARS // 4)
+                self._texts[ref] = _message(channel, first.name, branch.text(ref), RECALLED_CHARS)
         slots = self._policy.schema.slots()
         pinned = [name for name, slot in slots.items() if slot.rules.pinned]
         data = {
-            "slots": list(slots), "pinned": pinned, "items": self._items.values,
-            "lines": self._lines.values, "turns": self._turns,
+            "slots": list(slots), "pinned": pinned, "items": [*map(json.loads, self._items)],
+            "lines": list(self._lines), "turns": self._turns,
             "texts": {ref: said for ref, said in self._texts.items() if said},
         }  # fmt: skip
         numbers = [turn["turn"] for turn in self._turns]
         body = _BODY.format(
-            told=escape(self._told()), charts=self._charts(numbers),
+            summary=escape(self._summary()), charts=self._charts(numbers),
             first=numbers[0], last=numbers[-1],
         )  # fmt: skip
         return page(f"Replay of {self._thread}", body, script=script_named("replay.js"), data=data)
 
-    def _item(self, slot: str, item: Any) -> int:
-        sources = " ".join(item.sources)
-        key = (slot, item.id, item.words, int(item.trust), sources, item.is_open)
-        return self._items.place(key, lambda: {
+    def _item(self, slot: str, item: Item) -> int:
+        shown = {
             "id": item.id, "slot": slot, "says": item.words, "trust": item.trust.word,
-            "sources": sources, "turn": item.turn,
-        })  # fmt: skip
+            "sources": " ".join(item.sources), "turn": item.turn, "open": item.is_open,
+        }  # fmt: skip
+        return self._items.setdefault(json.dumps(shown), len(self._items))
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         last = self._turns[-1]
         return (
             f"{len(self._turns):,} turns. State: {last['tokens']:,} tokens of at most "
             f"{self._policy.max_tokens:,} ({self._policy.counter.name}); transcript "
-            f"{last['transcript']:,} tokens. Choose a turn with the slider, the arrow keys, or by a "
+            f"{last['transcript']:,} tokens. Choose a turn with the slider, the arrow keys, or a "
             "click on a chart."
         )
 
     def _charts(self, numbers: list[int]) -> str:
         state = [turn["tokens"] for turn in self._turns]
         transcript = [turn["transcript"] for turn in self._turns]
-        bound = [self._policy.max_tokens] * len(state)
-        both = {"state": state, "transcript replayed": transcript}
-        return line_chart("tokens that the agent reads, by turn", numbers, both) + line_chart(
-            "tokens of the state, and its bound", numbers, {"state": state, "bound": bound}
+        limit = [self._policy.max_tokens] * len(state)
+        both = {"state": state, "full transcript": transcript}
+        return line_chart("Tokens that the agent reads, by turn", numbers, both) + line_chart(
+            "Tokens of the state, and their limit", numbers, {"state": state, "limit": limit}
         )
 
 
@@ -266,9 +258,9 @@ def _note(note: Note) -> dict[str, Any]:
     return {**note.model_dump(mode="json"), **refused}
 
 
-def _said(channel: str, name: str, text: str, most: int) -> dict[str, Any]:
-    left = len(text) - most
+def _message(channel: str, name: str, text: str, limit: int) -> dict[str, Any]:
+    left = len(text) - limit
     return {
-        "channel": channel, "name": name, "text": text[:most],
+        "channel": channel, "name": name, "text": text[:limit],
         **({"left_out": left} if left > 0 else {}),
     }  # fmt: skip
