@@ -130,8 +130,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
-        with self.lock:
-            branch = self.log_of(who).branch(state.branch)
+        with self._lock:
+            branch = self._log_of(who).branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
         if not (text or branch.parts(ref)):
             raise InputError(
@@ -146,10 +146,10 @@ class _Controller(Memory):
         from acc.evidence.references import give_feedback
 
         who = whose(thread)
-        with self.lock:
-            log = self.audit_of(who)
+        with self._lock:
+            log = self._audit_of(who)
             return give_feedback(
-                self.artifacts, log, who, target, utility, self.now(), self.log_of(who)
+                self.artifacts, log, who, target, utility, self._now(), self._log_of(who)
             )
 
 
@@ -189,7 +189,7 @@ class MemoryController(_Controller):
         return self._step(room.state, turn, thread).model_copy(update={"room": room})
 
     def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
-        with self.running(state, turn, thread) as run:
+        with self._running(state, turn, thread) as run:
             run.store()
             run.recall()
             run.qualify()
@@ -205,7 +205,7 @@ class MemoryController(_Controller):
 
         They belong to the turn that follows ``state``. The next `step` from ``state`` reads them.
         """
-        self.persist_decision(decision, state, thread)
+        self._persist_decision(decision, state, thread)
 
     def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
@@ -283,7 +283,7 @@ class MemoryController(_Controller):
             InputError: ``turn`` is not a turn.
             StoreError: The store cannot be read.
         """
-        return self.refused_before(turn, thread)
+        return self._refused_before(turn, thread)
 
     def __enter__(self) -> Self:
         return self
@@ -316,7 +316,7 @@ class AsyncMemoryController(_Controller):
         return step.model_copy(update={"room": room})
 
     async def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
-        with self.running(state, turn, thread) as run:
+        with self._running(state, turn, thread) as run:
             await asyncio.to_thread(run.store)
             await asyncio.to_thread(run.recall)
             run.qualify()
@@ -329,7 +329,7 @@ class AsyncMemoryController(_Controller):
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """See `MemoryController.record`."""
-        await asyncio.to_thread(self.persist_decision, decision, state, thread)
+        await asyncio.to_thread(self._persist_decision, decision, state, thread)
 
     async def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
@@ -351,7 +351,7 @@ class AsyncMemoryController(_Controller):
 
     async def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
         """See `MemoryController.was_refused`."""
-        return await asyncio.to_thread(self.refused_before, turn, thread)
+        return await asyncio.to_thread(self._refused_before, turn, thread)
 
     async def __aenter__(self) -> Self:
         return self

@@ -59,8 +59,8 @@ class Memory:
         self.settings = settings or Settings()
         as_gate(self.settings.gate)
         check_fallback(self.settings.fallback)
-        self.keys = keys_of(self.settings.state_key)
-        self.redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
+        self._keys = keys_of(self.settings.state_key)
+        self._redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = registry_of(store)
         self._audits: dict[str, AuditLog] = {}
         if self.settings.audit is not None:
@@ -68,11 +68,11 @@ class Memory:
         self.resumed: list[str] = []
 
     @property
-    def lock(self) -> AbstractContextManager[bool]:
+    def _lock(self) -> AbstractContextManager[bool]:
         """The lock to hold while you read or write a log of the store."""
         return self._threads.lock
 
-    def forget(self) -> None:
+    def _forget(self) -> None:
         """Drop cached threads and audit logs; the next use reads them again. For replaced records."""
         self._threads.forget()
         self._audits.clear()
@@ -86,8 +86,8 @@ class Memory:
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """Return the newest committed state in a thread's audit log, or None."""
-        entry = (audit := self.audit_of(whose(thread))) and audit.last()
-        return self.from_log(entry) if entry else None
+        entry = (audit := self._audit_of(whose(thread))) and audit.last()
+        return self._from_log(entry) if entry else None
 
     def state_at(
         self, thread: str | Thread, branch: str, turn: int
@@ -97,9 +97,9 @@ class Memory:
         Raises:
             AuditError: The audit log cannot be read.
         """
-        audit = self.audit_of(whose(thread))
+        audit = self._audit_of(whose(thread))
         entry = audit.last_on(branch, turn) if audit is not None else None
-        return self.from_log(entry) if entry else None
+        return self._from_log(entry) if entry else None
 
     def load(self, raw: Any) -> CompressedCognitiveState:
         """Load a stored state under this memory's schema; see `CompressedCognitiveState.load`.
@@ -108,10 +108,10 @@ class Memory:
             StateError: The state does not load, or `Settings.state_key` is set and the state is unsigned.
         """
         state = self.settings.policy.schema.load(raw)
-        refuse_unsigned(state, self.keys)
+        refuse_unsigned(state, self._keys)
         return state
 
-    def from_log(self, entry: Mapping[str, Any]) -> CompressedCognitiveState:
+    def _from_log(self, entry: Mapping[str, Any]) -> CompressedCognitiveState:
         """Return the state of an audit record of this memory, signed with the current key."""
         return self.signed(self.settings.policy.schema.load(entry["state"]))
 
@@ -120,7 +120,7 @@ class Memory:
 
         Use it for a state that was made elsewhere or before a key was set. The content is not checked.
         """
-        return signed(state, self.keys).vouched()
+        return signed(state, self._keys).vouched()
 
     def history(
         self,
@@ -148,47 +148,47 @@ class Memory:
             StoreError: The store cannot be read.
         """
         prior = self.last_state(thread) if state is None else self.load(state)
-        with self.lock:
-            return read_window(self.log_of(whose(thread)), prior, Page(last, before, tools))
+        with self._lock:
+            return read_window(self._log_of(whose(thread)), prior, Page(last, before, tools))
 
-    def normalize(self, turn: Any, thread: Thread) -> Turn:
+    def _normalize(self, turn: Any, thread: Thread) -> Turn:
         """Return ``turn`` in its stored form: valid, with pasted text split off and secrets removed.
 
         Raises:
             InputError: ``turn`` is not a turn.
         """
-        return redacted_turn(normalize(turn, f"thread {thread.thread!r}"), self.redact)
+        return redacted_turn(normalize(turn, f"thread {thread.thread!r}"), self._redact)
 
-    def observed(self, given: Sequence[Any]) -> tuple[Observation, ...]:
+    def _observed(self, given: Sequence[Any]) -> tuple[Observation, ...]:
         """Return ``given`` as observations, with secrets removed.
 
         Raises:
             InputError: ``given`` holds something else.
         """
-        return redacted(as_observations(given), self.redact)
+        return redacted(as_observations(given), self._redact)
 
-    def persist_decision(
+    def _persist_decision(
         self,
         decision: Sequence[Observation],
         state: Any,
         thread: str | Thread,
     ) -> None:
         """Store the agent's words and actions in the turn that follows ``state``."""
-        prior, done = self.load(state), self.observed(decision)
-        with self.lock:
-            self.log_of(whose(thread)).record(prior, done)
+        prior, done = self.load(state), self._observed(decision)
+        with self._lock:
+            self._log_of(whose(thread)).record(prior, done)
 
-    def refused_before(self, turn: Turn, thread: str | Thread) -> bool:
+    def _refused_before(self, turn: Turn, thread: str | Thread) -> bool:
         """Implement `MemoryController.was_refused`."""
         who = whose(thread)
-        taken = self.normalize(turn, who)
-        with self.lock:
-            journal = self.log_of(who).journal
+        taken = self._normalize(turn, who)
+        with self._lock:
+            journal = self._log_of(who).journal
             journal.refresh()
             return journal.was_refused(taken)
 
     @contextmanager
-    def running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
+    def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
         """Yield the pipeline of one turn; only one step of a thread may run at a time.
 
         Raises:
@@ -196,33 +196,33 @@ class Memory:
             StateError: ``state`` was edited, has another schema, or belongs to another thread.
         """
         who = whose(thread)
-        turn = self.normalize(turn, who)
+        turn = self._normalize(turn, who)
         with self._threads.stepping(who):
-            yield TurnPipeline(self.session(who), self.load(state), turn)
+            yield TurnPipeline(self._session(who), self.load(state), turn)
 
-    def session(self, thread: Thread) -> ThreadSession:
+    def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""
         return ThreadSession(
             thread=thread,
             settings=self.settings,
             compressor=self.compressor,
-            open_log=lambda: self.log_of(thread),
-            audit=self.audit_of(thread),
-            lock=self.lock,
-            keys=self.keys,
-            redact=self.redact,
+            open_log=lambda: self._log_of(thread),
+            audit=self._audit_of(thread),
+            lock=self._lock,
+            keys=self._keys,
+            redact=self._redact,
             is_shared=self.artifacts.shared,
         )
 
-    def log_of(self, thread: Thread) -> ThreadLog:
+    def _log_of(self, thread: Thread) -> ThreadLog:
         """Return the thread's log; the first call reads it from the store."""
-        # Not `self.now`: a log with unwritten records must not keep an unreferenced memory alive.
+        # Not `self._now`: a log with unwritten records must not keep an unreferenced memory alive.
         now = stamps(self.settings.clock)
         return self._threads.log(thread, now, lambda log: self._recover(log, thread))
 
     def _recover(self, log: ThreadLog, thread: Thread) -> None:
         """Restore set-aside items that a killed process wrote only to the audit log."""
-        audit = self.audit_of(thread)
+        audit = self._audit_of(thread)
         schema = self.settings.policy.schema
         for entry in audit.newest_by_branch() if audit else ():
             gone = set_aside_today(schema, entry)
@@ -230,11 +230,11 @@ class Memory:
                 branch = log.branch(entry["state"]["branch"])
                 log.keep(branch, entry["state"]["turn"], gone, later=True)
 
-    def now(self) -> str:
+    def _now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
 
-    def audit_of(self, thread: Thread) -> AuditLog | None:
+    def _audit_of(self, thread: Thread) -> AuditLog | None:
         """Return the thread's audit log; None if no logs are kept."""
         if self.settings.audit is None:
             return None

@@ -95,7 +95,7 @@ def _retired(
     words: str,
     thread: Thread,
 ) -> Step:
-    with memory.running(prior, _turn(words), thread) as run:
+    with memory._running(prior, _turn(words), thread) as run:
         run.store()
         run.retire(ids)
         run.commit()
@@ -111,8 +111,8 @@ def _owed(
     memory: Memory, state: CompressedCognitiveState, thread: Thread
 ) -> tuple[list[str], str] | None:
     """Return the ids of the first unapplied operator's act in ``state`` and the act's words, or None."""
-    with memory.lock:
-        log = memory.log_of(thread)
+    with memory._lock:
+        log = memory._log_of(thread)
         log.journal.refresh()
         if not log.journal.acts:
             return None

@@ -79,7 +79,7 @@ def probe(
 ) -> Counter[str]:
     """One question, asked of everything that is compared."""
     turn = Turn.said(question).numbered(state.turn + 1)
-    branch = memory.log_of(Thread(thread="probe")).branch(state.branch)
+    branch = memory._log_of(Thread(thread="probe")).branch(state.branch)
     found: Counter[str] = Counter()
     for weight in WEIGHTS:
         recall: Recall = replace(memory.settings.recall, state_weight=weight)

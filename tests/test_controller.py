@@ -113,7 +113,7 @@ def _ran(memory: Memory, steps: list[Step], folder: Path) -> Ran:
     (path,) = folder.glob("*.jsonl")
     store = memory.artifacts
     assert isinstance(store, InMemoryStore)
-    branch = memory.log_of(Thread(thread="t")).branch("main")
+    branch = memory._log_of(Thread(thread="t")).branch("main")
     return Ran(steps, list(AuditLog(path).records()), list(branch.artifacts))
 
 
@@ -190,7 +190,7 @@ class TestParity:
         state = asyncio.run(other.step(state, Turn.said("turn two"), thread="t")).state
         state = one.step(state, Turn.said("turn three"), thread="t").state
         state = asyncio.run(other.step(state, Turn.said("turn four"), thread="t")).state
-        branch = MemoryController(store).log_of(Thread(thread="t")).branch(state.branch)
+        branch = MemoryController(store)._log_of(Thread(thread="t")).branch(state.branch)
         assert [a.text for a in branch.artifacts] == [
             f"turn {n}" for n in ("one", "two", "three", "four")
         ]
@@ -233,7 +233,7 @@ class TestWritersAtOnce:
             done = first.result(20)
         assert done.state.turn == 1
         assert not done.failure
-        branch = memory.log_of(Thread(thread="t")).branch("main")
+        branch = memory._log_of(Thread(thread="t")).branch("main")
         assert [a.text for a in branch.artifacts] == ["the first"]
         assert memory.step(done.state, Turn.said("next"), thread="t").state.turn == 2
 
@@ -298,7 +298,7 @@ class TestWritersAtOnce:
             log.flush()
         fresh = MemoryController(store, quiet)
         for name, state in states.items():
-            branch = fresh.log_of(Thread(thread=name)).branch(state.branch)
+            branch = fresh._log_of(Thread(thread=name)).branch(state.branch)
             said = [a.text for a in branch.artifacts if a.kind == "observation"]
             aside = [a.text for a in branch.artifacts if a.kind == "set_aside"]
             assert said == [f"{name} says {n}" for n in range(12)]
@@ -422,7 +422,7 @@ class TestFailures:
         self.memory.compressor = noting
         done = stepping(self.memory, self.first.state, Turn.said("Go on then."))
         assert not done.failure
-        branch = self.memory.log_of(Thread(thread="t")).branch("main")
+        branch = self.memory._log_of(Thread(thread="t")).branch("main")
         assert [a.text for a in branch.artifacts][1:] == ["Go on then."]
 
     def test_the_next_success_folds_what_is_pending(self, kind: type[Memory]) -> None:
@@ -531,7 +531,7 @@ class TestCancelling:
                 await step
             store.go.set()
             done = await memory.step(None, Turn.said("the second"), thread="t")
-            branch = memory.log_of(Thread(thread="t")).branch(done.state.branch)
+            branch = memory._log_of(Thread(thread="t")).branch(done.state.branch)
             return [a.text for a in branch.artifacts]
 
         assert asyncio.run(cancel()) == ["the first", "the second"]
@@ -675,7 +675,7 @@ class TestEditedStates:
         memory = MemoryController(store, quiet)
         with pytest.raises(StateError, match="changed"):
             memory.step(raw, Turn.said("x"), thread="t")
-        assert memory.log_of(Thread(thread="t")).branch("main").artifacts == []
+        assert memory._log_of(Thread(thread="t")).branch("main").artifacts == []
         with pytest.raises(StateError, match="changed"):
             memory.record([agent("x")], state=raw, thread="t")
 
@@ -724,7 +724,7 @@ class TestThreadsInMemory:
                 states[name] = memory.step(before, Turn.said(f"{name}{n}"), thread=name).state
                 assert len(memory._threads._logs) <= 3
         for name in "abcde":
-            branch = memory.log_of(Thread(thread=name)).branch("main")
+            branch = memory._log_of(Thread(thread=name)).branch("main")
             said = [a.text for a in branch.artifacts if a.kind == "observation"]
             assert said == [f"{name}{n}" for n in range(4)]
 
@@ -738,7 +738,7 @@ class TestThreadsInMemory:
         gone = memory.step(state, Turn.said("y"), thread="a").commit.set_aside
         assert gone
         memory.step(None, Turn.said("z"), thread="b")
-        branch = MemoryController(store).log_of(Thread(thread="a")).branch("main")
+        branch = MemoryController(store)._log_of(Thread(thread="a")).branch("main")
         kept = [a.text for a in branch.artifacts if a.kind == "set_aside"]
         assert kept == [x.item.words for x in gone]
 

@@ -229,7 +229,7 @@ def test_the_threads_of_a_memory_folder_go_on(
     ana, ben, gone = map(folder.thread, ("inc-1", "inc-2", "inc-3"))
     with MemoryController.open(folder.memory) as memory:
         fork = memory.last_state(ana)
-        audit = memory.audit_of(ana)
+        audit = memory._audit_of(ana)
         assert fork is not None
         assert audit is not None
         states = {r["state"]["hash"]: r["state"] for r in audit.records()}

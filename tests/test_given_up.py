@@ -55,8 +55,8 @@ def memory_on(store: Any, compressor: Any = None, **settings: Any) -> MemoryCont
 
 
 def heard(memory: Any, state: State) -> list[str]:
-    with memory.lock:
-        branch = memory.log_of(Thread(thread="t")).branch(state.branch)
+    with memory._lock:
+        branch = memory._log_of(Thread(thread="t")).branch(state.branch)
         return [a.text for a in branch.artifacts if a.kind == "observation"]
 
 
@@ -88,7 +88,7 @@ def test_a_rule_said_in_a_killed_turn_holds_when_the_user_goes_on(
     assert heard(memory, done.state) == [FIRST, RULE, "Are you there?"]
     after = memory.step(done.state, Turn.said("Thanks."), thread="t")
     assert after.recovered == ()
-    log, policy = memory.audit_of(Thread(thread="t")), memory.settings.policy
+    log, policy = memory._audit_of(Thread(thread="t")), memory.settings.policy
     if log is not None:
         assert verify(log, {policy.fingerprint: policy}) == 3
 
@@ -287,8 +287,8 @@ def test_the_same_words_refused_again_and_again_are_noted_once() -> None:
     for _ in range(3):
         with pytest.raises(PinnedOverflow):
             memory.step(None, Turn.said(FLOOD), thread="t")
-    with memory.lock:
-        assert len(memory.log_of(Thread(thread="t")).journal.records()) == 1
+    with memory._lock:
+        assert len(memory._log_of(Thread(thread="t")).journal.records()) == 1
 
 
 class Shared(InMemoryStore):

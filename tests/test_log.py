@@ -504,7 +504,7 @@ class TestSetAside:
         with MemoryController.open(tmp_path, compressor=crowd) as memory:
             state, gone = crowded(memory, 3)
         with MemoryController.open(tmp_path, compressor=crowd) as memory:
-            branch = memory.log_of(THREAD).branch(state.branch)
+            branch = memory._log_of(THREAD).branch(state.branch)
             kept = [a.text for a in branch.artifacts if a.kind == "set_aside"]
         assert kept == gone
 
@@ -640,7 +640,7 @@ class TestSetAside:
             state = None
             for n in range(3):
                 state = memory.step(state, Turn.said(f"Note {n}."), thread="t").state
-            branch = memory.log_of(THREAD).branch("main")
+            branch = memory._log_of(THREAD).branch("main")
             kept = [a.text for a in branch.artifacts if a.kind == "set_aside"]
         assert "".join(kept).count(body) == 1
 
@@ -957,7 +957,7 @@ class TestReading:
             reply = [f"reply {n}"] if recorded else []
             memory.record([agent(text) for text in reply], state=state, thread="t")
             done = memory.step(state, Turn.said(said), thread="t").state
-            assert seen_on(memory.log_of(THREAD).branch(done.branch), done) == seen(shelf, done)
+            assert seen_on(memory._log_of(THREAD).branch(done.branch), done) == seen(shelf, done)
             known = next((p for s, p in pasts if s == done), None)
             if known is None:
                 pasts.append((done, [*past, *reply, said]))
@@ -1009,4 +1009,4 @@ def trusts(turns: Sequence[Sequence[Observation]]) -> dict[str, Trust | None]:
     state: State | None = None
     for seen in turns:
         state = memory.step(state, Turn(observations=tuple(seen)), thread="t").state
-    return {a.ref: a.trust for a in memory.log_of(THREAD).branch("main").artifacts}
+    return {a.ref: a.trust for a in memory._log_of(THREAD).branch("main").artifacts}

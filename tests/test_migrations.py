@@ -316,7 +316,7 @@ def test_what_a_killed_process_had_set_aside_is_migrated_too(tmp_path: Path) -> 
     after = MemoryController(
         InMemoryStore(), settings=Settings(policy=Policy(schema=later(2)), audit=tmp_path)
     )
-    log = after.log_of(thread)
+    log = after._log_of(thread)
     log.flush()
     (gone,) = [a for a in log.branch("main").artifacts if a.kind == "set_aside"]
     assert (gone.name, gone.text) == ("runs", "lab-3 failed at noon unknown")

@@ -81,7 +81,7 @@ def rules(state: State) -> list[str]:
 
 
 def audited(memory: MemoryController) -> list[dict[str, Any]]:
-    log = memory.audit_of(Thread(thread="t"))
+    log = memory._audit_of(Thread(thread="t"))
     assert log is not None
     return list(log.records())
 
@@ -211,7 +211,7 @@ def test_no_act_while_a_step_is_under_way() -> None:
     memory.compressor = meanwhile
     step = memory.step(state, Turn.said("Go on."), thread="t")
     assert "another step of this thread is running" in step.failure
-    with memory.running(state, Turn.said("x"), "t"), pytest.raises(ConflictError):
+    with memory._running(state, Turn.said("x"), "t"), pytest.raises(ConflictError):
         memory.retire([state.constraints[0].id], thread="t", state=state)
 
 
@@ -260,7 +260,7 @@ def test_on_a_branch_from_before_the_act_it_is_done_there(tmp_path: Path) -> Non
     assert audited(memory)[-1]["state"]["hash"] == found.hash
     assert memory.with_operator_acts(found, "t") == found
     policy = memory.settings.policy
-    assert verify(memory.audit_of(Thread(thread="t")), {policy.fingerprint: policy}) == 5  # type: ignore[arg-type]
+    assert verify(memory._audit_of(Thread(thread="t")), {policy.fingerprint: policy}) == 5  # type: ignore[arg-type]
 
 
 def test_another_rule_that_got_the_same_id_on_a_fork_stands() -> None:
@@ -328,7 +328,7 @@ def test_an_act_whose_commit_never_came_is_done_by_whoever_goes_on(tmp_path: Pat
 
     memory = memory_on(InMemoryStore(), audit=tmp_path)
     old = begun(memory)
-    whole = memory.audit_of(Thread(thread="t"))
+    whole = memory._audit_of(Thread(thread="t"))
     assert whole is not None
     memory._audits[Thread(thread="t").key] = Broken(whole.path)
     with pytest.raises(KeyboardInterrupt):
@@ -382,6 +382,6 @@ def test_operators_words_are_evidence() -> None:
     freed = memory.retire([old.constraints[0].id], "paid", thread="t", state=old).state
     said = memory.open_evidence(f"o{freed.turn}", freed, thread="t")
     assert said == f"retire {old.constraints[0].id}: paid"
-    with memory.lock:
-        branch = memory.log_of(Thread(thread="t")).branch("main")
+    with memory._lock:
+        branch = memory._log_of(Thread(thread="t")).branch("main")
         assert branch.at_turn(freed.turn)[0].channel is Channel.OPERATOR

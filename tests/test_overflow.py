@@ -285,7 +285,7 @@ def test_a_handler_makes_room_as_the_operator(tmp_path: Path) -> None:
     assert step.room is not None
     assert step.state.parent == step.room.state.hash
     assert f"retired constraints {state.constraints[0].id}" in step.explain()
-    log = memory.audit_of(Thread(thread="t"))
+    log = memory._audit_of(Thread(thread="t"))
     assert log is not None
     by = [(r["proposal"]["author"], r["state"]["turn"]) for r in log.records()][-2:]
     assert by == [("operator", 25), ("rules", 26)]

@@ -63,7 +63,7 @@ def remembering(*texts: str) -> tuple[MemoryController, State]:
 def recalled(
     memory: MemoryController, state: State, question: str, recall: Recall | None = None
 ) -> list[Candidate]:
-    branch = memory.log_of(THREAD).branch(state.branch)
+    branch = memory._log_of(THREAD).branch(state.branch)
     turn = Turn.said(question).numbered(state.turn + 1)
     return (recall or Recall())(turn, state, branch)
 

@@ -160,7 +160,7 @@ def test_a_retry_is_recognised_also_by_another_process(tmp_path: Path) -> None:
     for _ in range(2):
         with MemoryController.open(tmp_path / "m") as memory:
             states.append(memory.step(None, turn, thread="t").state)
-            held = memory.log_of(Thread(thread="t")).branch(states[-1].branch).artifacts
+            held = memory._log_of(Thread(thread="t")).branch(states[-1].branch).artifacts
             assert len([a for a in held if a.kind == "observation"]) == 2
     assert states[0] == states[1]
     assert states[0].branch == "main"
@@ -170,8 +170,8 @@ def test_two_memories_have_keys_of_their_own(tmp_path: Path) -> None:
     made = []
     for name in "ab":
         with MemoryController.open(tmp_path / name) as memory:
-            assert memory.redact is not None
-            made.append(memory.redact("password: hunter2x"))
+            assert memory._redact is not None
+            made.append(memory._redact("password: hunter2x"))
     assert made[0] != made[1]
 
 
@@ -181,7 +181,7 @@ def test_in_the_background_too() -> None:
         entry = behind.begin(None, Turn.said(SAID), thread="t")
         behind.finish(entry, [Observation(channel=Channel.AGENT, text=SAID)])
         behind.drain()
-        held = memory.log_of(Thread(thread="t")).branch("main").artifacts
+        held = memory._log_of(Thread(thread="t")).branch("main").artifacts
         assert held
         assert [s for s in CLEAR for a in held if s in a.text] == []
 

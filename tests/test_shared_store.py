@@ -122,7 +122,7 @@ def race(one: Turn, other: Turn, at: str, compressor: Compressor = quiet) -> Rac
     table = Table()
     root = MemoryController(table, quiet).step(None, Turn.said("root"), thread="t").state
     rival = MemoryController(Window(table), compressor)
-    rival.log_of(THREAD).branch("main")
+    rival._log_of(THREAD).branch("main")
     came: list[State | ConflictError] = []
     window = Window(table, at=at, between=lambda: came.append(attempt(rival, root, other)))
     memory = MemoryController(window, compressor)

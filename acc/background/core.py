@@ -62,7 +62,7 @@ class BackgroundCore:
         """Find out what became of the turns pending in ``state``."""
         self.check_open()
         who = whose(thread)
-        turn = self._memory.normalize(turn, who)
+        turn = self._memory._normalize(turn, who)
         prior = self._memory.load(state)
         job = self.backlog.of(who.key, prior)
         if job is None:
@@ -77,7 +77,7 @@ class BackgroundCore:
         job = self.backlog.last(who.key)
         last = self._memory.last_state(who)
         start = last if last is not None or first is None else self._memory.load(first)
-        if job is None and self._memory.audit_of(who) is not None:
+        if job is None and self._memory._audit_of(who) is not None:
             base = start or self._memory.load(None)
             job = self.backlog.take_up(finished_after(self._memory, who, base))
         return start if job is None else self.carrying(job)
@@ -105,7 +105,7 @@ class BackgroundCore:
         if job is None or job.is_over:
             state = with_operator_acts(self._memory, state, who)
         place = self._place(state, job, looked.turn, who)
-        self._memory.persist_decision(looked.turn.observations, place, who)
+        self._memory._persist_decision(looked.turn.observations, place, who)
         steps, errors = self.backlog.news(key)
         return Entry(
             thread=who, state=state, turn=looked.turn, reads=shown(state, policy),
@@ -120,20 +120,20 @@ class BackgroundCore:
         """
         self.check_open()
         before = self.backlog.of(entry.thread.key, entry.state)
-        begun = self._memory.normalize(entry.turn, entry.thread)
-        whole = (*begun.observations, *self._memory.observed(decision))
+        begun = self._memory._normalize(entry.turn, entry.thread)
+        whole = (*begun.observations, *self._memory._observed(decision))
         turn = begun.model_copy(update={"observations": whole})
         parent = entry.state
         if before is not None and before.is_over:
             parent, before = before.standing(self._memory.settings.policy), None
         if before is None:
-            with self._memory.lock:
-                self._memory.session(entry.thread).refuse_unknown(parent)
+            with self._memory._lock:
+                self._memory._session(entry.thread).refuse_unknown(parent)
         # A state with a pending turn of this process is uncommitted but trusted.
         parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
-        with self._memory.lock:
-            branch, numbered, *_ = self._memory.log_of(entry.thread).begin(place, turn)
+        with self._memory._lock:
+            branch, numbered, *_ = self._memory._log_of(entry.thread).begin(place, turn)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = CommitJob(entry.thread, numbered, branch.name, place, before)
@@ -190,7 +190,7 @@ class BackgroundCore:
 
     def carrying(self, job: CommitJob) -> State:
         """Return the current state with ``job`` as its last turn."""
-        state = signed(job.standing(self._memory.settings.policy), self._memory.keys)
+        state = signed(job.standing(self._memory.settings.policy), self._memory._keys)
         self.backlog.know(state, job)
         return state
 
@@ -200,8 +200,8 @@ class BackgroundCore:
         """
         if before is None or before.is_over:
             return state
-        with self._memory.lock:
-            return waiting_place(self._memory.log_of(who), state, turn, self._memory.now())
+        with self._memory._lock:
+            return waiting_place(self._memory._log_of(who), state, turn, self._memory._now())
 
 
 _OPEN: set[BackgroundCore] = set()

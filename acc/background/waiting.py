@@ -123,8 +123,8 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJo
         base: A committed state or the thread's first state.
     """
     found: list[CommitJob] = []
-    with memory.lock:
-        log = memory.log_of(thread)
+    with memory._lock:
+        log = memory._log_of(thread)
         while True:
             number = base.turn + 1 + len(found)
             turn = stored_turn(log, base.branch, number)
@@ -145,11 +145,11 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[C
         ``state`` and an empty list if ``state`` is committed or its origin is unknown; then the
         next commit includes the pending turns (law 9).
     """
-    audit = memory.audit_of(thread)
+    audit = memory._audit_of(thread)
     if audit is None or not state.pending:
         return state, []
-    with memory.lock:
-        log = memory.log_of(thread)
+    with memory._lock:
+        log = memory._log_of(thread)
         branch, waiting = home(log, state.branch), waiting_branches(log, state.branch)
         base = _base(memory, log, list(audit.records()), state)
         if base is None:
@@ -166,7 +166,7 @@ def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[C
     policy = memory.settings.policy
     if not base.version and turns[-1].standing(policy).hash != state.hash:
         return state, []  # the first state was never stored
-    with memory.lock:
+    with memory._lock:
         for job in turns:
             job.is_refused = log.claims.is_refused(log.branch(branch), job.turn.number)
     return base, turns
@@ -192,7 +192,7 @@ def _base(
     start = origin(log, branch)
     forked = [made for made in states if (made["branch"], made["turn"]) == start]
     found = (before or forked or [None])[-1]
-    return memory.from_log({"state": found}) if found is not None else memory.load(None)
+    return memory._from_log({"state": found}) if found is not None else memory.load(None)
 
 
 def _took_in(log: ThreadLog, branch: str, waiting: Mapping[int, str], upto: int) -> bool:

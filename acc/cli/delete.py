@@ -283,9 +283,9 @@ def hold(
     with opened_store(memory, server) as controller:
         usage = Shelf(controller.artifacts, space, "usage")
         if release_:
-            release(usage, owner, ref, controller.now())
+            release(usage, owner, ref, controller._now())
         elif ref or thread:
-            put_hold(usage, owner, ref, reason, controller.now())
+            put_hold(usage, owner, ref, reason, controller._now())
         held = holds(usage.records()).reasons
         names = {each.key: each.thread for each in enrolled(controller.artifacts, space)}
     if json:

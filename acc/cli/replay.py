@@ -284,7 +284,7 @@ class _Replay:
                 transcript = self._transcript[index]
                 self._write(TurnReport.of_record(index + 1, transcript, record, self._policy))
         # Opening the log writes what a killed run had evicted, even if no turn follows.
-        self.controller.log_of(whose(self.name))
+        self.controller._log_of(whose(self.name))
         self._state = self.controller.last_state(self.name)
 
     def _write(self, turn: TurnReport) -> None:
@@ -318,7 +318,7 @@ class _Replay:
             self.screen.last("0 turns")
             return
         if self._page is not None and self.report is not None:
-            log = self.controller.log_of(whose(self.name))
+            log = self.controller._log_of(whose(self.name))
             self._page.write(self.report, log.branch(self._state.branch))
         if self.screen.prints_lines:
             print(f"\nthe state after turn {self._state.turn:,}, as the agent reads it:\n")

@@ -309,7 +309,7 @@ def _probed(
     memory: MemoryController, state: CompressedCognitiveState, probe: Probe, matcher: Matcher
 ) -> LabelledCase:
     turn = Turn.said(probe.question).numbered(state.turn + 1)
-    branch = memory.log_of(whose(_THREAD)).branch(state.branch)
+    branch = memory._log_of(whose(_THREAD)).branch(state.branch)
     candidates = memory.settings.recall(turn, state, branch)
     held = set().union(*(matcher.found(item.words).entries for _, item in state.items()))
     needs = set(probe.needs)

@@ -166,7 +166,7 @@ class Documents:
         """Return the documents of a namespace of ``memory``."""
         folder = marks_folder(memory)
         return cls(
-            memory.artifacts, space, memory.now, addition, folder=folder, redact=memory.redact
+            memory.artifacts, space, memory._now, addition, folder=folder, redact=memory._redact
         )
 
     def ingest(self, path: Path, *, name: str = "", replace: bool = False) -> Ingested:

@@ -131,8 +131,8 @@ class Erasure:
             InputError: There is no such target, or a hold protects it.
             AuditError: A log to rewrite is damaged, and the erasure could not complete.
         """
-        with self._memory.lock:
-            self._memory.forget()
+        with self._memory._lock:
+            self._memory._forget()
             return plan_erasure(
                 self._store, self._audit, target, echoes=echoes, despite_holds=despite_holds
             )
@@ -158,10 +158,10 @@ class Erasure:
         for url in checkpointers:
             checkpointer_at(url)
         urls = tuple(map(lasting_url, checkpointers))
-        at = self._memory.now()
+        at = self._memory._now()
         seed = "\x00".join([at, *plan.delete, *plan.bury])
         begun = RunningErasure(hashlib.sha256(seed.encode()).hexdigest()[:16], at, plan, urls)
-        with self._memory.lock:
+        with self._memory._lock:
             before = self._journal.under_way()
             # A failed erasure must finish first: its journal uses the same file.
             done = self.resume()
@@ -182,13 +182,13 @@ class Erasure:
 
     def resume(self) -> Receipt | None:
         """Finish the erasure that a killed process began; None if there is none."""
-        with self._memory.lock:
+        with self._memory._lock:
             begun = self._journal.under_way()
             return self._done(begun) if begun is not None else None
 
     def waiting(self) -> list[Due]:
         """Return checkpoints that earlier erasures still have to delete."""
-        with self._memory.lock:
+        with self._memory._lock:
             return list(self._checkpoints.waiting())
 
     def settle(self, checkpointers: Sequence[str] = ()) -> list[tuple[str, Settled]]:
@@ -196,7 +196,7 @@ class Erasure:
 
         ``checkpointers`` are URLs of databases with their passwords, which are never stored.
         """
-        with self._memory.lock:
+        with self._memory._lock:
             return [
                 (due.erasure, self._settled(due, checkpointers))
                 for due in self._checkpoints.waiting()
@@ -222,7 +222,7 @@ class Erasure:
         if self._audit is not None and self._audit.is_dir():
             drop_halves(self._audit)
         foreign = not self._store.compact()
-        self._memory.forget()
+        self._memory._forget()
         files = self._files()
         traces = tuple(self._left(plan, files))
         effects = dataclasses.replace(plan.effects, rewritten=rewritten).without_words()

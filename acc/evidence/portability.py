@@ -175,8 +175,8 @@ def _refuse_other(out: Path, space: Thread) -> None:
 
 def import_into(memory: Memory, source: Path) -> Moved:
     """Import an export file into ``memory``; see `import_from`."""
-    with memory.lock:
-        memory.forget()  # an open thread would overwrite the imported records
+    with memory._lock:
+        memory._forget()  # an open thread would overwrite the imported records
         return import_from(memory.artifacts, marks_folder(memory), source, memory.settings.audit)
 
 

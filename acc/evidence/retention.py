@@ -105,11 +105,11 @@ class Retention:
         Return whether a prune has completed: here, or the marked one of the time ``since`` before
         the kill.
         """
-        with self._memory.lock:
+        with self._memory._lock:
             prunes = self._prunes(space)
             done = bool(prunes.resume())
             if done:
-                self._memory.forget()
+                self._memory._forget()
             return done or (bool(since) and prunes.was_completed(since))
 
     def plan(
@@ -140,8 +140,8 @@ class Retention:
                 where="kinds",
                 hint=f"use {', '.join(KINDS)}",
             )
-        with self._memory.lock:
-            self._memory.forget()
+        with self._memory._lock:
+            self._memory._forget()
             return _Planning(self._store, self._audit, space, states or {}).plan(policy, kinds)
 
     def prune(self, plan: Plan) -> int:
@@ -154,16 +154,16 @@ class Retention:
         """
         if not plan.ids:
             return 0
-        with self._memory.lock:
-            self._memory.forget()  # write pending records before replacing any
+        with self._memory._lock:
+            self._memory._forget()  # write pending records before replacing any
             ids = _Planning(self._store, self._audit, plan.space, plan.states).unshielded(plan.ids)
             self._prunes(plan.space).prune(ids)
-            self._memory.forget()
+            self._memory._forget()
             return len(ids)
 
     def _prunes(self, space: Thread) -> Prunes:
         usage = Shelf(self._store, space, "usage")
-        return Prunes(usage, self._memory.now, marks_folder(self._memory))
+        return Prunes(usage, self._memory._now, marks_folder(self._memory))
 
 
 class _Planning:

@@ -41,11 +41,11 @@ def vacuum(memory: Memory) -> tuple[int, int, bool]:
     folder = marks_folder(memory)
     before = _bytes(folders(memory))
     if folder is not None:
-        write_mark(folder / VACUUM, {"at": memory.now()})
-    with memory.lock:
-        memory.forget()
+        write_mark(folder / VACUUM, {"at": memory._now()})
+    with memory._lock:
+        memory._forget()
         for space in namespaces(memory):
-            compact(memory.artifacts, space, memory.now)
+            compact(memory.artifacts, space, memory._now)
         own = managed(memory.artifacts).compact()
     if folder is not None:
         remove_mark(folder / VACUUM)
@@ -122,11 +122,11 @@ def pending(memory: Memory) -> list[str]:
 
 def undo_open_ingests(memory: Memory) -> list[Partial]:
     """Undo unfinished ingests; complete ones stay. A running ingest fails. Safe to repeat."""
-    with memory.lock:
+    with memory._lock:
         return [
             each
             for space in namespaces(memory)
-            for each in undo_ingests(memory.artifacts, space, memory.now)
+            for each in undo_ingests(memory.artifacts, space, memory._now)
         ]
 
 
@@ -309,11 +309,11 @@ def check_shelves(memory: Memory, tenant: str, *, repair: bool = True) -> Shelve
     A repair also undoes an ingest that another process is running; that process gets an error.
     """
     store = memory.artifacts
-    with memory.lock:
+    with memory._lock:
         directory = Directory(store)
         unlisted = tuple(_unlisted(memory, directory))
         for thread in unlisted if repair else ():
-            directory.enrol(thread, memory.now())
+            directory.enrol(thread, memory._now())
     spaces = namespaces(memory)
     known = {space.key for space in spaces}
     kept = {

@@ -120,7 +120,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.controller = controller
         self.identity = identity or Identity()
         named = {WRITTEN: Channel.DOCUMENT, **named_channels(channels)}
-        voices = replace(Voices.of(named, speakers, human), redact=controller.redact)
+        voices = replace(Voices.of(named, speakers, human), redact=controller._redact)
         self.compaction = Compaction(
             voices=voices, over=fold_over, counter=controller.settings.policy.counter
         )
@@ -279,7 +279,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:
-            self.controller.persist_decision(observations, prior, self._thread(state))
+            self.controller._persist_decision(observations, prior, self._thread(state))
 
     def _loaded(self, state: Any) -> Prior:
         return self.held.load(state.get("ccs") or None, _notes(state).mark)

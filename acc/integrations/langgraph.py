@@ -165,7 +165,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.turn_key = turn_key
         self.identity = identity or Identity()
         counter = controller.settings.policy.counter
-        voices = replace(Voices.of(channels, speakers, human), redact=controller.redact)
+        voices = replace(Voices.of(channels, speakers, human), redact=controller._redact)
         self.compaction = Compaction(voices, fold_over, counter, reply_chars)
         self.held = HeldStates(controller.settings.policy, adopt)
         self._check()

@@ -48,10 +48,10 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     """
 
     def refused(turn: Turn) -> bool:
-        return memory.refused_before(turn, thread)
+        return memory._refused_before(turn, thread)
 
-    with memory.lock:
-        branch = memory.log_of(thread).branch(prior.branch if prior is not None else ROOT)
+    with memory._lock:
+        branch = memory._log_of(thread).branch(prior.branch if prior is not None else ROOT)
     turn = prior.turn if prior is not None else 0
     later = _Ids(branch.messages, turn + 1, turn + 1)
     if prior is None:
@@ -97,8 +97,8 @@ def state_behind(
     last = memory.last_state(thread)
     names = dict.fromkeys((last.branch, ROOT) if last is not None else (ROOT,))
     for name in names:
-        with memory.lock:
-            known = memory.log_of(thread).branch(name).messages
+        with memory._lock:
+            known = memory._log_of(thread).branch(name).messages
             turns = sorted({turn for i, turn in known.items() if i in ids}, reverse=True)
         # The latest turn may only be recorded and have no state yet.
         for turn in turns:
@@ -131,8 +131,8 @@ def recorded(
     """
     wanted = Counter(identities)
     found = []
-    with memory.lock:
-        branch = memory.log_of(thread).branch(state.branch)
+    with memory._lock:
+        branch = memory._log_of(thread).branch(state.branch)
         for artifact in branch.own(state.turn + 1, "observation"):
             if artifact.part == 0 and wanted[artifact.identity[:32]] > 0:
                 wanted[artifact.identity[:32]] -= 1
@@ -180,8 +180,8 @@ def brought_back(
         StateError: The mark names evidence that the store lacks.
         StoreError: The store cannot be read.
     """
-    with memory.lock:
-        branch = memory.log_of(thread).branch(state.branch)
+    with memory._lock:
+        branch = memory._log_of(thread).branch(state.branch)
         found = [branch.text(str(ref)) for ref in mark[REFS] if branch.parts(str(ref))]
     if not found or len(found) < len(mark[REFS]):
         raise StateError(

@@ -73,7 +73,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
             )
         self.controller = controller
         self.identity = identity or Identity()
-        self.voices = replace(Voices.of(channels, None), redact=controller.redact)
+        self.voices = replace(Voices.of(channels, None), redact=controller._redact)
 
     def invoke(
         self, input: list[AnyMessage], config: RunnableConfig | None = None, **_: Any
@@ -137,8 +137,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         last = self.controller.last_state(thread)
         if last is None or self._rendered(last) in summary:
             return last
-        audit = self.controller.audit_of(thread)
-        states = (self.controller.from_log(r) for r in _newest_first(audit))
+        audit = self.controller._audit_of(thread)
+        states = (self.controller._from_log(r) for r in _newest_first(audit))
         return next((s for s in states if self._rendered(s) in summary), None)
 
     def _unsummarised(
@@ -152,8 +152,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         if last is None or not turns:
             return last
         first = turns[0].observations[0].identity[:32]
-        with self.controller.lock:
-            begun = self.controller.log_of(thread).branch(ROOT).at_turn(1)
+        with self.controller._lock:
+            begun = self.controller._log_of(thread).branch(ROOT).at_turn(1)
         return None if any(a.identity[:32] == first for a in begun) else last
 
 

@@ -178,6 +178,6 @@ def in_front(said: Sequence[str] = SAID, audit: Path | None = None) -> Compresse
 
 def texts(memory: Any, state: CompressedCognitiveState, thread: Any) -> list[str]:
     """The evidence that ``state`` sees."""
-    with memory.lock:
-        artifacts = memory.log_of(thread).branch(state.branch).artifacts
+    with memory._lock:
+        artifacts = memory._log_of(thread).branch(state.branch).artifacts
         return [a.text for a in artifacts if a.kind == "observation"]

@@ -66,7 +66,7 @@ def test_a_killed_process_lost_nothing(
         seen = texts(memory, entry.state, whose("t"))
         told = [text for words in SAID[:turns] for text in (words, f"Answer to {words}")]
         assert seen == [*told, SAID[turns]]
-        log, policy = memory.audit_of(whose("t")), memory.settings.policy
+        log, policy = memory._audit_of(whose("t")), memory.settings.policy
         assert log is not None
         assert verify(log, {policy.fingerprint: policy}, head=entry.state.hash) == turns
         assert behind.close()

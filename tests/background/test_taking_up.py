@@ -62,7 +62,7 @@ def test_another_process_goes_on_as_if_nothing_had_happened(
     assert entry.state.hash == in_front(said).hash
     seen = texts(again.memory, entry.state, whose("t"))
     assert seen == [x for words in said for x in (words, f"Answer to {words}")] + ["So?"]
-    log = again.memory.audit_of(whose("t"))
+    log = again.memory._audit_of(whose("t"))
     assert log is not None
     policy = again.memory.settings.policy
     assert verify(log, {policy.fingerprint: policy}, head=entry.state.hash) == len(said)

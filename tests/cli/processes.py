@@ -63,8 +63,8 @@ def uninterrupted(file: Path) -> tuple[list[Artifact], int]:
     memory, state = MemoryController(store), None
     for turn in read_conversation(file).turns:
         state = memory.step(state, turn, thread="nodes").state
-    with memory.lock:
-        memory.log_of(whose("nodes")).flush()
+    with memory._lock:
+        memory._log_of(whose("nodes")).flush()
     return evidence(store, "nodes"), len(store.ids)
 
 

@@ -303,7 +303,7 @@ def test_a_look_leaves_to_the_next_opening_what_a_kill_left(
         shelf = Shelf(memory.artifacts, space, "documents")
         (part,) = shelf.records()
         parts = [part.model_copy(update={"ref": f"doc.half.{n}", "name": "h.md"}) for n in (1, 2)]
-        begin_ingest(Shelf(memory.artifacts, space, "usage"), parts, memory.now())
+        begin_ingest(Shelf(memory.artifacts, space, "usage"), parts, memory._now())
         shelf.append(parts[:1])
     (folder / HOLDER).write_text("1\n")
     for _ in range(2):

@@ -80,7 +80,7 @@ def test_recorded_proposals_are_committed(over: str, tmp_path: Path) -> None:
     assert len(state.constraints) >= made / 2
     log = next(tmp_path.iterdir())
     assert log.stat().st_size > 0
-    audit = memory.audit_of(memory_thread())
+    audit = memory._audit_of(memory_thread())
     assert audit is not None
     assert verify(audit, {Policy().fingerprint: Policy()}) == len(TURNS)
     entry = audit.last()

@@ -104,7 +104,7 @@ def test_the_log_still_verifies_and_counts_what_was_redacted(tmp_path: Path) -> 
         talk(memory)
         erased(memory, Target(thread="inc", artifact="u3"))
         talk(memory, "inc", "Is bill-db-7 healthy?")
-        log = memory.audit_of(Thread(thread="inc"))
+        log = memory._audit_of(Thread(thread="inc"))
     assert log is not None
     policy = Policy()
     gone: list[int] = []
@@ -127,7 +127,7 @@ def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
     with MemoryController.open(tmp_path) as memory:
         talk(memory)
         erased(memory, Target(thread="inc", artifact="u3"))
-        log = memory.audit_of(Thread(thread="inc"))
+        log = memory._audit_of(Thread(thread="inc"))
     assert log is not None
     *lines, last = log.path.read_text().splitlines()
     entry = json.loads(last)
@@ -146,7 +146,7 @@ def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path)
 
     with MemoryController.open(tmp_path) as memory:
         talk(memory, "inc", *BEFORE)
-        log = memory.audit_of(Thread(thread="inc"))
+        log = memory._audit_of(Thread(thread="inc"))
     assert log is not None
     first, last = log.path.read_text().splitlines()
     entry = {**json.loads(last), "redacted": True}

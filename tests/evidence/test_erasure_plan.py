@@ -101,7 +101,7 @@ def carried(memory: MemoryController, acts: list[tuple[str, Thread, str]]) -> No
             tasks = ExperienceMemory(
                 memory.artifacts,
                 namespace_of(who),
-                memory.now,
+                memory._now,
                 addition=Addition("all"),
                 shared=True,
             )
@@ -137,7 +137,7 @@ def newest_items(log: list[dict[str, Any]]) -> set[str]:
 
 def cited(memory: MemoryController, thread: Thread) -> set[str]:
     """What the newest states of a thread's branches rest on, and the evidence that is pending."""
-    log = memory.audit_of(thread)
+    log = memory._audit_of(thread)
     newest = {r["state"]["branch"]: r["state"] for r in log.records()} if log is not None else {}
     return {ref for state in newest.values() for ref in cited_in(state)}
 

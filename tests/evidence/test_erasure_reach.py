@@ -65,7 +65,7 @@ def test_a_users_documents_and_experiences_go_though_their_agent_never_spoke(
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         Documents.of(memory, coder).add("a.md", [Section(SECRET)])
         tasks = ExperienceMemory(
-            memory.artifacts, namespace(user="eve", agent="planner"), memory.now,
+            memory.artifacts, namespace(user="eve", agent="planner"), memory._now,
             addition=Addition("all"),
         )  # fmt: skip
         tasks.finish("call a patient", SECRET)
@@ -113,7 +113,7 @@ def test_a_shared_document_is_in_no_file_and_in_nobodys_state_once_it_is_erased(
             for thread in readers:
                 assert f"{ref}.1" not in cited(memory, thread)
                 ask(memory, thread, "Go on.")
-                log = memory.audit_of(thread)
+                log = memory._audit_of(thread)
                 assert log is not None
                 policy = Policy()
                 verify(log, {policy.fingerprint: policy})
@@ -195,7 +195,7 @@ def test_with_all_of_who_took_it_in_a_document_leaves_other_users_states(tmp_pat
         ask(memory, BOB, "The lamp in room 9 is broken.")
         plan = Erasure(memory).plan(Target(user="default"))
         assert [log.thread for log in plan.effects.dropped] == ["own"]
-        assert [log.path for log in plan.effects.rewritten] == [memory.audit_of(ANA).path]  # type: ignore[union-attr]
+        assert [log.path for log in plan.effects.rewritten] == [memory._audit_of(ANA).path]  # type: ignore[union-attr]
         assert Erasure(memory).erase(plan).proved
         assert f"{ref}.1" not in cited(memory, ANA)
     assert standing(tmp_path, WORDS) == []
@@ -218,7 +218,7 @@ def test_a_damaged_log_stops_it_only_where_it_speaks_of_the_document(tmp_path: P
         ask(memory, ANA)
         ask(memory, BOB, "The lamp in room 9 is broken.")
         for thread, harm in ((BOB, False), (ANA, True)):
-            log = memory.audit_of(thread)
+            log = memory._audit_of(thread)
             assert log is not None
             with log.path.open("ab") as file:
                 file.write(b"no record at all\n")
@@ -238,7 +238,7 @@ def test_one_that_was_killed_is_ended_for_every_reader(tmp_path: Path, earlier: 
         hear(memory, ANA, Channel.AGENT, f"It is so: {RESTORED}")
         ask(memory, BOB)
         plan = Erasure(memory).plan(Target(artifact=ref))
-        begun = RunningErasure("0123456789abcdef", memory.now(), plan)
+        begun = RunningErasure("0123456789abcdef", memory._now(), plan)
         noted = replace(begun, plan=replace(plan, owners=())) if earlier else begun
         ErasureJournal(tmp_path).begin(noted)
     with MemoryController.open(tmp_path) as memory:

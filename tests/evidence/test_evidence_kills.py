@@ -160,7 +160,7 @@ def test_an_import_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 FEEDBACK = """
 from acc.evidence.references import give_feedback
 thread = Thread(thread="inc")
-log = memory.audit_of(thread)
+log = memory._audit_of(thread)
 act(lambda: give_feedback(memory.artifacts, log, thread, "u1", 0.5, "2026-01-01T00:00:00Z"))
 """
 

@@ -121,7 +121,7 @@ def test_a_thread_that_was_open_reads_what_an_import_brought(
     out = sealed(tmp_path / "out.jsonl", exported)
     with MemoryController(InMemoryStore(), settings=Settings(audit=tmp_path / "audit")) as memory:
         assert memory.last_state("inc") is None
-        assert memory.log_of(Thread(thread="inc")).branch("main").artifacts == []
+        assert memory._log_of(Thread(thread="inc")).branch("main").artifacts == []
         import_into(memory, out)
         talk(memory, "inc", "And a third.")
         state = memory.last_state("inc")

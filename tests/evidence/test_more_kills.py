@@ -133,7 +133,7 @@ def test_an_earlier_version_goes_whole_or_stays(filled: Path, tmp_path: Path) ->
 COMPACT = """
 from acc.evidence.usage import compact
 from acc.stores.shelf import namespace
-act(lambda: compact(memory.artifacts, namespace(), memory.now, worth=10))
+act(lambda: compact(memory.artifacts, namespace(), memory._now, worth=10))
 """
 
 
@@ -152,7 +152,7 @@ def test_a_compaction_loses_and_doubles_nothing(tmp_path: Path) -> None:
             after = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (after.t, after.tallies) == (before.t, before.tallies), point
             record_event(Shelf(memory.artifacts, SPACE, "usage"), Event(utility=1.0), "t100")
-            compact(memory.artifacts, SPACE, memory.now, worth=2)
+            compact(memory.artifacts, SPACE, memory._now, worth=2)
             again = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (again.t, again.tallies) == (before.t + 1, before.tallies), point
             sizes.add(len(memory.artifacts.ids("default", kind="usage")))
@@ -166,7 +166,7 @@ from acc.evidence.deletion import Capacity
 from acc.evidence.experience import ExperienceMemory
 from acc.stores.shelf import namespace
 memory_of_tasks = ExperienceMemory(
-    memory.artifacts, namespace(), memory.now, addition=Addition("all"), deletion=Capacity(4),
+    memory.artifacts, namespace(), memory._now, addition=Addition("all"), deletion=Capacity(4),
     shared=True,
 )
 act(lambda: memory_of_tasks.finish("task 9", "right " * 9000))
@@ -175,7 +175,7 @@ act(lambda: memory_of_tasks.finish("task 9", "right " * 9000))
 
 def experiences_of(memory: MemoryController) -> ExperienceMemory:
     return ExperienceMemory(
-        memory.artifacts, SPACE, memory.now, addition=Addition("all"), shared=True
+        memory.artifacts, SPACE, memory._now, addition=Addition("all"), shared=True
     )
 
 

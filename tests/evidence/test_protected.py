@@ -25,10 +25,10 @@ def test_a_hold_protects_a_ref_and_a_whole_thread(tmp_path: Path) -> None:
         keeper, usage = Retention(memory), Shelf(memory.artifacts, SPACE, "usage")
         gone = {d.ref for d in keeper.plan(SPACE, Everything(), ("observation",)).doomed}
         ref = sorted(gone)[0]
-        hold(usage, Thread(thread="inc"), ref, "case 9", memory.now())
+        hold(usage, Thread(thread="inc"), ref, "case 9", memory._now())
         plan = keeper.plan(SPACE, Everything(), ("observation",))
         assert {d.ref for d in plan.doomed} == gone - {ref}
-        hold(usage, Thread(thread="inc"), "", "audit of the year", memory.now())
+        hold(usage, Thread(thread="inc"), "", "audit of the year", memory._now())
         assert keeper.plan(SPACE, Everything(), ("observation",)).doomed == ()
 
 
@@ -39,13 +39,13 @@ def test_a_hold_on_a_document_protects_its_parts_and_one_on_nothing_is_refused(
         shelf, usage = Documents.of(memory, SPACE), Shelf(memory.artifacts, SPACE, "usage")
         held = shelf.add("a.md", [Section("One."), Section("Two.")])
         shelf.add("b.md", [Section("Three.")])
-        hold(usage, SPACE, held.ref, "case 9", memory.now())
+        hold(usage, SPACE, held.ref, "case 9", memory._now())
         plan = Retention(memory).plan(SPACE, Everything())
         assert {d.ref.rpartition(".")[0] for d in plan.protected} == {held.ref}
         assert len(plan.protected) == 2
         for owner, ref in ((SPACE, "doc.nothing"), (SPACE, "doc"), (Thread(thread="inc"), "")):
             with pytest.raises(InputError, match="nothing to hold"):
-                hold(usage, owner, ref, "case 9", memory.now())
+                hold(usage, owner, ref, "case 9", memory._now())
 
 
 def test_what_came_to_be_held_since_the_plan_stays(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_what_came_to_be_held_since_the_plan_stays(tmp_path: Path) -> None:
         refs = [shelf.add(f"{n}.md", [Section(f"Page {n}.")]).ref for n in range(3)]
         plan = keeper.plan(SPACE, Everything())
         assert len(plan.ids) == 3
-        hold(Shelf(memory.artifacts, SPACE, "usage"), SPACE, refs[1], "case 9", memory.now())
+        hold(Shelf(memory.artifacts, SPACE, "usage"), SPACE, refs[1], "case 9", memory._now())
         assert keeper.prune(plan) == 2
         fresh = Shelf(memory.artifacts, SPACE, "documents").records()
         assert [a.ref for a in fresh] == [f"{refs[1]}.1"]

@@ -270,7 +270,7 @@ def test_feedback_of_another_user_on_a_shared_document_counts_for_it(tmp_path: P
         assert useless(1) == {vault}
         assert useless(2) == set()
         for thread in (ANA, BOB):
-            compact(memory.artifacts, namespace_of(thread), memory.now, worth=1)
+            compact(memory.artifacts, namespace_of(thread), memory._now, worth=1)
         assert useless(1) == {vault}
         assert useless(2) == set()
         memory.feedback(vault, 9.0, thread=ANA)

@@ -73,7 +73,7 @@ def test_no_recall_proposes_what_another_user_or_a_stranger_said(threads: list[T
         memory.step(None, Turn.said(f"My salary is {number}1,000 EUR."), thread=thread)
     owner = {thread.key: thread for thread in threads}
     for thread in threads:
-        branch = memory.log_of(thread).branch("main")
+        branch = memory._log_of(thread).branch("main")
         turn = Turn.said(ASKED).numbered(9)
         state = memory.load(None).model_copy(update={"turn": 8})
         found = {c.artifact.thread for c in memory.settings.recall(turn, state, branch)}
@@ -211,7 +211,7 @@ def test_documents_cost_no_more_where_there_are_thousands_of_threads() -> None:
         entry.model_copy(update={"text": t.model_dump_json(), "identity": t.key}) for t in names
     ])  # fmt: skip
     ref = ingested(memory)
-    branch = memory.log_of(Thread(thread="new")).branch("main")
+    branch = memory._log_of(Thread(thread="new")).branch("main")
     turn, recall = Turn.said(QUESTION), Recall()
     store.asked.clear()
     assert [c.artifact.ref for c in recall(turn, memory.load(None), branch)] == [f"{ref}.1"]

@@ -63,8 +63,8 @@ def given(said: str) -> dict[str, Any]:
 def observed(memory: MemoryController, state: Any, thread: str) -> Texts:
     """Channel and text of all that the state's branch holds of the conversation, in order."""
     loaded = memory.load(state)
-    with memory.lock:
-        seen = memory.log_of(Thread(thread=thread)).branch(loaded.branch).artifacts
+    with memory._lock:
+        seen = memory._log_of(Thread(thread=thread)).branch(loaded.branch).artifacts
         return [(a.channel.value, a.text) for a in seen if a.kind == "observation"]
 
 

@@ -73,8 +73,8 @@ def test_what_only_the_web_says_is_in_the_store_and_not_in_the_state(tmp_path: P
     assert "waived" not in state.render()
     versions = {f.name: f.trust.word for f in state.focal_entities if f.type == "version"}
     assert versions["5.2.12"] == "tool"
-    with memory.lock:
-        stored = memory.log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
+    with memory._lock:
+        stored = memory._log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
     assert any("5.2.9" in a.text and a.channel.value == "document" for a in stored)
     audit = "".join(p.read_text() for p in tmp_path.rglob("*.jsonl"))
     assert "a document's word alone" in audit  # why it was refused
@@ -109,8 +109,8 @@ def test_every_observation_is_stored_once() -> None:
     memory = memory_of()
     _, out = planned(ScriptedChatModel(script=remediation.decide), memory)
     state = memory.load(out["ccs"])
-    with memory.lock:
-        held = memory.log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
+    with memory._lock:
+        held = memory._log_of(Thread(thread="vuln-1")).branch(state.branch).artifacts
     texts = [a.text for a in held if a.kind == "observation"]
     # the user's message; a call, a result, a report and a note for each of three steps; the answer
     assert len(texts) == 1 + 3 * 4 + 1

@@ -94,8 +94,8 @@ def evidence_on(
     memory: Memory, branch: str = "main", thread: str = "inc-1"
 ) -> list[tuple[str, str]]:
     """As `evidence`, on a branch."""
-    with memory.lock:
-        seen = memory.log_of(Thread(thread=thread)).branch(branch).artifacts
+    with memory._lock:
+        seen = memory._log_of(Thread(thread=thread)).branch(branch).artifacts
         return [(a.channel.value, a.text) for a in seen if a.kind == "observation"]
 
 

@@ -99,8 +99,8 @@ def agent(
 
 def evidence(memory: Controller, state: Any, thread: str | Thread = "t") -> list[Artifact]:
     """Every observation on the state's branch."""
-    with memory.lock:
-        branch = memory.log_of(whose(thread)).branch(memory.load(state).branch)
+    with memory._lock:
+        branch = memory._log_of(whose(thread)).branch(memory.load(state).branch)
         return [a for a in branch.artifacts if a.kind == "observation"]
 
 

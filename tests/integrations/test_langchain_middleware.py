@@ -267,9 +267,9 @@ def test_a_run_that_names_no_thread_is_an_error_and_an_identity_tells_users_apar
     identity = Identity(user="user")
     agent = new_agent(answering("Noted."), [MemoryMiddleware(memory, identity=identity)])
     agent.invoke(entered(RULE), {"configurable": {"thread_id": 7, "user": "ann"}})
-    with memory.lock:
-        assert memory.log_of(Thread(thread="7", user="ann")).branch("main").artifacts
-        assert not memory.log_of(Thread(thread="7")).branch("main").artifacts
+    with memory._lock:
+        assert memory._log_of(Thread(thread="7", user="ann")).branch("main").artifacts
+        assert not memory._log_of(Thread(thread="7")).branch("main").artifacts
 
 
 def test_without_langchain_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_a_folded_loop_recomputes_from_its_audit_log(tmp_path: Path) -> None:
     graph = agent(memory, model, checkpointer=InMemorySaver(), fold_over=0)
     for n in range(2):
         out = graph.invoke({"messages": [f"Never restart shard-{n}. Look at it."]}, CONFIG)
-    log = memory.audit_of(whose("t"))
+    log = memory._audit_of(whose("t"))
     assert log is not None
     policy = memory.settings.policy
     assert verify(log, {policy.fingerprint: policy}, head=out["ccs"]["hash"]) == 2 * 6

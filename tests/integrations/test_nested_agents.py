@@ -143,8 +143,8 @@ def test_a_swarm_keeps_a_memory_for_each_agent_and_commits_each_message_once(
     assert RULE[:-1] in str(prompts[-1][0].content)
     assert sorted(t.agent.partition("#")[0] for t in _threads(memory)) == ["alice", "bob"]
     (bob,) = [t for t in _threads(memory) if t.agent.startswith("bob")]
-    with memory.lock:
-        log = memory.log_of(bob).branch("main")
+    with memory._lock:
+        log = memory._log_of(bob).branch("main")
     said_once = [a.text for a in log.artifacts if a.channel.value == "user"]
     assert said_once == [
         f"{RULE} Let me speak to Bob.",
@@ -165,8 +165,8 @@ def test_a_supervisors_worker_keeps_its_memory() -> None:
         app.invoke({"messages": [HumanMessage(said)]}, CONFIG)
     assert RULE[:-1] in str(worker.prompts[-1][0].content)
     (bobs,) = [t for t in _threads(memory) if t.agent.startswith("bob")]
-    with memory.lock:
-        log = memory.log_of(bobs).branch("main")
+    with memory._lock:
+        log = memory._log_of(bobs).branch("main")
     users = [a.text for a in log.artifacts if a.channel.value == "user"]
     assert users == [f"{RULE} Ask Bob.", "Ask him again."]
 

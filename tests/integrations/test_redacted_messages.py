@@ -27,7 +27,7 @@ def test_each_message_is_stored_once_and_without_its_secret() -> None:
     config = {"configurable": {"thread_id": "t"}}
     for said in (f"The db password: {SECRET}", "And again?", "So?"):
         agent.invoke({"messages": [("user", said)]}, config)
-    held = list(memory.log_of(Thread(thread="t")).branch("main").artifacts)
+    held = list(memory._log_of(Thread(thread="t")).branch("main").artifacts)
     texts = [a.text for a in held if a.kind == "observation"]
     assert len(texts) == len({(a.ref, a.part) for a in held if a.kind == "observation"}) == 6
     assert not any(SECRET in text for text in texts)
