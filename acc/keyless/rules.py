@@ -1,25 +1,175 @@
-"""The constraints of the next state: new rules of the user, and prior rules that end."""
+"""The constraints of the next state: new rules in the user's words, and prior rules that end."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
 
-from acc.keyless.bearing import Heard
-from acc.keyless.effects import Effect, effects
-from acc.keyless.figures import figures, is_near
-from acc.keyless.lifting import GENERIC
+from acc.keyless.acts import acts
+from acc.keyless.goals import is_goal
+from acc.keyless.lifting import GENERIC, Effect, Heard, effects
+from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay, is_question
 from acc.keyless.reading import Reading, Said, Spoken, text_of
 from acc.keyless.room import Room
-from acc.keyless.sentences import RESERVED, plain, tidy
-from acc.keyless.standing import Rule, restates, rule_of, spoken_in, with_name
-from acc.keyless.words import one_of
-from acc.state.items import Kind
-from acc.text.same_words import sets_figure
-from acc.text.wording import marks, stems
+from acc.keyless.sentences import RESERVED, clauses, plain, tidy
+from acc.keyless.values import MONTHS, figures, is_near, quantities
+from acc.keyless.words import FORM, SIZE, one_of
+from acc.state.items import Item, Kind
+from acc.text.same_words import same_words, sets_figure
+from acc.text.wording import is_negative, marks, stems
+
+_FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
+
+
+_RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
+
+
+_WISH = re.compile(r"\b(?:rather|prefer\w*|like|love|hate|nicer|favou?rite|please)\b", re.I)
+
+
+class Rule(NamedTuple):
+    """A standing rule.
+
+    Attributes:
+        text: Its text.
+        kind: Its kind.
+        quote: The verbatim words that made it.
+        amends: Id of the rule that it repeats with another figure; empty if none.
+    """
+
+    text: str
+    kind: Kind
+    quote: str
+    amends: str = ""
+
+
+SURE = 0.7
+"""Minimum probability for a clause to make a rule."""
+
+
+CERTAIN = 0.8
+"""The same for a clause with words of a report: "whatever the vendor says, never ..."
+"""
+
+
+PLAINLY = 0.3
+"""The same for a clause with the typical opening of a rule."""
+
+
+_PLAIN = re.compile(
+    r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
+        r"""don't, do not, dont, never, always, keep, leave, stay, only, answer, from now on,
+        whenever, under no circumstances, no(?!\x2c), could you always, can you always,
+        let's (?:not|keep|leave|stay|hold|only|never|always),
+        (?:[\w-]+ ){0,2}(?:freeze|embargo|moratorium|blackout|curfew|lockdown) (?:until|till|from|on|for)"""
+    ) + ")",
+    re.I,
+)  # fmt: skip
+
+AGAIN = 0.2
+"""The same for a clause that another sentence declares to hold from now on."""
+
+
+_EVER = re.compile(
+    r"^\W*" + one_of(
+        """always, every time, each time, every single time, no exceptions?, without exceptions?,
+        from now on, from here on, until further notice"""
+    ) + r"\W*$",
+    re.I,
+)  # fmt: skip
+"""Declares that the sentence before it holds from now on: "Always."
+"""
+
+
+ASKED = 0.3
+"""Probability of a goal or an order from which the parts of a clause are not examined."""
+
+
+MOVING, CHANGES = 0.65, 0.35
+"""Minimum probability of a rule or a change, and of a change alone, for a clause to make a rule if
+it is unclear which rule it changes: "the call is at 23:30 now".
+"""
+
+
+_BARE = stems("never ever always only just nope nothing none yes sure exactly please")
+"""Words that alone make no rule: "No, never!"
+"""
+
+
+def rules_in(said: Said) -> list[Rule]:
+    """The standing rules in a sentence, clause by clause, without look-alikes."""
+    return [rule for spoken in spoken_in(said) if (rule := rule_of(spoken)) is not None]
+
+
+def spoken_in(said: Said) -> list[Spoken]:
+    """The verbatim clauses of a sentence, each with its neighbours."""
+    parts = clauses(said.text)
+    around = [said.before, *(plain(part) for part in parts), said.after]
+    return [Spoken(part, around[i], around[i + 2]) for i, part in enumerate(parts)]
+
+
+@lru_cache(maxsize=512)
+def rule_of(spoken: Spoken) -> Rule | None:
+    """The rule that a clause makes; None if it makes none."""
+    words = plain(spoken.words)
+    odds = acts(spoken.plain)
+    sure, least = odds["rule"], SURE
+    if _PLAIN.match(words):
+        # The words after a comma may state a fact. The order before it counts nevertheless.
+        order = spoken.plain._replace(words=words.split(",")[0])
+        sure, least = max(sure, acts(order)["rule"]), PLAINLY
+    elif PLAINLY <= sure < SURE and odds["goal"] + odds["ask"] < ASKED and not JOKE.search(words):
+        sure = max(sure, _in_a_part(words))
+    if _EVER.match(plain(spoken.after)):
+        least = min(least, AGAIN)
+    changes = odds["change"] >= CHANGES and odds["rule"] + odds["change"] >= MOVING
+    if (sure < least and not changes) or not stems(words) - _BARE:
+        return None
+    if is_question(words, words.rstrip().endswith("?")) or FEELING.search(words):
+        return None
+    if DISCLAIMER.search(spoken.after):
+        return None
+    if QUOTED.search(words) or (is_hearsay(words) and odds["rule"] < CERTAIN):
+        return None
+    return Rule(tidy(spoken.words), kind_of(plain(spoken.words)), spoken.words)
+
+
+def _in_a_part(words: str) -> float:
+    """The probability of the most certain restricting part; 0 if it is not `CERTAIN`.
+
+    Reasons and asides around such a part are about facts.
+    """
+    parts = [part for part in _PART.split(words) if len(part.split()) >= 3 and is_negative(part)]
+    sure = max((acts(Spoken(part))["rule"] for part in parts if part != words), default=0.0)
+    return sure if sure >= CERTAIN else 0.0
+
+
+_PART = re.compile(r"(?:,|\s[-–—])\s+(?:so |and |but |then )?|;\s+|:\s+")
+
+
+def kind_of(words: str) -> Kind:
+    """The kind of a rule, by its words."""
+    if _FORMAT.search(words):
+        return "format"
+    if quantities(words):
+        return "limit"
+    if is_negative(words) and not _RATHER.search(words):
+        return "prohibition"
+    return "preference" if _WISH.search(words) else "requirement"
+
+
+def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
+    """Whether a sentence makes a rule rather than a goal."""
+    odds = acts(said.spoken)
+    return bool(rules) and not (is_goal(said) and odds["goal"] > odds["rule"])
+
 
 _KINDLY = r"^\W*(?:(?:and|also|so|then|now|please|could you|can you|would you|just)\W+){0,3}"
+
+
 _TO_BE_READ = re.compile(
     _KINDLY + one_of(
         """translate, summari[sz]e, proof-?read, paraphrase, rephrase, reword, rewrite, spell-?check,
@@ -28,6 +178,7 @@ _TO_BE_READ = re.compile(
     re.I,
 )  # fmt: skip
 """An order to work on the text after the colon."""
+
 
 _CAME = re.compile(
     r"^\W*(?:(?:an?|this|that|the|another|more|possible|got|see|again|new) ){0,3}"
@@ -38,6 +189,7 @@ _CAME = re.compile(
 )
 """Names the origin of the text after the colon."""
 
+
 _OWN = re.compile(
     r"\b(?:" + one_of(
         """rules?, conditions?, limits?, reminders?, rider, proviso, exception, caveat, request, wish, mind,
@@ -46,6 +198,7 @@ _OWN = re.compile(
     re.I,
 )  # fmt: skip
 """Announces a rule of the user's after the colon, whatever else the sentence asks for."""
+
 
 _TO_BE_SENT = re.compile(
     _KINDLY
@@ -59,6 +212,7 @@ _TO_BE_SENT = re.compile(
 )
 """An order to send the text after the colon."""
 
+
 _WROTE = re.compile(
     r"(?<!was )(?<!were )(?<!been )\b(?:wrote|writes|e-?mailed|mailed|messaged|texted|pinged|posted|sent)"
     r"(?: (?:to )?(?:me|us|this|the following|a (?:mail|message|note|text|letter|ticket)))"
@@ -66,6 +220,7 @@ _WROTE = re.compile(
     re.I,
 )
 """Ends a sentence that announces what someone wrote; the next sentence is that text."""
+
 
 _OURS = re.compile(r"^\W*(?:and |so |but )?(?:my|our) (?:own )?[\w-]+\b(?!.*:\W*$)", re.I)
 """A person close to the user wrote it, and no colon follows: the next words may be the user's."""
@@ -85,10 +240,6 @@ def is_handed(said: Said) -> bool:
     return bool(_WROTE.search(said.before)) and not _OURS.match(said.before)
 
 
-LEAST = 0.55
-"""Minimum odds for a clause to lift or change a rule."""
-
-
 def constrain(reading: Reading, room: Room) -> None:
     """Add new rules. Retire or change the prior rules that the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
@@ -100,9 +251,8 @@ def constrain(reading: Reading, room: Room) -> None:
         parts = [part for part in parts if not _is_of(part[1].words, pasted)]
         # Include rules that the message already ended: several clauses are often about one rule.
         heard = [Heard(spoken.plain, message, reply) for _, spoken in parts]
-        for (said, spoken), found in zip(parts, effects(heard, standing, LEAST), strict=True):
-            if not _goes_on(spoken.words, message, ref, room):
-                _constrain(next(iter(found), None), spoken, said, room)
+        for (said, spoken), found in zip(parts, effects(heard, standing), strict=True):
+            _constrain(next(iter(found), None), spoken, said, room)
 
 
 def _own(reading: Reading) -> Iterator[Said]:
@@ -130,37 +280,6 @@ _FORBIDS = re.compile(
     r"^\W*(?:please |and |so |but )?(?:never|don't|do not|no|nothing|always)\b", re.I
 )
 """An order of the user's. A pasted text may contain some of its words, but not all."""
-
-
-_TAIL = re.compile(
-    r"^\W*(?!(?:all|any|each|every|both) [\w-]+ (?:at|by|for|from|in|on|to|with)\b)" + one_of(
-        """every, each, all, any, anything, anyone, anybody, both, none, same, in, at, on, for, from, to,
-        with, without, only, except, including, even, also, plus"""
-    ) + r"(?:\W+[\w'/%.:-]+){1,3}\W*$",
-    re.I,
-)  # fmt: skip
-_NOT_EVEN = re.compile(
-    r"^\W*(?:always|every time|no exceptions?|(?:and )?(?:not (?:even )?|nor )"
-    r"(?:for|if|when|by|to|with|in|on|at|from|the|an?)\b[^.!?;]{1,60})\W*$",
-    re.I,
-)
-"""Continues a rule, as in "Always." or "Not for the mayor, not if he begs"."""
-
-
-def _goes_on(words: str, message: str, ref: str, room: Room) -> bool:
-    """Append words without a verb to the rule directly before them ("In full, every time.")."""
-    if not (_TAIL.match(words) or _NOT_EVEN.match(words)):
-        return False
-    for item in room.new():
-        quote = f"{item.fields.get('quote')} {words}"
-        if item.slot == "constraints" and quote in message:
-            longer = f"{item.fields['text']}. {tidy(words)}"
-            room.drop(item)
-            joined = {**item.fields, "text": longer, "quote": quote}
-            if not room.add("constraints", [ref], **joined):
-                room.add("constraints", [ref], **item.fields)
-            return True
-    return False
 
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:
@@ -222,10 +341,14 @@ def _says_more(spoken: Spoken, effect: Effect, amended: Rule | None) -> bool:
 SHORT = 6
 """Maximum words of a change that says only a figure: "make that 300"."""
 
+
 LIKE = 20
 """Maximum ratio of a new figure to the old one."""
 
+
 _SIGN = re.compile(r"[£€$]\s?")
+
+
 _OF_A_FIGURE = stems(
     """raise raised lower lowered increase increased reduce reduced extend extended bump bumped cut
     relax make set change changed limit budget cap ceiling threshold maximum minimum up go now today
@@ -279,6 +402,7 @@ _FOR_A_TIME = re.compile(
 )
 """Cues that something holds for a limited time."""
 
+
 _FOR_GOOD = re.compile(
     r"\b"
     + one_of(
@@ -289,6 +413,20 @@ _FOR_GOOD = re.compile(
 
 
 def _add(rule: Rule, said: Said, room: Room) -> None:
-    text = with_name(rule.text, said)
-    said_so = {"text": text, "kind": rule.kind, "quote": rule.quote}
-    room.add("constraints", [said.ref], amends=rule.amends, **said_so)
+    fields = {"text": rule.text, "kind": rule.kind, "quote": rule.quote}
+    room.add("constraints", [said.ref], amends=rule.amends, **fields)
+
+
+def restates(text: str, item: Item) -> bool:
+    """Whether a rule sets another figure for the same quantity as ``item`` and is otherwise equal."""
+    held = text_of(item)
+    old, new = marks(held), marks(text)
+    told = (f for f in (*quantities(held), *quantities(text)) if f.unit not in MONTHS)
+    # "server 2" is another thing than "server 1", and 19 May another day than 12 May.
+    measured = marks("; ".join(figure.text for figure in told))
+    if not old or not new or old == new or not old ^ new <= measured:
+        return False
+    return same_words(_FIGURE.sub("0", held), _FIGURE.sub("0", text))
+
+
+_FIGURE = re.compile(r"[£€$]?\d[\d.,]*")
