@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
@@ -167,119 +167,17 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
     return bool(rules) and not (is_goal(said) and odds["goal"] > odds["rule"])
 
 
-_KINDLY = r"^\W*(?:(?:and|also|so|then|now|please|could you|can you|would you|just)\W+){0,3}"
-
-
-_TO_BE_READ = re.compile(
-    _KINDLY + one_of(
-        """translate, summari[sz]e, proof-?read, paraphrase, rephrase, reword, rewrite, spell-?check,
-        correct, shorten, transcribe, classify, categori[sz]e, fact-?check, simplify, analy[sz]e"""
-    ) + r"[^:.!?]{0,60}:",
-    re.I,
-)  # fmt: skip
-"""An order to work on the text after the colon."""
-
-
-_CAME = re.compile(
-    r"^\W*(?:(?:an?|this|that|the|another|more|possible|got|see|again|new) ){0,3}"
-    + one_of("fake news, phishing, spam, scam, hoax")
-    + r"\b[^:.!?]{0,60}:|^[^:.!?]{0,40}\b(?:the following (?:came|arrived)"
-    r"|(?:this|it|that|one) (?:just )?(?:came|arrived|got here|was sent))\b(?! up\b| of\b)[^:.!?]{0,60}:",
-    re.I,
-)
-"""Names the origin of the text after the colon."""
-
-
-_OWN = re.compile(
-    r"\b(?:" + one_of(
-        """rules?, conditions?, limits?, reminders?, rider, proviso, exception, caveat, request, wish, mind,
-        remember, as follows, things?, always, never, instructions?"""
-    ) + r")\W*:",
-    re.I,
-)  # fmt: skip
-"""Announces a rule of the user's after the colon, whatever else the sentence asks for."""
-
-
-_TO_BE_SENT = re.compile(
-    _KINDLY
-    + r"(?:"
-    + one_of("tell, mail, e-?mail, text, message, write, answer")
-    + r" (?:him|her|them|(?-i:[A-Z])[\w'-]+|(?:the|my|our) (?!list|report|file|answer)[\w'-]+)|"
-    + one_of("draft, write, reply, respond, answer, compose, post, send")
-    + r" (?:[\w'-]+ ){0,5}(?:to|for) (?:him|her|them|(?-i:[A-Z])[\w'-]+|(?:the|my|our) [\w'-]+)"
-    + r")[^:.!?]{0,60}:",
-    re.I,
-)
-"""An order to send the text after the colon."""
-
-
-_WROTE = re.compile(
-    r"(?<!was )(?<!were )(?<!been )\b(?:wrote|writes|e-?mailed|mailed|messaged|texted|pinged|posted|sent)"
-    r"(?: (?:to )?(?:me|us|this|the following|a (?:mail|message|note|text|letter|ticket)))"
-    r"(?: (?:today|yesterday|this \w+|last \w+|just now))?\W*$",
-    re.I,
-)
-"""Ends a sentence that announces what someone wrote; the next sentence is that text."""
-
-
-_OURS = re.compile(r"^\W*(?:and |so |but )?(?:my|our) (?:own )?[\w-]+\b(?!.*:\W*$)", re.I)
-"""A person close to the user wrote it, and no colon follows: the next words may be the user's."""
-
-
-def is_text_of_others(words: str) -> bool:
-    """Whether a sentence hands over a text: the words after its colon and the rest of the message."""
-    return not _OWN.search(words) and bool(_TO_BE_READ.match(words) or _CAME.match(words))
-
-
-def is_handed(said: Said) -> bool:
-    """Whether a sentence is a text of someone else: to read, to send, or written to the user."""
-    if is_text_of_others(said.words):
-        return True
-    if _TO_BE_SENT.match(said.words) and not _OWN.search(said.words):
-        return True
-    return bool(_WROTE.search(said.before)) and not _OURS.match(said.before)
-
-
 def constrain(reading: Reading, room: Room) -> None:
     """Add new rules. Retire or change the prior rules that the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
-    pasted = frozenset().union(*(stems(text) for text in reading.pasted))
     standing = room.open("constraints")
-    for ref, told in groupby(_own(reading), lambda said: said.ref):
+    for ref, told in groupby(reading.user, lambda said: said.ref):
         message = " ".join(said.words for said in reading.user if said.ref == ref)
         parts = [(said, spoken) for said in told for spoken in spoken_in(said)]
-        parts = [part for part in parts if not _is_of(part[1].words, pasted)]
         # Include rules that the message already ended: several clauses are often about one rule.
         heard = [Heard(spoken.plain, message, reply) for _, spoken in parts]
         for (said, spoken), found in zip(parts, effects(heard, standing), strict=True):
             _constrain(next(iter(found), None), spoken, said, room)
-
-
-def _own(reading: Reading) -> Iterator[Said]:
-    """The user's own sentences, up to a text that the user hands over."""
-    handed = set()
-    for said in reading.user:
-        if said.ref not in handed and not is_handed(said):
-            yield said
-        if is_text_of_others(said.words):
-            handed.add(said.ref)
-
-
-PASTED = 0.5
-"""Minimum share of a clause's words in a pasted text for the clause to be about that text."""
-
-
-def _is_of(words: str, pasted: frozenset[str]) -> bool:
-    own = stems(words)
-    if _FORBIDS.match(words) and not own <= pasted:
-        return False
-    return len(own & pasted) > 1 and len(own & pasted) >= PASTED * len(own)
-
-
-_FORBIDS = re.compile(
-    r"^\W*(?:please |and |so |but )?(?:never|don't|do not|no|nothing|always)\b", re.I
-)
-"""An order of the user's. A pasted text may contain some of its words, but not all."""
 
 
 def _constrain(effect: Effect | None, spoken: Spoken, said: Said, room: Room) -> None:

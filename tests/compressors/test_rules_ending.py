@@ -150,8 +150,6 @@ def test_a_reason_a_comparison_or_how_it_is_permitted_bars_no_lifting(
     assert retired(sentence, state)[0] == [item.text for item in state.constraints]
 
 
-
-
 def test_a_later_hour_is_a_new_bound_and_no_time_of_a_permission() -> None:
     state = after(turn("Texts to the patients go out by 7 in the evening at the latest."))
     texts, proposal = retired("The texts may go out until 9 in the evening from now on.", state)
