@@ -2,32 +2,27 @@
 
 It reads a turn sentence by sentence, in linear time, deterministically and without side effects.
 Small classifiers decide the act of a sentence, its relation to rules, and the value of a fact.
-Tables of cues decide what must not go wrong (speaker, doubt, negation, numbers of other things) and
-find values.
+Tables of cues find values, and tell what only sounds like a rule.
 
-    reading.py        splits a turn by channel
-    sentences.py      splits texts into verbatim sentences and clauses
-    words.py          words, languages, and the cues of goals, topics and steps
-    weights.py        linear classifiers and boosted trees
-    acts.py           the act of a sentence, with convolution.py
-    lookalikes.py     hearsay, the past, hypotheses, jokes, questions
-    standing.py       the rules in a sentence, and shorter texts of rules and goals
-    constraints.py    new rules, and the prior rules that end
-    effects.py        which rules a message lifts or changes
-    bearing.py        the classifiers' features of a clause and a rule
-    lifting.py        the same decision by cues, with figures.py
-    contrary.py       evidence against a lifting, with objects.py
-    goals.py          the user's goals, and when they are done
-    entities.py       things and people by name
-    values.py         amounts, dates, numbers, and the phrases they belong to
-    facts.py          the facts of a turn, with finders.py, statements.py and roles.py
-    relations.py      which facts are new and which prior facts they replace, with comparing.py
-    speech.py         offers, reports of refusals, and courtesies of a speaker
-    domain.py         a domain's own slots: by examples (patterns.py, elements.py, shapes.py,
-                      matching.py), or by cue words and records (cued.py)
-    trace.py          the topic, past events, the next step, open questions, documents to open
-    room.py           limits of slots and texts, and duplicates
-    budget.py         eviction when tokens are short, with needed.py and worth.py
+    reading.py         splits a turn by channel; sentences.py splits texts into sentences and clauses
+    words.py           words, languages, and cues that several modules share
+    classifiers.py     linear classifiers and boosted trees
+    acts.py            the act of a clause: a rule, a question, a joke; with convolution.py
+    lookalikes.py      hearsay, the past, hypotheses, jokes, questions, reported demands
+    rules.py           the rules in a sentence; adds new rules and ends prior ones
+    lifting.py         which rules a message lifts or changes
+    goals.py           the user's goals, and when they are done
+    entities.py        things and people by name
+    values.py          amounts, dates, numbers, and the phrases they belong to; figures in rules
+    statements.py      the facts in one sentence; outcomes.py finds actions that were done
+    facts.py           the facts of a turn; revisions.py finds the held facts that they replace
+    trace.py           the topic, past events, the next step, open questions, documents to open
+    domain.py          a domain's own slots, by examples (domain_patterns.py, domain_matching.py,
+                       domain_shapes.py) or by cue words and records (domain_cues.py)
+    room.py            limits of slots and texts, and duplicates
+    worth.py           the value of sentences and facts
+    budget.py          eviction when tokens are short
+    overflow.py        leaves out new goals that do not fit
 """
 
 from __future__ import annotations
