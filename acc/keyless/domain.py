@@ -39,14 +39,12 @@ LONGEST_CUED = 8
 NOT_MEANT = 0.6
 """Probability from which a sentence counts as a question, hypothetical, reported or a joke."""
 
-
 _PERMITS = re.compile(
     r"\b(?:you|we|agents?|everybody|anybody) (?:may|can|must|should|shall|have to|need to)\b|"
     r"\b(?:never|always|do not|don't|approved|allowed|permitted|forbidden)\b",
     re.I,
 )
 """Another person's permissions and orders are no findings either."""
-
 
 _NAMES = re.compile(r"(?!\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d\b)(?:[^\"'“”]|(?<=\w)'(?=\w))+$")
 """A head is a name: no time, and no part of a quotation."""

@@ -32,9 +32,7 @@ BE = frozenset(
 )
 """Verbs that state in which condition something is."""
 
-
 CONJUNCTIONS = frozenset(("and", "but", "so"))
-
 
 PASSED_OVER = ARTICLES | frozenset(
     forms(
@@ -43,7 +41,6 @@ PASSED_OVER = ARTICLES | frozenset(
     )
 )
 """Words that do not change the meaning."""
-
 
 LEADS = (
     PASSED_OVER
@@ -57,19 +54,15 @@ LEADS = (
 )
 """Words that may open a sentence before its content."""
 
-
 CONDITIONS = frozenset(
     forms("if unless once until till when provided only except after before subject assuming as")
 )
 """Words that begin a condition. A statement under a condition does not hold without it."""
 
-
 TIMES = frozenset(forms("for on at by from until during in within before"))
-
 
 JOINS = CONDITIONS | TIMES | frozenset(forms("up under over within with without by"))
 """Words that begin a text directly after another: a condition or a limit."""
-
 
 LONGEST_NAME = 120
 

@@ -27,20 +27,16 @@ from acc.turn.observations import Observation
 MOST_LINES = 2_000
 """Maximum number of key-value lines read in one output."""
 
-
 UNASKED = 6
 """Maximum lines of one output that become facts although nobody asked for them."""
 
-
 LOOKED_AT = 60
 """Maximum lines of one output searched for those."""
-
 
 _LINE = re.compile(
     r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
 )
-
 
 _NO_FACT = re.compile(
     one_of(
@@ -72,9 +68,7 @@ def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]
 
 _KINDS = frozenset(("id", "amount", "date", "dates"))
 
-
 _LONG_NUMBER = re.compile(r"\d{4}")
-
 
 _DIGIT = re.compile(r"\d")
 
@@ -113,7 +107,6 @@ _JOINT = re.compile(
     )
     + r"\s"
 )
-
 
 LEAST = 8
 """Minimum characters of a truncated object of a fact."""
@@ -199,7 +192,6 @@ _NAMES_NOTHING = re.compile(
     re.I,
 )
 """A subject that names nothing outside its sentence."""
-
 
 REPEATED = 0.6
 """Minimum share of a sentence's words in a rule for it to be a repetition."""

@@ -43,7 +43,6 @@ def is_bare_turn(words: str) -> bool:
 SURE = 0.15
 """Minimum probability for a sentence to set a goal."""
 
-
 ASKED = 0.5
 """Probability of a question from which a sentence sets no goal."""
 

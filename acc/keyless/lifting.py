@@ -158,7 +158,6 @@ _FOR_ONCE = re.compile(
 )
 """Allows something once, whatever figure it names: "tonight 70 is ok"."""
 
-
 GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
     say get go make use tell please thing want also here let idea may one"""

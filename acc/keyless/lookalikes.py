@@ -119,7 +119,6 @@ FEELING = re.compile(
 )  # fmt: skip
 """A feeling about a thing, which orders nothing."""
 
-
 _ASKING = re.compile(
     r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
         """do, does, did, is, are, am, was, were, has, have, had, should, shouldn't, would,
@@ -211,7 +210,6 @@ _CLAIMS = (
     ) + r"|$)"
 )  # fmt: skip
 """Claims of a person, as opposed to insurance claims."""
-
 
 REFUSED = re.compile(
     r"\b" + one_of(

@@ -15,10 +15,8 @@ from acc.keyless.words import one_of
 
 LONGEST_SUBJECT, LONGEST_OBJECT = 60, 100
 
-
 IS = "is"
 """Predicate of an outcome. It lets "INV-2041 is paid" replace "INV-2041 is open"."""
-
 
 _DONE = one_of(
     """done, fixed, replayed, approved, rejected, declined, paid, refunded, captured, settled, restarted, rebooted,
@@ -30,11 +28,9 @@ _DONE = one_of(
     reversed, executed, aborted, corrected, reconciled, migrated"""
 )
 
-
 _ADVERBS = (
     r"(?:(?:now|already|all|both|just|finally|successfully|fully|also|since|today|yesterday) ){0,2}"
 )
-
 
 _PREPOSITION = (
     one_of(
@@ -43,11 +39,9 @@ _PREPOSITION = (
     + r"\b"
 )
 
-
 _PASSIVE = re.compile(
     rf" (?:is|are|was|were|got|(?:has|have) been) {_ADVERBS}(?P<done>{_DONE})\b", re.I
 )
-
 
 _ACTIVE = re.compile(
     r"(?:^|[,;:.] |\band |\bbut )(?!They|You|He|She|It|Some|No)"
@@ -56,14 +50,12 @@ _ACTIVE = re.compile(
     r"(?P<what>(?:[^.,;:!?()]|[.,](?=\d)){2,90})"
 )
 
-
 _NOUN = re.compile(
     r"(?:^|[,;:.] |\b(?:and|the|our|your) )(?P<what>[A-Za-z][\w-]{1,30}(?: [\w-]{1,30}){0,2}?) "
     r"(?P<done>(?:has |have )?(?:finished|completed|succeeded|failed|gone through)|went through"
     r"|(?:was|were) successful|(?:is|are) (?:live|complete|back up))\b",
     re.I,
 )
-
 
 _OPEN = re.compile(
     r"\b" + one_of(
@@ -75,26 +67,20 @@ _OPEN = re.compile(
 )  # fmt: skip
 """Words earlier in the clause that mark an action as not done, or unknown."""
 
-
 _PARTS = re.compile(r"[,;:–—(.] ?|\b(?:and|but|so|that|because|as|where|while|with) ", re.I)
-
 
 _CUT = re.compile(
     r"\s(?:at|with|because|after|before|so|and|but|for|to|by|under|via|from|since|then|as|while|this|last|yesterday|today)\b"
 )
 
-
 _END = re.compile(r"[.!?](?:\s|$)|[;(–—]|,? (?:and|but|so|which|while) ")
 
-
 _DETERMINER = re.compile(r"^(?:the|a|an|our|your|my|their|his|her|this|that|these|those) ", re.I)
-
 
 _NOTHING = re.compile(
     r"^(?:it|he|she|they|this|that|these|those|there|here|i|we|you|one|all|both|some|everything|everybody)?$",
     re.I,
 )
-
 
 _IS_DONE = re.compile(
     rf"(?:{_DONE}|finished|completed?|succeeded|failed|went through|successful|live|back up)\b",

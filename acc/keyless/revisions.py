@@ -39,10 +39,8 @@ REVISED = re.compile(
 )  # fmt: skip
 """Cues that a value differs from an earlier one."""
 
-
 _SLOT_WORDS = stems(" ".join(kind for kind, _ in VALUES) + " value count time notes is has due id")
 """Stems of predicates that only name a kind of value."""
-
 
 HEAD = 5
 """Number of first letters that two forms of a word must share, such as "weigh" and "weight"."""
@@ -227,7 +225,6 @@ def _unit(value: str) -> str:
 
 SURE = 0.2
 """Minimum probability for a fact to count as replaced."""
-
 
 WEIGHTS = "revisions.npz"
 

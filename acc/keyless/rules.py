@@ -23,9 +23,7 @@ from acc.text.wording import is_negative, marks, stems
 
 _FORMAT = re.compile(rf"\b(?:{FORM}|{SIZE})", re.I)
 
-
 _RATHER = re.compile(r"\b(?:I|we)(?:'d| would)? (?:rather|prefer|like|love|hate)\b", re.I)
-
 
 _WISH = re.compile(r"\b(?:rather|prefer\w*|like|love|hate|nicer|favou?rite|please)\b", re.I)
 
@@ -49,15 +47,12 @@ class Rule(NamedTuple):
 SURE = 0.7
 """Minimum probability for a clause to make a rule."""
 
-
 CERTAIN = 0.8
 """The same for a clause with words of a report: "whatever the vendor says, never ..."
 """
 
-
 PLAINLY = 0.3
 """The same for a clause with the typical opening of a rule."""
-
 
 _PLAIN = re.compile(
     r"^\W*(?:(?:and|also|but|please|so|then)\W+)*(?:" + one_of(
@@ -72,7 +67,6 @@ _PLAIN = re.compile(
 AGAIN = 0.2
 """The same for a clause that another sentence declares to hold from now on."""
 
-
 _EVER = re.compile(
     r"^\W*" + one_of(
         """always, every time, each time, every single time, no exceptions?, without exceptions?,
@@ -83,16 +77,13 @@ _EVER = re.compile(
 """Declares that the sentence before it holds from now on: "Always."
 """
 
-
 ASKED = 0.3
 """Probability of a goal or an order from which the parts of a clause are not examined."""
-
 
 MOVING, CHANGES = 0.65, 0.35
 """Minimum probability of a rule or a change, and of a change alone, for a clause to make a rule if
 it is unclear which rule it changes: "the call is at 23:30 now".
 """
-
 
 _BARE = stems("never ever always only just nope nothing none yes sure exactly please")
 """Words that alone make no rule: "No, never!"
@@ -239,13 +230,10 @@ def _says_more(spoken: Spoken, effect: Effect, amended: Rule | None) -> bool:
 SHORT = 6
 """Maximum words of a change that says only a figure: "make that 300"."""
 
-
 LIKE = 20
 """Maximum ratio of a new figure to the old one."""
 
-
 _SIGN = re.compile(r"[£€$]\s?")
-
 
 _OF_A_FIGURE = stems(
     """raise raised lower lowered increase increased reduce reduced extend extended bump bumped cut
@@ -299,7 +287,6 @@ _FOR_A_TIME = re.compile(
     re.I,
 )
 """Cues that something holds for a limited time."""
-
 
 _FOR_GOOD = re.compile(
     r"\b"

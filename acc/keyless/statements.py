@@ -22,12 +22,9 @@ _ROLE = r"(?P<role>(?:(?!the |our |my |now )[\w-]{2,20} )?" + one_of(
     sponsor, coordinator, captain, supervisor, controller, on-call, deputy, editor, assignee"""
 ) + ")"  # fmt: skip
 
-
 _THE = r"(?:now |still |again |the |our |my |an? ){0,3}"
 
-
 _HOLDS = re.compile(rf" (?:is|becomes|takes over as|steps in as|acts as|as) {_THE}{_ROLE}", re.I)
-
 
 _HELD_BY = re.compile(rf"\b{_THE}{_ROLE} (?:is|will be|:) (?:now )?", re.I)
 
@@ -55,7 +52,6 @@ _COUNTED = re.compile(
     ) + r")(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b"
 )  # fmt: skip
 
-
 _GOES_ON = re.compile(
     r"(?P<rest> (?:" + one_of(
         """are, is, were, was, have, has, had, remain, remains, wait, went, go, came, still, left,
@@ -64,19 +60,14 @@ _GOES_ON = re.compile(
 )  # fmt: skip
 """The statement about a counted thing, up to the end of the clause."""
 
-
 _NO_COUNT = re.compile(r"0\d|.*\.")
-
 
 _OF_ALL = re.compile(r" of (?:the |our |your |all )?\d+(?:,\d{3})*")
 
-
 _OF_THEM = re.compile(r" of (?:them|these|those)\b")
-
 
 _OPENS = re.compile(r"(?:^|[,;:] |[^\d\s] (?:and|so|but) |\bof (?:them|these|those|which),? )$")
 """Precedes a number for a part of what was counted. Such a number has no noun of its own."""
-
 
 _WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
 
@@ -108,22 +99,17 @@ def _goes_on(words: str, at: int) -> str:
 
 Triple = tuple[str, str, str]
 
-
 Finder = Callable[[str], Iterable[Triple]]
-
 
 LONGEST_OBJECT = 120
 """Maximum characters of a fact's object. The store has the whole clause."""
 
-
 _PREDICATES = {"number": "value", "duration": "time"}
-
 
 _STOP = re.compile(
     r"[,;:(–—]\s|\s[-–—]\s|[.!?]+(?:\s|$)|"
     r"\s(?:and|but|which|so|because|while|where|as|instead|rather|not)\s"
 )
-
 
 VERB = re.compile(
     r"\s(?P<verb>" + one_of(
@@ -134,7 +120,6 @@ VERB = re.compile(
         became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
     ) + r")\s"
 )  # fmt: skip
-
 
 _COLON = re.compile(r"[:,]\s")
 
@@ -210,15 +195,11 @@ def triples(words: str) -> Iterator[Triple]:
 
 LONGEST_SUBJECT = 60
 
-
 LONGEST_STATED = 100
-
 
 ENOUGH = 30
 
-
 LEAST_WORDS = 3
-
 
 _STATING = re.compile(
     r"(?:\s|'s\s)(?P<verb>" + one_of(
@@ -231,20 +212,16 @@ _STATING = re.compile(
     ) + r")\s"
 )  # fmt: skip
 
-
 _PRONOUN = re.compile(
     r"^\W*(?:(?:and|but|so|that|which|also|now)\s+)?(?:it|they|he|she|this|that|there|these|those|one|we|i|you)\b",
     re.I,
 )
 
-
 _CLAUSE_END = re.compile(
     r"[,;:–—(]\s|\s(?:and|but|so|which|because|with|after|before)\s|[.!?]+(?:\s|$)"
 )
 
-
 _LETTERS = re.compile(r"[^\W\d]{2}")
-
 
 _OPENER = re.compile(r"^[^,;:–—]{1,24}[,;:–—]\s+(?=\S)")
 

@@ -122,7 +122,6 @@ LIFTS = 0.5
 STATES = 0.5
 """Minimum probability of a fact for a sentence to state one."""
 
-
 SHORT = 88
 """Maximum characters of a line about this turn, which the agent can read anyway."""
 
@@ -343,7 +342,6 @@ _COURTESY = any_of(
     r"^\W*(?:how are you|how's (?:it going|life)|any plans|what about you|and you|did you sleep)\b[^\d]{0,40}$",
 )  # fmt: skip
 """A sentence that only greets, thanks, praises or chats."""
-
 
 CHATTER = 0.75
 """Minimum probability of acts without request, statement or rule for a sentence to be chatter."""

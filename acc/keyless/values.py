@@ -18,18 +18,14 @@ _MONTH = one_of(
     sept?(?:ember)?, oct(?:ober)?, nov(?:ember)?, dec(?:ember)?"""
 )
 
-
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-
 
 _UNIT = one_of(
     """ms, s, sec, seconds?, min, minutes?, h, hours?, days?, weeks?, months?, years?, kb, mb, gb,
     tb, kg, g, mg, ml, l, km, m, rpm, qps, rps"""
 )
 
-
 _CURRENCY = one_of("euros?, pounds?, dollars?, eur, gbp, usd, chf")
-
 
 VALUES: tuple[tuple[str, str], ...] = (
     (
@@ -60,15 +56,11 @@ VALUES: tuple[tuple[str, str], ...] = (
 )
 """Kinds of value; the first match counts. The kind is the default predicate."""
 
-
 _VALUE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in VALUES), re.I)
-
 
 _NO_ID = re.compile(r"(?:(?:Q|H)\d|[A-Z]\d?|\d+[A-Z]?)\Z|.*[a-z]", re.S)
 
-
 _VAGUE = frozenset(("one", "half", "a dozen"))
-
 
 _LINK = re.compile(
     r"(?:^|\s)(?P<link>" + one_of(
@@ -84,7 +76,6 @@ _LINK = re.compile(
     re.I,
 )  # fmt: skip
 """Words that link a value to the phrase before it."""
-
 
 _BREAK = re.compile(
     one_of(
@@ -103,13 +94,11 @@ _BREAK = re.compile(
 )
 """The start of a noun phrase, found by reading backwards."""
 
-
 _PREPOSITION = re.compile(
     one_of("for, in, on, at, from, by, to, with, over, under, above, below, between, against")
     + r"\Z",
     re.I,
 )
-
 
 _DULL = re.compile(
     one_of("new, current, latest, updated, revised, old, final, same, total, overall, actual, of")
@@ -117,12 +106,9 @@ _DULL = re.compile(
     re.I,
 )
 
-
 _WORD = re.compile(r"[^\s,;:()\"“”!?]+")
 
-
 _EDGE = re.compile(r"[,;:(!?–—]\s|\.\s")
-
 
 _FULL_NAME = re.compile(
     r"[A-ZÀ-Þ][\w'-]{0,40}(?: (?:do|da|de|del|di|la|le|of|van|von|der) [A-ZÀ-Þ][\w'-]{0,40}){1,3}$"
@@ -213,7 +199,6 @@ _FIGURE = re.compile(
     re.I,
 )
 
-
 _MEASURED = re.compile(
     r"\W{0,2}(?:(?:a |per |an )?(?P<unit>" + one_of(
         """euros?, pounds?, dollars?, eur, gbp, usd, chf, %, percent, words?, pages?, lines?,
@@ -225,7 +210,6 @@ _MEASURED = re.compile(
     re.I,
 )  # fmt: skip
 
-
 _COMPARED = re.compile(
     r"\b" + one_of(
         """at (?:the )?(?:very )?(?:most|least), under, over, up to, above, below, beyond, within,
@@ -235,7 +219,6 @@ _COMPARED = re.compile(
     re.I,
 )  # fmt: skip
 """Words before a bare number that make it a quantity, unlike in "server 2"."""
-
 
 MONTHS = frozenset(
     [
@@ -256,7 +239,6 @@ MONTHS = frozenset(
 """Units that make a figure a day rather than a quantity."""
 
 _CURRENCIES = frozenset(("euro", "pound", "dollar", "eur", "gbp", "usd", "chf", "quid", "buck"))
-
 
 _NUMBER_WORDS = {
     "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,

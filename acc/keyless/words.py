@@ -46,7 +46,6 @@ FORM = one_of(
     (?:milli)?grams, euros, pounds, dollars, percent"""
 )
 
-
 HEAD = 2_000
 """Maximum characters that are examined."""
 
@@ -211,7 +210,6 @@ CANCELLED = any_of(
 )
 """Cues that a goal is cancelled."""
 
-
 NEW_TOPIC = any_of(
     r"^\W*(?:new|next|another|different) " + one_of(
         "topic, subject, matter, thing, project, case, patient, client, ticket, question"
@@ -221,7 +219,6 @@ NEW_TOPIC = any_of(
     r"\b(?:on|to) (?:another|a different) (?:topic|note|subject|matter)\b",
 )  # fmt: skip
 """Cues of a new topic."""
-
 
 NEXT = any_of(
     r"\bnext(?:,| step| I| up| we)\b|\bI(?:'ll| will| am going to|'m going to)\b",

@@ -20,7 +20,6 @@ from acc.text.wording import marks
 
 WORTH = "worth.npz"
 
-
 GRADES = (0.0, 0.4, 1.0)
 """The value of a sentence with no, some, and much later use."""
 
@@ -52,7 +51,6 @@ def _content_of(words: str) -> Iterator[str]:
 
 
 NEEDED = "needed.npz"
-
 
 STEPS = 12
 """Number of levels of worth in the features."""
