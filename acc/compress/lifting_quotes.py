@@ -105,7 +105,7 @@ def doubt_about(passage: Passage, item: Item, others: Sequence[Item]) -> str:
 
 def _rival(words: str, item: Item, others: Sequence[Item]) -> str:
     """Id of the other item that ``words`` are plainly about; a number alone may be of anything."""
-    from acc.keyless.bearing import Shares, content
+    from acc.keyless.lifting import Shares, content
 
     said = content(words)
     held = tuple(content(_says(each)) for each in (item, *others))
@@ -148,7 +148,7 @@ def _is_of_another(words: str, item: Item, passage: Passage) -> bool:
     A figure may take the place of a figure, and one thing that of another of its kind, where the
     sentence says so; and what is around it may tie the name to an item that names nothing.
     """
-    from acc.keyless.bearing import content
+    from acc.keyless.lifting import content
 
     text = _says(item)
     own, named = _names(text), _names(words)
@@ -183,7 +183,7 @@ def _repeats(words: str, text: str) -> bool:
 def _speaks_of(words: str, text: str) -> bool:
     """Whether ``words`` are plainly about the rule, and neither ask nor lay down one themselves."""
     from acc.keyless.acts import acts
-    from acc.keyless.bearing import content
+    from acc.keyless.lifting import content
     from acc.keyless.reading import Spoken
 
     if len(content(words) & content(text)) < LEAST_SHARED:
@@ -194,8 +194,8 @@ def _speaks_of(words: str, text: str) -> bool:
 
 def _touches(words: str, text: str) -> bool:
     """Whether ``words`` have a content word or a mark of ``text``, or a figure near one of it."""
-    from acc.keyless.bearing import content
-    from acc.keyless.figures import figures, sets_another
+    from acc.keyless.lifting import content
+    from acc.keyless.values import figures, sets_another
 
     if content(words) & content(text) or marks(words) & marks(text):
         return True

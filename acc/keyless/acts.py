@@ -1,9 +1,8 @@
 """The act of a sentence: it states a rule, lifts one, asks, reports, jokes.
 
-A linear classifier over word n-grams and over the cues of the tables (`announced`): a
-softmax of summed weights. The training sentences come from many trades and carry labels written for
-this purpose. Weights, sentences and training are in the repository:
-``python benchmarks/keyless/train_acts.py``.
+The geometric mean of two classifiers: a linear one over word n-grams, and a convolutional network
+(`acc.keyless.convolution`). The training sentences come from many trades and carry labels written for this
+purpose: ``python benchmarks/keyless/train_acts.py``.
 
 A sentence with features F is a rule, for example, with
 
@@ -13,60 +12,15 @@ A sentence with features F is a rule, for example, with
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Literal, get_args
 
-from acc.keyless import lifting, lookalikes
-from acc.keyless import words as goal_cues
-from acc.keyless import words as step_cues
+from acc.keyless.classifiers import Linear, words_of
 from acc.keyless.convolution import Convolution
 from acc.keyless.reading import Spoken
-from acc.keyless.weights import Linear, words_of
-
-_TABLES = {
-    "hearsay": lookalikes.HEARSAY,
-    "past": lookalikes.PAST,
-    "fancy": lookalikes.FANCY,
-    "joke": lookalikes.JOKE,
-    "disclaimer": lookalikes.DISCLAIMER,
-    "passing": lookalikes.PASSING,
-    "happened": lookalikes.HAPPENED,
-    "goal": goal_cues.GOALS,
-    "small": goal_cues.SMALL,
-    "done": goal_cues.DONE,
-    "cancelled": goal_cues.CANCELLED,
-    "lifted": lifting.LIFTED,
-    "ended": lifting.ENDED,
-    "swapped": lifting.SWAPPED,
-    "changed": lifting.CHANGED,
-    "open": step_cues.OPEN,
-    "next": step_cues.NEXT,
-}
-_LETTER = re.compile(r"\\.|\(\?P[<=]\w+|[A-Z]")
-"""Matches a capital letter. Escapes and group names match first and stay unchanged."""
-
-
-def _small(table: re.Pattern[str]) -> re.Pattern[str]:
-    """Compile ``table`` for lower-case text, without case folding: it matches twice as fast."""
-    return re.compile(_LETTER.sub(lambda m: m[0] if m[0][1:] else m[0].lower(), table.pattern))
-
-
-_SMALL = {name: _small(table) for name, table in _TABLES.items()}
-
-
-def announced(words: str, after: str) -> Iterator[str]:
-    """Names of the tables with a cue in ``words``, and of a disclaimer in ``after``."""
-    small = words.lower()
-    yield from (name for name, table in _SMALL.items() if table.search(small))
-    if lookalikes.is_question(words, words.rstrip().endswith("?")):
-        yield "question"
-    if lookalikes.DISCLAIMER.search(after) or lookalikes.JOKE.match(after):
-        yield "taken back"
-
 
 Act = Literal[
     "rule", "lift", "change", "goal", "done", "ask", "fact", "guess", "question", "reported",
@@ -109,7 +63,6 @@ def features(spoken: Spoken) -> frozenset[str]:
     found.update(f"{a} _ {b}" for a, b in zip(framed, framed[2:], strict=False))
     found.update(f"head {t[:_WORD_HEAD]}" for t in tokens if len(t) > _LONG_WORD)
     found.update(f"end {t[-_WORD_END:]}" for t in tokens if len(t) >= _LONG_WORD)
-    found.update(f"cue {name}" for name in announced(spoken.words, spoken.after))
     return frozenset(found.union(_place(spoken)))
 
 

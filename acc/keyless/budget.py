@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
+from acc.keyless.outcomes import is_outcome
 from acc.keyless.reading import said_by
-from acc.keyless.roles import is_outcome
 from acc.keyless.room import FACTS, Room, value, words_of
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem

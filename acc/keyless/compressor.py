@@ -2,32 +2,27 @@
 
 It reads a turn sentence by sentence, in linear time, deterministically and without side effects.
 Small classifiers decide the act of a sentence, its relation to rules, and the value of a fact.
-Tables of cues decide what must not go wrong (speaker, doubt, negation, numbers of other things) and
-find values.
+Tables of cues find values, and tell what only sounds like a rule.
 
-    reading.py        splits a turn by channel
-    sentences.py      splits texts into verbatim sentences and clauses
-    words.py          words, languages, and the cues of goals, topics and steps
-    weights.py        linear classifiers and boosted trees
-    acts.py           the act of a sentence, with convolution.py
-    lookalikes.py     hearsay, the past, hypotheses, jokes, questions
-    standing.py       the rules in a sentence, and shorter texts of rules and goals
-    constraints.py    new rules, and the prior rules that end
-    effects.py        which rules a message lifts or changes
-    bearing.py        the classifiers' features of a clause and a rule
-    lifting.py        the same decision by cues, with figures.py
-    contrary.py       evidence against a lifting, with objects.py
-    goals.py          the user's goals, and when they are done
-    entities.py       things and people by name
-    values.py         amounts, dates, numbers, and the phrases they belong to
-    facts.py          the facts of a turn, with finders.py, statements.py and roles.py
-    relations.py      which facts are new and which prior facts they replace, with comparing.py
-    speech.py         offers, reports of refusals, and courtesies of a speaker
-    domain.py         a domain's own slots: by examples (patterns.py, elements.py, shapes.py,
-                      matching.py), or by cue words and records (cued.py)
-    trace.py          the topic, past events, the next step, open questions, documents to open
-    room.py           limits of slots and texts, and duplicates
-    budget.py         eviction when tokens are short, with needed.py and worth.py
+    reading.py         splits a turn by channel; sentences.py splits texts into sentences and clauses
+    words.py           words, languages, and cues that several modules share
+    classifiers.py     linear classifiers and boosted trees
+    acts.py            the act of a clause: a rule, a question, a joke; with convolution.py
+    lookalikes.py      hearsay, the past, hypotheses, jokes, questions, reported demands
+    rules.py           the rules in a sentence; adds new rules and ends prior ones
+    lifting.py         which rules a message lifts or changes
+    goals.py           the user's goals, and when they are done
+    entities.py        things and people by name
+    values.py          amounts, dates, numbers, and the phrases they belong to; figures in rules
+    statements.py      the facts in one sentence; outcomes.py finds actions that were done
+    facts.py           the facts of a turn; revisions.py finds the held facts that they replace
+    trace.py           the topic, past events, the next step, open questions, documents to open
+    domain.py          a domain's own slots, by examples (domain_patterns.py, domain_matching.py,
+                       domain_shapes.py) or by cue words and records (domain_cues.py)
+    room.py            limits of slots and texts, and duplicates
+    worth.py           the value of sentences and facts
+    budget.py          eviction when tokens are short
+    overflow.py        leaves out new goals that do not fit
 """
 
 from __future__ import annotations
@@ -35,31 +30,36 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from acc.commit.integrity import may_replace
 from acc.keyless.budget import keep_within
-from acc.keyless.constraints import constrain
+from acc.keyless.classifiers import one_thread
 from acc.keyless.domain import fill_slots
 from acc.keyless.entities import entities_in
+from acc.keyless.facts import relate, ruling
 from acc.keyless.goals import (
     LONGEST_GOAL,
+    clearest,
     done_by,
     is_cancelling,
     is_done,
     is_goal,
-    is_promised,
-    reached,
 )
-from acc.keyless.lifting import clearest
+from acc.keyless.lookalikes import REFUSED
 from acc.keyless.overflow import without_overflow
-from acc.keyless.reading import Reading, Said, read, said_by
-from acc.keyless.relations import gone, outdated, relate, ruling
+from acc.keyless.reading import Reading, read, said_by
 from acc.keyless.room import Room
+from acc.keyless.rules import constrain, makes_rule, rules_in
 from acc.keyless.sentences import fit, tidy
-from acc.keyless.speech import REFUSED, is_chatter
-from acc.keyless.standing import makes_rule, rules_in, shortened_goal, with_name
-from acc.keyless.trace import Line, Ruled, coming, gaps, recalled, revise_topic, told, worth_opening
-from acc.keyless.weights import one_thread
-from acc.state.items import Entity, Item
+from acc.keyless.trace import (
+    Line,
+    Ruled,
+    coming,
+    gaps,
+    is_chatter,
+    recalled,
+    revise_topic,
+    told,
+    worth_opening,
+)
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, Remark
@@ -95,6 +95,12 @@ class RuleCompressor:
         bound._policy = policy
         return bound
 
+    def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
+        """The policy that proposals are made for."""
+        if self._policy is not None and self._policy.schema is schema:
+            return self._policy
+        return Policy(schema, max(64, self.max_tokens), self.counter)
+
     def __call__(
         self, turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]
     ) -> Proposal:
@@ -123,12 +129,7 @@ class RuleCompressor:
         _what_next(reading, ruled, step, room)
         keep_within(room, self.max_tokens, self.counter)
         proposal = room.proposal(self.name, _not_read(reading))
-        return without_overflow(proposal, turn, state, evidence, self._limits(state))
-
-    def _limits(self, state: CompressedCognitiveState) -> Policy:
-        if self._policy is not None and self._policy.schema is type(state):
-            return self._policy
-        return Policy(type(state), max(64, self.max_tokens), self.counter)
+        return without_overflow(proposal, turn, state, evidence, self)
 
 
 def _not_read(reading: Reading) -> tuple[Remark, ...]:
@@ -150,29 +151,24 @@ def _goals_over(reading: Reading, room: Room) -> None:
         around = said.words if own else f"{said.words} {asked}"
         if own and is_assent(said.words):
             around = f"{said.words} {offered}"
-        goal = _done(said, around, own, room.open("goal_orientation"))
+        open_goals = room.open("goal_orientation")
+        goal = done_by(said.words, around, open_goals, own) if is_done(said, own) else None
         if goal is not None:
             room.update("goal_orientation", goal, [said.ref], done=True)
     for said in filter(is_cancelling, reading.user):
         goals = room.open("goal_orientation")
-        meant = clearest(said.words, [*goals, *reading.rules])
+        meant = clearest(stems(said.words), [*goals, *reading.rules], lambda _: 2)
         if meant is not None and meant in goals:
             room.retire(meant, said.ref, said.text)
-
-
-def _done(said: Said, around: str, own: bool, goals: Sequence[Item]) -> Item | None:
-    goal = done_by(said.words, around, goals, own) if is_done(said, own) else None
-    return reached(said, goals) if goal is None and own else goal
 
 
 def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
     """Add the user's goals, unless they are rules."""
     first = not room.open("goal_orientation")
     for said in reading.user:
-        wanted = is_goal(said, first) or is_promised(said, reading.agent)
-        if not wanted or makes_rule(said, ruled[said]):
+        if not is_goal(said, first) or makes_rule(said, ruled[said]):
             continue
-        text = fit(with_name(shortened_goal(tidy(said.text)), said), LONGEST_GOAL)
+        text = fit(tidy(said.text), LONGEST_GOAL)
         room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
 
 
@@ -197,13 +193,7 @@ def _last_trace(room: Room) -> None:
 def _entities(reading: Reading, room: Room) -> None:
     known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
-    entities = [i for i in room.held("focal_entities") if isinstance(i, Entity)]
-    told = (*reading.user, *told_by_agent)
-    below = [entity for entity in entities if may_replace(Trust.AGENT, entity.trust)]
-    withdrawn = (*gone(reading.user, entities), *gone(told_by_agent, below))
-    for entity in (*withdrawn, *outdated(told, entities, room)):
-        room.retire(entity)
-    for named, ref in entities_in(told):
+    for named, ref in entities_in((*reading.user, *told_by_agent)):
         if named.name.casefold() not in known:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
 

@@ -19,8 +19,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from acc.keyless.classifiers import words_of
 from acc.keyless.reading import Spoken
-from acc.keyless.weights import words_of
 
 OPENS, ENDS, NUMBER, UNKNOWN = "[CLS]", "[SEP]", "#", "[UNK]"
 

@@ -14,15 +14,13 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from acc.keyless.acts import acts
-from acc.keyless.cued import has_cue, of_line, of_record, read_by_cue, records_in
-from acc.keyless.elements import is_reported
-from acc.keyless.lookalikes import DISCLAIMER, is_fancy, is_question, is_told
-from acc.keyless.matching import Found, Sought, found_by
-from acc.keyless.patterns import Pattern, patterns
+from acc.keyless.domain_cues import has_cue, of_line, of_record, read_by_cue, records_in
+from acc.keyless.domain_matching import Found, Sought, found_by
+from acc.keyless.domain_patterns import Pattern, is_reported, patterns
+from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_question, is_told
 from acc.keyless.reading import Reading, Said
 from acc.keyless.room import Room
 from acc.keyless.sentences import plain, sentences
-from acc.keyless.speech import REFUSED
 from acc.keyless.trace import is_data
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
@@ -41,14 +39,12 @@ LONGEST_CUED = 8
 NOT_MEANT = 0.6
 """Probability from which a sentence counts as a question, hypothetical, reported or a joke."""
 
-
 _PERMITS = re.compile(
     r"\b(?:you|we|agents?|everybody|anybody) (?:may|can|must|should|shall|have to|need to)\b|"
     r"\b(?:never|always|do not|don't|approved|allowed|permitted|forbidden)\b",
     re.I,
 )
 """Another person's permissions and orders are no findings either."""
-
 
 _NAMES = re.compile(r"(?!\d{4}-\d\d-\d\d\b|\d{1,2}:\d\d\b)(?:[^\"'“”]|(?<=\w)'(?=\w))+$")
 """A head is a name: no time, and no part of a quotation."""

@@ -1,4 +1,4 @@
-"""Facts as subject, predicate, object: from the words of user and agent, and from listings."""
+"""The facts of the next state: from the words of user and agent, and from key-value lines of tools."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from typing import NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.entities import PROPER, named_in
-from acc.keyless.finders import FINDERS, VERB, Finder, chosen, counted, dated, linked, stated
-from acc.keyless.lookalikes import is_fancy, is_hearsay, is_question, is_told
+from acc.keyless.lookalikes import REFUSED, is_fancy, is_hearsay, is_question, is_told
+from acc.keyless.outcomes import is_outcome, outcomes_in
 from acc.keyless.reading import Reading, Said
-from acc.keyless.roles import outcomes_in, roles_in
-from acc.keyless.speech import REFUSED, agreed
-from acc.keyless.statements import statement
+from acc.keyless.revisions import revised
+from acc.keyless.room import Room
+from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, statement
+from acc.keyless.trace import Ruled
 from acc.keyless.values import values_in
 from acc.keyless.words import one_of
-from acc.keyless.worth import worth_of
+from acc.keyless.worth import Told, needed, worth_of
 from acc.state.items import Relation, Status
+from acc.state.model import CompressedCognitiveState
 from acc.text.wording import marks, stems
 from acc.turn.observations import Observation
 
@@ -35,6 +37,7 @@ _LINE = re.compile(
     r"[ \t]*[\"']?(?P<key>[A-Za-z]+\.?(?:[ _-][A-Za-z]+\.?|, [A-Za-z]+){0,3})[\"']?[ \t]{0,4}[:=][ \t]{0,4}[\"']?"
     r"(?P<value>[^\s\"'{}\[\],][^\n\"{}\[\]|]{0,80}?)[\"']?,?[ \t]{0,4}\r?\Z"
 )
+
 _NO_FACT = re.compile(
     one_of(
         """from, to, cc, bcc, subject, date, sent, re, note, memo, warning, todo, instructions?,
@@ -64,7 +67,9 @@ def listed(tool: Observation, asked: frozenset[str]) -> Iterator[tuple[str, str]
 
 
 _KINDS = frozenset(("id", "amount", "date", "dates"))
+
 _LONG_NUMBER = re.compile(r"\d{4}")
+
 _DIGIT = re.compile(r"\d")
 
 
@@ -102,6 +107,7 @@ _JOINT = re.compile(
     )
     + r"\s"
 )
+
 LEAST = 8
 """Minimum characters of a truncated object of a fact."""
 
@@ -115,8 +121,7 @@ def _core(what: str) -> str:
 
 
 def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
-    """Find facts: endorsed offers, outcomes, roles, linked values, dates, counts, statements."""
-    yield from _endorsed(reading)
+    """Find facts: outcomes, roles, linked values, counts, statements."""
     asked = stems(" ".join(said.words for said in reading.user))
     own = [s for s in reading.user if s not in ruling and _states(s)]
     rules = [stems(said.words) for said in reading.user if said in ruling]
@@ -127,8 +132,6 @@ def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
     yield from _found(roles_in, (said for said in reading.user if said in ruling), (), ())
     for find in FINDERS:
         yield from _found(find, own, agents, reading.tools)
-    yield from _found(dated, own, (), ())
-    yield from _found(counted, own, agents, reading.tools)
     yield from _statements(reading, own, agents)
     named = (n for said in reading.user for n in named_in(said.text) if n.type not in PROPER)
     about = next((n.name for n in named), "")
@@ -230,18 +233,6 @@ def _tells(said: Said) -> bool:
     return not told and not REFUSED.search(said.words)
 
 
-def _endorsed(reading: Reading) -> Iterator[Fact]:
-    """Facts from offers of the agent to which the user assents."""
-    found = agreed(reading)
-    if found is None:
-        return
-    assent, offers = found
-    for said in offers:
-        for find in (chosen, linked, stated):
-            for subject, predicate, what in find(said.words):
-                yield Fact(subject, predicate, what, "decided", (said.ref, assent.ref))
-
-
 def _found(
     find: Finder, own: Iterable[Said], agents: Iterable[Said], tools: Sequence[Observation]
 ) -> Iterator[Fact]:
@@ -255,3 +246,76 @@ def _found(
             seen = tuple(tool.ref for tool in tools if value in tool.text)[:1]
             status = "decided" if predicate == "chosen" and not seen else "observed"
             yield Fact(subject, predicate, what, status, (said.ref, *seen))
+
+
+_GENERIC = frozenset(CompressedCognitiveState.slots())
+
+
+def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
+    """Propose the facts of the turn, and retire those that it replaces."""
+    for relation in list(revised(reading, _held(room))):
+        room.retire(relation)
+    held = _held(room)
+    found: list[Fact] = []
+    for fact in facts_in(reading, ruling(ruled)):
+        fact = canonical(fact, held)
+        if not (
+            is_bare(fact)
+            or _is_told(fact, room)
+            or any(_covers(f, fact) for f in found if not _is_outcome(f))
+        ):
+            found.append(fact)
+    for fact in sorted(found, key=_rank)[:MOST_FACTS]:
+        says = {name: getattr(fact, name) for name in Relation.wire_fields()}
+        room.add("relational_map", fact.cites, **says)
+
+
+MOST_FACTS = 12
+"""Maximum new facts per turn that are considered. About half of them find a place."""
+
+
+def _rank(fact: Fact) -> tuple[bool, float]:
+    return not _is_outcome(fact), -needed(_told_by(fact))
+
+
+def _is_outcome(fact: Fact) -> bool:
+    return is_outcome(fact.predicate, fact.object)
+
+
+def _told_by(fact: Fact) -> Told:
+    return Told(fact.subject, fact.predicate, fact.object, fact.status, len(fact.cites))
+
+
+TOLD = 2 / 3
+"""Minimum share of a fact's words in a domain's item for the item to contain the fact."""
+
+
+def _is_told(fact: Fact, room: Room) -> bool:
+    """Whether an item of a domain's slot already contains the fact, from the same source."""
+    said = f"{fact.subject} {fact.object}"
+    for item in room.new():
+        if item.slot not in _GENERIC and fact.cites[0] in item.cites:
+            there = " ".join(str(value) for value in item.fields.values())
+            shared = len(stems(said) & stems(there))
+            if marks(said) <= marks(there) and shared >= TOLD * len(stems(said)):
+                return True
+    return False
+
+
+def _held(room: Room) -> list[Relation]:
+    return [item for item in room.held("relational_map") if isinstance(item, Relation)]
+
+
+def ruling(ruled: Ruled) -> set[Said]:
+    return {said for said, rules in ruled.items() if rules}
+
+
+def _covers(one: Fact, other: Fact) -> bool:
+    """Whether both facts come from the same words: equal value, equal subject, or swapped roles."""
+    if one.cites[0] != other.cites[0]:
+        return False
+    within = one.subject == other.subject and one.object in other.object
+    figures = marks(f"{other.subject} {other.object}")
+    known = bool(figures) and figures <= marks(f"{one.subject} {one.object}")
+    turned = stems(one.object) <= stems(other.subject) and stems(other.object) <= stems(one.subject)
+    return one.object == other.object or within or known or turned

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from acc.keyless.acts import acts
-from acc.keyless.lookalikes import PAST, is_hearsay, is_imagined, is_question, is_told
+from acc.keyless.lookalikes import is_hearsay, is_imagined, is_question, is_told
 from acc.keyless.reading import Said, text_of
-from acc.keyless.words import CANCELLED, COULD_YOU, DONE, GOALS, NEW_TOPIC, PROMISED, SMALL, one_of
+from acc.keyless.words import CANCELLED, DONE, NEW_TOPIC, one_of
 from acc.state.items import Item
 from acc.text.wording import stems
 
@@ -43,12 +43,6 @@ def is_bare_turn(words: str) -> bool:
 SURE = 0.15
 """Minimum probability for a sentence to set a goal."""
 
-CUED = 0.08
-"""The same for a sentence with a cue of the tables."""
-
-PETTY = 0.25
-"""The same for a request that a single turn can satisfy."""
-
 ASKED = 0.5
 """Probability of a question from which a sentence sets no goal."""
 
@@ -69,51 +63,7 @@ def is_goal(said: Said, first: bool = False) -> bool:
         return False
     if first and odds["ask"] + odds["goal"] >= 0.5:
         return odds["goal"] >= FIRST
-    if _is_cued(said):
-        return odds["goal"] >= CUED
-    return odds["goal"] >= (PETTY if SMALL.search(said.words) else SURE)
-
-
-ORDERED = 0.5
-"""Minimum probability for a sentence to be a request, for this turn or beyond it."""
-
-NAMED = 4
-"""Minimum number of stems of an order that names its subject."""
-
-TAKEN_ON = 0.25
-"""Minimum share of an order's words that an agent's promise repeats."""
-
-
-def is_promised(said: Said, agent: Sequence[Said]) -> bool:
-    """Whether the user gives an order that the agent's answer promises to finish later.
-
-    "Start a log of every decision." "The decision log is started." An order that the agent carries
-    out at once ends with the turn and is no goal.
-    """
-    odds, own = acts(said.spoken), stems(said.words)
-    if odds["ask"] + odds["goal"] < ORDERED or said.asks or is_told(said.words):
-        return False
-    if len(own) < NAMED:
-        return False
-    return any(
-        PROMISED.search(answer.words)
-        and not _REFUSING.search(answer.words)
-        and len(stems(answer.words) & own) >= max(2, TAKEN_ON * len(own))
-        for answer in agent
-    )
-
-
-_REFUSING = re.compile(r"n't\b|\b(?:not|no|nothing|none|never)\b", re.I)
-
-
-def _is_cued(said: Said) -> bool:
-    words = said.words
-    if is_question(words, said.asks) and not re.match(COULD_YOU, words, re.I):
-        return False
-    if not GOALS.search(words) or len(words.split()) < 4 or SMALL.search(words):
-        return False
-    told = PAST.search(words) is not None or is_imagined(words)
-    return not told and not is_hearsay(words)
+    return odds["goal"] >= SURE
 
 
 def is_cancelling(said: Said) -> bool:
@@ -140,18 +90,6 @@ def is_done(said: Said, by_user: bool) -> bool:
     return odds["lift"] < max(odds["done"], 0.5)
 
 
-REACHED = 0.04
-"""Minimum product of this probability and the share of a goal's words in the sentence."""
-
-
-def reached(said: Said, goals: Sequence[Item]) -> Item | None:
-    """The one of ``goals`` that the user reports as achieved, in its own words; else None."""
-    if _UNDONE.search(said.words) or is_imagined(said.words) or is_hearsay(said.words):
-        return None
-    odds = max(acts(said.spoken)["done"], 1e-6)
-    return _clearest(stems(said.words), goals, lambda about: max(2, REACHED * about / odds))
-
-
 def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> Item | None:
     """The one of ``goals`` that a sentence reports as done; None if unclear.
 
@@ -163,10 +101,10 @@ def done_by(words: str, around: str, goals: Sequence[Item], by_user: bool) -> It
     """
     loose = by_user or _TASK.search(words) is not None
     said = stems(DONE.sub(" ", around if loose else words))
-    return _clearest(said, goals, lambda about: 1 if loose else max(2, about / 2))
+    return clearest(said, goals, lambda about: 1 if loose else max(2, about / 2))
 
 
-def _clearest(
+def clearest(
     said: frozenset[str], goals: Sequence[Item], least: Callable[[int], float]
 ) -> Item | None:
     """The goal that shares most words with ``said``; None if there is no single best one.

@@ -1,98 +1,162 @@
-"""Finds the standing rule that the user's words lift or change; none if it is unclear."""
+"""Finds the standing rules that a message lifts or changes.
+
+For each pair of a clause and a rule, boosted trees compute the odds from features of the pair: the acts
+of the clause, the words that both share, similar words, and figures that could replace each other. The
+training script is ``benchmarks/keyless/train_lifting.py``.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from math import fsum
+from typing import Literal, NamedTuple
 
-from acc.keyless.contrary import is_denied, is_doubted, is_limited
-from acc.keyless.figures import DAYS, Figure, figures, sets_another
-from acc.keyless.objects import concerns, object_stems
-from acc.keyless.reading import text_of
-from acc.keyless.words import any_of, one_of
+import numpy as np
+from numpy.typing import NDArray
+
+from acc.keyless.acts import ACTS, Act, acts
+from acc.keyless.classifiers import Trees, words_of
+from acc.keyless.convolution import Convolution
+from acc.keyless.lookalikes import DISCLAIMER
+from acc.keyless.reading import Spoken, text_of
+from acc.keyless.values import figures, sets_another
+from acc.keyless.words import one_of
 from acc.state.items import Item
-from acc.text.wording import stems
+from acc.text.wording import is_negative, marks, stems
 
-LIFTED = any_of(
-    r"\bno longer " + one_of(
-        """applies, needed, necessary, holds, required, valid, in force, an issue, have to, has to,
-        need to, needs to, needs?, matters?, a problem, secret, confidential, frozen, binding"""
-    ),
-    r"\b(?:any ?more|any longer)\b",
-    r"\b(?:is|are|was|were|has been|have been|been|gets?) (?:now |finally |hereby )?" + one_of(
-        """lifted, dropped, waived, withdrawn, revoked, removed, gone, history, off the table, moot,
-        obsolete, void"""
-    ),
-    r"\b(?:you|we|they|everyone|everybody|anyone|anybody|people|\w+s) "
-    r"(?:can|may|could|are free to|are allowed to)\b.{0,60}\b" + one_of(
-        "again, now, after all, from here, directly, freely, as you (?:like|please|wish), like any other"
-    ),
-    r"\b(?:so )?(?:you|we|everyone) (?:can|may) (?:now|again)\b|\bfree to\b",
-    r"\b(?:scrap|forget|drop|ditch|lift|ignore|cancel|skip|disregard) "
-    r"(?:the|that|my|our|what I said|about the|all)\b",
-    r"\bno need (?:to|for)\b|\bneed(?:n't| not)\b|"
-    r"\b(?:don't|doesn't|do not|does not) (?:have|need) to\b",
-    r"\b(?:doesn't|does not|don't|do not|won't) (?:apply|hold|count|matter)\b",
-    r"(?:\b(?:is|are)|'s|'re) (?:fine|ok|okay|allowed|permitted|possible|open|welcome) "
-    r"(?:again|now|after all|too|from here|from now)\b",
-    r"\b" + one_of(
-        "back in (?:scope|play), back to normal, fair game, is yours again, go ahead (?:and|with)"
-    ),
-)  # fmt: skip
-"""Cues that something no longer holds."""
+WEIGHTS = "lifting.npz"
 
-ENDED = any_of(
-    r"(?:\b(?:is|are|was|has been|have been|been|got)|'s) (?:now |finally |all )?" + one_of(
-        """cancelled, canceled, called off, over, settled, resolved, finished, done, through,
-        signed, decided, cleared, approved, out of the way, unfrozen"""
-    ),
-    r"\b(?:has|have) (?:now |finally )?" + one_of(
-        "ended, expired, finished, passed, decided, agreed, signed, approved"
-    ),
-    r"\bnever ?mind\b|\bchanged (?:my|our|her|his|their) mind\b",
-)  # fmt: skip
-"""Cues that something is over, which ends a rule tied to it."""
+LEAST = 0.55
+"""Minimum odds for a clause to lift or change a rule."""
 
-SWAPPED = any_of(
-    r"\b" + one_of(
-        """instead, change of plans?, correction, scratch that, on second thoughts?, new rule,
-        (?:signs|approves|decides|clears|handles) (?:that |it |them )?now"""
-    ),
-)  # fmt: skip
-"""Cues that one thing replaces another."""
+MOVES, MOVED = 0.7, 0.42
+"""Probability of a lifting or a change that lowers the minimum odds of a rule, and that minimum."""
 
-CHANGED = any_of(
-    SWAPPED.pattern,
-    r"\brather than\b|\b(?:make|call) (?:that|it|the|them|those)\b|\bgo (?:up|down) to\b|\bup to\b",
-    r"\b" + one_of(
-        """raised?, lower(?:ed)?, increased?, extend(?:ed)?, reduced?, bump(?:ed)?, relax(?:ed)?,
-        tighten(?:ed)?, loosen(?:ed)?"""
-    ),
-    r"\b(?:cut|moved?|moves|shift(?:ed)?|push(?:ed)?|changed?|changes|switch(?:ed)?) "
-    r"(?:\w+ ){0,4}?to\b|\b(?:has|have|is|was) (?:been )?(?:changed|moved|shifted|pushed)\b",
-    r"\b(?:from|as of|starting|effective) (?:today|now|here|tomorrow|next week|\w+day)\b",
-    r"\b(?:new|updated|revised) " + one_of(
-        "limit, budget, cap, ceiling, deadline, threshold, rule, maximum, minimum, target, quota"
-    ),
-    r"\b(?:you|we) (?:can|may|could|have|'ve got|got) (?:now )?" + one_of(
-        "plan, go, spend, use, work, calculate, reckon, have, take, until, till"
-    ),
-    r"\b(?:is|are) now\b|\bnow (?:is|it's|we're at)\b",
-)  # fmt: skip
-"""Cues that a figure replaces another."""
+SHORT, TIED, FIGURE = 6, 0.28, 0.2
+"""Maximum words of a clause that is about nothing else than the event a rule is tied to ("while the audit
+runs") or the only near figure ("make that 300"); and the minimum odds for such a clause to end the rule.
+"""
 
-TIED = re.compile(
-    r"\b" + one_of(
-        """until, till, while, as long as, for now, for the moment, during, since, because, unless,
-        that's, is in"""
-    ),
+UNLIKELY = 0.2
+"""Probability of a lifting or a change below which no rule is searched."""
+
+LIFTS = 2.0
+"""Minimum ratio of the probability of a lifting to that of a change. A rule with new limits still
+binds.
+"""
+
+Op = Literal["lift", "change"]
+
+
+class Heard(NamedTuple):
+    """A clause of the user's with its context.
+
+    Attributes:
+        spoken: The clause and its neighbours.
+        message: The whole message.
+        reply: The agent's preceding reply.
+    """
+
+    spoken: Spoken
+    message: str
+    reply: str
+
+
+class Effect(NamedTuple):
+    """The effect of a clause on a standing rule, with its odds, 0 to 1."""
+
+    item: Item
+    op: Op
+    odds: float
+
+
+def effects(message: Sequence[Heard], rules: Sequence[Item]) -> list[tuple[Effect, ...]]:
+    """For each clause of a message, the rules that it lifts or changes, most probable first.
+
+    Of the clauses, only the one that most probably refers to a rule can end it.
+    """
+    found: list[list[Effect]] = [[] for _ in message]
+    able = [at for at, heard in enumerate(message) if _is_able(heard)] if rules else []
+    if able:
+        features = [list(features_of(message[at], rules)) for at in able]
+        odds = pair_odds(Trees.read(WEIGHTS), features)
+        for place, rule in enumerate(rules):
+            best = int(odds[:, place].argmax())
+            heard, sure = message[able[best]], float(odds[best, place])
+            pair = features[best][place]
+            if sure >= _least(heard, pair) and not _names_another(heard, rule, pair):
+                found[able[best]].append(Effect(rule, _op(heard), sure))
+    return [tuple(sorted(each, key=lambda effect: -effect.odds)) for each in found]
+
+
+def pair_odds(
+    trees: Trees, features: Sequence[Sequence[Mapping[str, float]]]
+) -> NDArray[np.float64]:
+    """The odds of every pair, clauses by rules."""
+    rows = np.array([list(row.values()) for of_clause in features for row in of_clause])
+    return trees.odds(rows).reshape(len(features), -1)
+
+
+def _is_able(heard: Heard) -> bool:
+    """Whether a clause may lift or change anything."""
+    return _moving(heard) >= UNLIKELY and not _is_taken_back(heard)
+
+
+def _moving(heard: Heard) -> float:
+    odds = acts(heard.spoken)
+    return odds["lift"] + odds["change"]
+
+
+def _op(heard: Heard) -> Op:
+    odds = acts(heard.spoken)
+    return "lift" if odds["lift"] > LIFTS * odds["change"] else "change"
+
+
+def _least(heard: Heard, pair: Mapping[str, float]) -> float:
+    """The minimum odds for a clause to end a rule; at most `LEAST`."""
+    if len(heard.spoken.words.split()) <= SHORT:
+        if pair["tie shared"]:
+            return TIED
+        if pair["only near figure"] and pair["act change"] >= MOVES:
+            return FIGURE
+    return MOVED if _moving(heard) >= MOVES else LEAST
+
+
+def _names_another(heard: Heard, rule: Item, pair: Mapping[str, float]) -> bool:
+    """Whether a clause names "server 4" where the rule names "server 3"."""
+    numbers = dict(_NUMBERED.findall(text_of(rule)))
+    others = dict(_NUMBERED.findall(heard.spoken.words))
+    return not pair["near figure"] and any(others.get(n, no) != no for n, no in numbers.items())
+
+
+_NUMBERED = re.compile(
+    r"\b(?!(?:until|till|most|least|than|under|over|about|from|after|before|with|only)\b)([a-z]{3,}) (\d{1,4})\b"
+)
+"""A thing with a number: "server 3"."""
+
+
+def _is_taken_back(heard: Heard) -> bool:
+    """Whether a clause takes itself back, or allows something for once."""
+    words = heard.spoken.words
+    if _TAKEN_BACK.search(words) or DISCLAIMER.search(heard.spoken.after):
+        return True
+    return bool(_FOR_ONCE.search(words))
+
+
+_TAKEN_BACK = re.compile(r"\b(?:scratch that|no,? wait|wait,? no)\W*$", re.I)
+"""Takes back the clause that it ends. At the beginning it may name its object: "Scratch that rule".
+"""
+
+_FOR_ONCE = re.compile(
+    r"(?<!from )(?<!starting )(?<!as of )\b(?:tonight|(?:just|only) today|today only|this once|this one time"
+    r"|(?:just|only) this time|for once|one last time)\b",
     re.I,
-)  # fmt: skip
-"""Cues of the condition that a rule is tied to."""
+)
+"""Allows something once, whatever figure it names: "tonight 70 is ok"."""
 
 GENERIC = stems(
     """fine okay ok allowed need lifted cancelled over forget rule instead today again longer said
@@ -101,111 +165,195 @@ GENERIC = stems(
 """Stems that do not identify a rule."""
 
 _NAME = re.compile(r"(?<=\s)[A-Z][\w-]{2,}|\b[A-Za-z]\w*\d[\w.-]*")
+_BACKWARD = re.compile(
+    r"\b(?:its?|them|they|th[ai]t|this|those|these|him|his|her|he|she|one|there|so)\b", re.I
+)
+_TIE = re.compile(
+    r"\b" + one_of(
+        """until, till, while, as long as, for now, for the moment, during, since, because, unless,
+        that's, is in"""
+    ),
+    re.I,
+)  # fmt: skip
+"""Cues of the condition that a rule is tied to."""
+
+_UNTIL = re.compile(r"\b(?:until|till|unless|before|while|as long as|during|for now)\b(.*)", re.I)
 
 
-def is_lifting(words: str) -> bool:
-    """Whether ``words`` say that something ended or no longer holds."""
-    return bool(LIFTED.search(words) or ENDED.search(words))
+def features_of(
+    heard: Heard, rules: Sequence[Item], does: Callable[[Spoken], Mapping[Act, float]] = acts
+) -> Iterator[dict[str, float]]:
+    """The features of the clause with each rule, by name. ``does`` computes the acts of a clause."""
+    words = heard.spoken.words
+    general = _of_clause(heard.spoken, does(heard.spoken))
+    moves, change = general["act lift"] + general["act change"], general["act change"]
+    shared = list(_shared(heard, rules))
+    like = list(_alike(words, rules))
+    near = [sets_another(figures(words), text_of(rule), times=10) for rule in rules]
+    for rule, own, alike, is_close in zip(rules, shared, like, near, strict=True):
+        text = text_of(rule)
+        pair = {
+            **own,
+            **alike,
+            "near figure": is_close,
+            "only near figure": is_close and sum(near) == 1,
+            "names its figure": bool(marks(words) & marks(text)),
+            "tied": bool(_TIE.search(text)),
+            "tie shared": min(2, _tied(heard, text)) / 2,
+            "rule forbids": is_negative(text),
+        }
+        crossed = {f"moves x {name}": moves * float(value) for name, value in pair.items()}
+        changing = {
+            f"change x {name}": change * float(pair[name])
+            for name in ("near figure", "only near figure", "share", "best")
+        }
+        row = {**general, **pair, **crossed, **changing}
+        yield {name: float(value) for name, value in row.items()}
 
 
-def lifted_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
-    """The one of ``items`` that ``words`` lift; None if there is none.
+def _of_clause(spoken: Spoken, odds: Mapping[Act, float]) -> dict[str, float]:
+    words = spoken.words
+    return {
+        **{f"act {act}": odds[act] for act in ACTS},
+        "backward": bool(_BACKWARD.search(words)),
+        "short": len(words.split()) <= 4,
+        "forbids": is_negative(words),
+    }
 
-    Words that are denied, doubted or only reported lift nothing. Neither do temporary permissions
-    and words about another thing than the rule.
 
-    Args:
-        words: The clause with the cue.
-        around: The clause with its context.
-        items: Open rules.
+ALIKE = 0.3
+"""Cosine up to which two words count as unrelated."""
+
+
+class Likeness(NamedTuple):
+    """The similarity of two texts, 0 to 1.
+
+    Attributes:
+        one: Mean over the first text's words of their similarity to the most similar word of the
+            other text.
+        other: The same mean over the second text's words.
+        best: Similarity of the most similar pair of words.
     """
-    cue = LIFTED.search(words) or ENDED.search(words)
-    if cue is None or is_denied(words) or is_doubted(words, cue):
-        return None
-    found = clearest(around, items)
-    if found is None or is_limited(words, text_of(found)):
-        return None
-    if not stems(around) & object_stems(text_of(found)) or not concerns(words, text_of(found), cue):
-        return None
-    return found if LIFTED.search(words) or TIED.search(text_of(found)) else None
+
+    one: float
+    other: float
+    best: float
 
 
-def changed_by(words: str, around: str, items: Sequence[Item]) -> Item | None:
-    """The one of ``items`` in which ``words`` replace a figure or a thing; None if there is none."""
-    cue = CHANGED.search(words)
-    if cue is not None and is_doubted(words, cue):
-        return None
-    new = _new_figures(words) if cue else []
-    found = clearest(around, _with_figure(new, items, times=10), least=1)
-    if found is not None:
-        return found
-    alike = _with_figure([figure for figure in new if figure.unit], items, times=10)
-    near = alike or _with_figure([f for f in new if f.value > DAYS], items, times=3)
-    if len(near) == 1:
-        return near[0]
-    return clearest(around, items, least=3, share=0.5) if SWAPPED.search(words) else None
+NOTHING = Likeness(0.0, 0.0, 0.0)
 
 
-def _new_figures(words: str) -> list[Figure]:
-    """The figures that a clause sets. The unit of one mention applies to all mentions."""
-    found = figures(_INSTEAD.sub("", words))
-    measured = {figure.value for figure in found if figure.unit}
-    return [figure for figure in found if figure.unit or figure.value not in measured]
+def likeness(one: str, other: str) -> Likeness:
+    """The similarity of the content words of two texts."""
+    own, rest = word_vectors(one), word_vectors(other)
+    if not len(own) or not len(rest):
+        return NOTHING
+    pairs = np.clip((own @ rest.T - ALIKE) / (1 - ALIKE), 0, 1)
+    best = pairs.max(axis=1)
+    return Likeness(float(best.mean()), float(pairs.max(axis=0).mean()), float(best.max()))
 
 
-_INSTEAD = re.compile(r"\b(?:rather than|instead of) [^,;.]*", re.I)
-"""Words for the old value."""
+@lru_cache(maxsize=256)
+def word_vectors(text: str) -> NDArray[np.float32]:
+    """A unit vector for each content word of ``text``: the normalized mean of its pieces' vectors."""
+    pieces = Convolution.read().pieces
+    words = (w for w in words_of(text) if w.isalpha() and stems(w) - GENERIC)
+    read = [pieces.of(word) for word in dict.fromkeys(words)]
+    if not read:
+        return np.zeros((0, pieces.vectors.shape[1]), np.float32)
+    means = np.array([pieces.vectors[at].mean(axis=0) for at in read], np.float32)
+    rows: NDArray[np.float32] = means / np.maximum(
+        np.linalg.norm(means, axis=1, keepdims=True), 1e-6
+    )
+    return rows
 
 
-def _with_figure(new: Sequence[Figure], items: Sequence[Item], times: float) -> list[Item]:
-    """The items with a figure that one of the ``new`` ones could replace."""
-    return [item for item in items if sets_another(new, text_of(item), times)]
+class Shares(NamedTuple):
+    """The share of each rule that a text repeats. Words that occur in few rules have more weight.
 
-
-def clearest(
-    words: str, items: Sequence[Item], least: float = 2, share: float = 0.3
-) -> Item | None:
-    """The item that shares most with ``words``, if it shares enough and more than any other.
-
-    A shared stem counts less if more items have it; a name counts double. Enough is a score of
-    ``least`` from two stems, or a ``share`` of the item's stems, or all of ``words`` if the item
-    opens with them ("the freeze is over"). The lead must be at least 0.5.
-
-    Args:
-        words: The text to compare.
-        items: The items to choose from.
-        least: Minimum score.
-        share: Minimum share of the item's stems, 0 to 1.
+    Attributes:
+        each: The share of each rule, 0 to 1.
+        best: The highest share.
+        second: The second highest share.
     """
-    said = _content(words)
-    has = [_content(text_of(item)) for item in items]
-    common = Counter(chain.from_iterable(has))
-    ranked: list[tuple[float, Item | None]] = [(0.0, None), (0.0, None)]
-    for item, own in zip(items, has, strict=True):
-        names, shared = name_stems(text_of(item)), said & own
-        score = fsum((2 if stem in names else 1) / common[stem] for stem in shared)
-        enough = score >= least and len(shared) >= min(least, 2)
-        if said and shared == said and said <= _content(_opening(text_of(item))):
-            enough = True
-        if shared and (enough or len(shared) / len(own) >= share):
-            ranked.append((score, item))
-    ranked.sort(key=lambda pair: -pair[0])
-    return ranked[0][1] if ranked[0][0] - ranked[1][0] >= 0.5 else None
+
+    each: list[float]
+    best: float
+    second: float
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, said: frozenset[str], held: tuple[frozenset[str], ...]) -> Shares:
+        """The shares of the rules ``held`` that ``said`` repeats."""
+        common = _common(held)
+        each = [_share(said, own, common) for own in held]
+        ranked = sorted(each, reverse=True)
+        return cls(each, ranked[0] if ranked else 0.0, ranked[1] if len(ranked) > 1 else 0.0)
+
+
+def _shared(heard: Heard, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
+    """For each rule: the share of it that the clause, the message and the reply repeat."""
+    held = tuple(content(text_of(rule)) for rule in rules)
+    common, said = _common(held), content(heard.spoken.words)
+    shares = Shares.of(said, held)
+    whole, answered = Shares.of(content(heard.message), held), Shares.of(content(heard.reply), held)
+    for at, (rule, own) in enumerate(zip(rules, held, strict=True)):
+        best = shares.each[at] == shares.best
+        yield {
+            "share": shares.each[at],
+            "share of message": whole.each[at],
+            "share with reply": answered.each[at],
+            "of what is said": _share(said & own, said, common) if said else 0.0,
+            "shared": min(3, len(said & own)) / 3,
+            "all said": bool(said) and said <= own,
+            "named": bool(name_stems(text_of(rule)) & said),
+            "best": shares.best > 0 and best,
+            "best of message": whole.best > 0 and whole.each[at] == whole.best,
+            "margin": shares.each[at] - (shares.second if best else shares.best),
+        }
+
+
+def _alike(words: str, rules: Sequence[Item]) -> Iterator[dict[str, float]]:
+    """For each rule: its similarity to the clause, even if they share no word."""
+    found = [likeness(text_of(rule), words) for rule in rules]
+    ranked = sorted((alike.one for alike in found), reverse=True)
+    second = ranked[1] if len(ranked) > 1 else 0.0
+    for alike in found:
+        best = alike.one == ranked[0]
+        yield {
+            "like": alike.one,
+            "like of what is said": alike.other,
+            "like best word": alike.best,
+            "like margin": alike.one - (second if best else ranked[0]),
+        }
+
+
+def _tied(heard: Heard, text: str) -> int:
+    """Number of words that the clause or the reply shares with the condition a rule is tied to."""
+    tie = _UNTIL.search(text)
+    said = content(heard.spoken.words) | content(heard.reply)
+    return len(content(tie[1]) & said) if tie else 0
+
+
+@lru_cache(maxsize=16)
+def _common(held: tuple[frozenset[str], ...]) -> Mapping[str, int]:
+    """The number of rules that contain each stem."""
+    return Counter(chain.from_iterable(held))
+
+
+def _share(some: frozenset[str], own: frozenset[str], common: Mapping[str, int]) -> float:
+    """The share of ``own`` that is in ``some``. Stems that occur in few rules have more weight."""
+    whole = fsum(1 / max(1, common[stem]) for stem in own)  # fsum is exact in any order of a set
+    return fsum(1 / max(1, common[stem]) for stem in own & some) / whole if whole else 0.0
+
+
+@lru_cache(maxsize=512)
+def content(words: str) -> frozenset[str]:
+    """The stems that identify a rule."""
+    return stems(words) - GENERIC
 
 
 @lru_cache(maxsize=512)
 def name_stems(text: str) -> frozenset[str]:
     """The stems of names and identifiers in ``text``."""
     return stems(" ".join(_NAME.findall(text)))
-
-
-@lru_cache(maxsize=512)
-def _content(words: str) -> frozenset[str]:
-    return frozenset(stem for stem in stems(words) - GENERIC if not stem.isdigit())
-
-
-def _opening(text: str) -> str:
-    """The first words of a rule, up to the third content word."""
-    words = text.split()
-    ends = (n for n in range(1, len(words)) if len(_content(" ".join(words[:n]))) >= 3)
-    return " ".join(words[: next(ends, len(words))])

@@ -30,6 +30,9 @@ _NOT_OTHERS = one_of(
     could, may, might, should, must, shall, will, would, let, be, been, being, whatever, whoever,
     whichever, what, that, this, which, it"""
 )
+QUOTED = re.compile(r"\b(?:put|puts|typed|posted|added|scribbled|left|noted) (?=[\"'“])", re.I)
+"""Introduces the verbatim words of another person."""
+
 HEARSAY = any_of(
     rf"(?<![\w'])(?!{_NOT_OTHERS})[\w'.-]+"
     rf"(?: (?:also|just|now|always|already|even|then|still|never))? "
@@ -37,7 +40,7 @@ HEARSAY = any_of(
     r"\b(?:according to|apparently|supposedly|allegedly|reportedly|rumou?rs?|(?:the )?word is)\b",
     r"\bI(?:'ve| have)? (?:heard|hear|read|was told|been told|got told|keep hearing)\b",
     r"\b(?:he|she|they)'(?:d|s) (?:like|love|prefer|rather|asking)\b",
-    r"\b(?:put|puts|typed|posted|added|scribbled|left|noted) (?=[\"'“])",
+    QUOTED.pattern,
 )
 """Reporting verbs of other people. They govern the words after them."""
 
@@ -115,25 +118,6 @@ FEELING = re.compile(
     re.I,
 )  # fmt: skip
 """A feeling about a thing, which orders nothing."""
-
-PASSING = any_of(
-    r"\b(?:yet|this once|just this (?:time|once)|for this one|right now)\b[^,:;]*$",
-    r"\b(?:don't|do not|never) (?:worry|mind|hesitate|rush|panic|sweat)\b",
-    r"\bno (?:worries|problem|rush|hurry)\b|\bas always\b|\bas usual\b|\blet me know\b|"
-    r"\bfeel free\b",
-    r"^\W*(?:no|nope|nothing|none|never)\W*$|\bnothing (?:new|yet|else|more)\b",
-)
-"""A remark in passing: for this moment only, or an idiom."""
-
-HAPPENED = re.compile(
-    r"\b" + one_of(
-        """was, were, took, came, went, got, saw, found, failed, answered, reported, replied,
-        dropped, rose, fell, returned, finished, ended, started, crashed, happened, stayed, looked,
-        showed, hit, lost, ran, spent, used, reached, joined, stopped, has(?! to), have been"""
-    ),
-    re.I,
-)  # fmt: skip
-"""An event. Figures in such a sentence describe it and are no limits."""
 
 _ASKING = re.compile(
     r"^\W*(?:(?:and|but|so|or|well|hm+),? )?" + one_of(
@@ -213,3 +197,28 @@ def is_imagined(words: str) -> bool:
 def is_past(words: str) -> bool:
     """Whether a sentence reports the past, except earlier statements that still hold."""
     return PAST.search(words) is not None and not OUR_WORD.search(words)
+
+
+_CLAIMS = (
+    r"\b(?!" + one_of(
+        """a, the, these, those, my, your, our, her, his, its, their, whose, no, all, of, for, on, at, in,
+        per, with, from, to, about, and, or, new, older?, open, closed, other, such, paid, settled,
+        \\d[\\d,]*"""
+    ) + r" )[\w'-]+ claims\b(?![,.;:?!)]| " + one_of(
+        """and, or, of, on, in, from, for, with, by, at, are, were, have, had, closed, settled, who,
+        which, desk, files?, team, handlers?, manager, department"""
+    ) + r"|$)"
+)  # fmt: skip
+"""Claims of a person, as opposed to insurance claims."""
+
+REFUSED = re.compile(
+    r"\b" + one_of(
+        """ignor\\w*, refus\\w*, contradicts?, at odds, no standing, advertis\\w*, suspicious,
+        phish\\w*, unverified, claim(?:ing|ed), claim (?:that|to be), instruct\\w*, inject\\w*, telling, tells, asking,
+        wants?, suggests?, supposedly, pretend\\w*, purport\\w*, asks? (?:the|for|you|agents?),
+        not (?:following|taking|supplying|using|honou?ring|touching|acting|going to)"""
+    )
+    + r"|" + _CLAIMS,
+    re.I,
+)  # fmt: skip
+"""An agent with these words reports the demands of a text, not facts."""

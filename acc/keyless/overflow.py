@@ -8,12 +8,14 @@ leaves out a rule: the caller has to learn of a rule that does not fit, and `Pin
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from acc.commit.commit import commit
 from acc.errors import ConfigurationError, PinnedOverflow
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal, ProposedItem, Remark
+from acc.text.tokens import TokenCounter
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
@@ -21,6 +23,16 @@ RULES = "constraints"
 
 ROW, HEADINGS = 10, 40
 """More tokens than a row and all headings of the rendered state take beside the words."""
+
+
+class Bounds(Protocol):
+    """The limits of a commit."""
+
+    max_tokens: int
+    counter: TokenCounter
+
+    def policy(self, schema: type[CompressedCognitiveState]) -> Policy:
+        """The policy that the proposal will be committed under."""
 
 
 def remark_on(item: ProposedItem, head: str) -> Remark:
@@ -34,15 +46,15 @@ def without_overflow(
     turn: Turn,
     state: CompressedCognitiveState,
     evidence: Sequence[Evidence],
-    policy: Policy,
+    bounds: Bounds,
 ) -> Proposal:
     """The proposal without the newest goals for which there is no room.
 
     It tries a commit, because only commit knows which liftings it accepts and which items it merges.
     """
-    while (new := _new(proposal, state)) and _may_overflow(proposal, state, policy):
+    while (new := _new(proposal, state)) and _may_overflow(proposal, state, bounds):
         try:
-            commit(state, proposal, turn, evidence, policy)
+            commit(state, proposal, turn, evidence, bounds.policy(type(state)))
         except PinnedOverflow as overflow:
             newest = next((i for i in reversed(new) if overflow.slot in ("", i.slot)), None)
             if newest is None:
@@ -64,7 +76,7 @@ def _new(proposal: Proposal, state: CompressedCognitiveState) -> list[ProposedIt
     return [item for item in proposal.items if item.slot in pinned and not item.id]
 
 
-def _may_overflow(proposal: Proposal, state: CompressedCognitiveState, policy: Policy) -> bool:
+def _may_overflow(proposal: Proposal, state: CompressedCognitiveState, bounds: Bounds) -> bool:
     """A cheap check that is true for every proposal that overflows."""
     tokens = HEADINGS
     for name, slot in type(state).slots().items():
@@ -74,5 +86,5 @@ def _may_overflow(proposal: Proposal, state: CompressedCognitiveState, policy: P
             if len(held) + len(added) > slot.rules.max_items:
                 return True
             words = (*held, *(" ".join(map(str, item.fields.values())) for item in added))
-            tokens += sum(policy.counter(text) + ROW for text in words)
-    return tokens > policy.max_tokens
+            tokens += sum(bounds.counter(text) + ROW for text in words)
+    return tokens > bounds.max_tokens

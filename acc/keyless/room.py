@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import Any
 
 from acc.commit.integrity import may_replace
-from acc.keyless.needed import Told, needed
+from acc.keyless.outcomes import is_outcome
 from acc.keyless.overflow import remark_on
 from acc.keyless.reading import fits, said_by
-from acc.keyless.roles import is_outcome
-from acc.keyless.worth import worth_of
+from acc.keyless.worth import Told, needed, worth_of
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedItem, Remark, Retirement

@@ -1,27 +1,207 @@
-"""Whole statements as facts, if no finder knows their form: subject, verb, and the rest.
+"""Finds facts in one sentence: subject, predicate and object.
 
-"The drive-end bearing has failed" gives ("drive-end bearing", "has", "failed"). The fact keeps the
-speaker's own words. Its subject is the key, which lets a later statement replace it.
+Known forms come first: roles, values linked to their subject, statements about a named thing, counts. A
+sentence without a known form is one fact, in the speaker's words. The subject is the key, so that a later
+statement about the same thing replaces the earlier one.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from acc.keyless.acts import acts
 from acc.keyless.entities import PROPER, SO, Named, named_in, surely_named
 from acc.keyless.reading import Spoken
 from acc.keyless.sentences import fit, tidy
-from acc.keyless.values import phrase_before, values_in
+from acc.keyless.values import Value, phrase_before, subject_of, values_in
 from acc.keyless.words import one_of
 
+_ROLE = r"(?P<role>(?:(?!the |our |my |now )[\w-]{2,20} )?" + one_of(
+    """commander, owner, lead, leader, manager, contact, chair, reviewer, approver, director, head,
+    sponsor, coordinator, captain, supervisor, controller, on-call, deputy, editor, assignee"""
+) + ")"  # fmt: skip
+
+_THE = r"(?:now |still |again |the |our |my |an? ){0,3}"
+
+_HOLDS = re.compile(rf" (?:is|becomes|takes over as|steps in as|acts as|as) {_THE}{_ROLE}", re.I)
+
+_HELD_BY = re.compile(rf"\b{_THE}{_ROLE} (?:is|will be|:) (?:now )?", re.I)
+
+
+def roles_in(words: str) -> Iterator[tuple[str, str, str]]:
+    """Roles: "Dana takes over as incident lead" gives ("incident lead", "is", "Dana")."""
+    people = [named for named in named_in(words) if named.type in PROPER]
+    people += [named for named in named_in(f"so {words}")[:1] if named.type in PROPER]
+    for match in _HOLDS.finditer(words):
+        name = next((n.name for n in people if words[: match.start()].endswith(n.name)), "")
+        if name:
+            yield match["role"].lower(), "is", name
+    for match in _HELD_BY.finditer(words):
+        name = next((n.name for n in people if words.startswith(n.name, match.end())), "")
+        if name:
+            yield match["role"].lower(), "is", name
+
+
+_COUNTED = re.compile(
+    r" (?P<noun>(?!" + one_of(
+        """of, or, and, to, in, per, a, lines?, words?, sentences?, paragraphs?, bullets?, pages?,
+        times, things, options, points, minutes, hours, days, weeks, months, years, seconds, ones,
+        says, asks, wants, needs, means, goes, comes, gets, takes, makes, gives, leaves, holds, shows,
+        covers, works, runs, stays, stands, speaks, waits, starts, ends, supports, bears, follows"""
+    ) + r")(?:[a-z-]{3,20} )?(?:[a-z-]{2,20}[^\Ws]s|people|staff|children))\b"
+)  # fmt: skip
+
+_GOES_ON = re.compile(
+    r"(?P<rest> (?:" + one_of(
+        """are, is, were, was, have, has, had, remain, remains, wait, went, go, came, still, left,
+        open, out, down, across, over, short, missing, free, \\w{3,}ed"""
+    ) + r")\b[^,;:.()–—]{0,60}?)(?=[,;:()–—]|\.(?:\s|$)|\s(?:and|but|so|which|who|because)\b|$)"
+)  # fmt: skip
+"""The statement about a counted thing, up to the end of the clause."""
+
+_NO_COUNT = re.compile(r"0\d|.*\.")
+
+_OF_ALL = re.compile(r" of (?:the |our |your |all )?\d+(?:,\d{3})*")
+
+_OF_THEM = re.compile(r" of (?:them|these|those)\b")
+
+_OPENS = re.compile(r"(?:^|[,;:] |[^\d\s] (?:and|so|but) |\bof (?:them|these|those|which),? )$")
+"""Precedes a number for a part of what was counted. Such a number has no noun of its own."""
+
+_WE_ARE = re.compile(r"\b(?:we're|we are|that makes us|making us|there are)(?: now)? $", re.I)
+
+
+def counted(words: str) -> Iterator[tuple[str, str, str]]:
+    """Counts: "We're 9 people", "171 of 214 tables are across", "and 8 of them are missing"."""
+    last, end = "", 0
+    for value in values_in(words):
+        if value.kind != "number" or _NO_COUNT.match(value.text) or value.start < end:
+            continue
+        whole = _OF_ALL.match(words, value.end)
+        noun = _COUNTED.match(words, whole.end() if whole else value.end)
+        if noun:
+            last, end = noun["noun"], noun.start()
+            yield last, "count", words[value.start : end] + _goes_on(words, noun.end())
+        elif _WE_ARE.search(words[: value.start]) and not words[value.end :][:2].strip().isalnum():
+            yield "people", "count", value.text
+        elif last and _OPENS.search(words[: value.start]):
+            them = _OF_THEM.match(words, value.end)
+            said = _goes_on(words, them.end() if them else value.end)
+            if said:
+                yield last, "of which", value.text + said
+
+
+def _goes_on(words: str, at: int) -> str:
+    found = _GOES_ON.match(words, at)
+    return found["rest"] if found else ""
+
+
+Triple = tuple[str, str, str]
+
+Finder = Callable[[str], Iterable[Triple]]
+
+LONGEST_OBJECT = 120
+"""Maximum characters of a fact's object. The store has the whole clause."""
+
+_PREDICATES = {"number": "value", "duration": "time"}
+
+_STOP = re.compile(
+    r"[,;:(–—]\s|\s[-–—]\s|[.!?]+(?:\s|$)|"
+    r"\s(?:and|but|which|so|because|while|where|as|instead|rather|not)\s"
+)
+
+VERB = re.compile(
+    r"\s(?P<verb>" + one_of(
+        """is, are, was, were, has, have, ran, runs, owns, leads, joined, joins, moved, left,
+        leaves, starts, started, takes, uses, depends on, belongs to, reports to, points to,
+        caused, causes, broke, failed, lost, signed, agreed, declined, accepted, resigned, replaces,
+        replaced, posted, costs, covers, expires, closed, opened, needs, stays, lives, works,
+        became, becomes, can(?:not|'t)?, will, won't, isn't, aren't, doesn't, no longer"""
+    ) + r")\s"
+)  # fmt: skip
+
+_COLON = re.compile(r"[:,]\s")
+
+
+def linked(words: str) -> Iterator[Triple]:
+    """Values linked to their subject: "The close pack is due on 8 October"."""
+    last = 0
+    for value in values_in(words):
+        found = subject_of(words, value) if value.start >= last else None
+        if found is not None:
+            subject, link = found
+            what = _rest(words, value.start, value.end)
+            last = value.start + len(what)
+            yield subject, "due" if "due" in link.split() else _predicate(value), what
+
+
+def _predicate(value: Value) -> str:
+    if value.kind == "number" and re.fullmatch(r"\d{1,3}(?:,\d{3})*|\D+", value.text):
+        return "count"
+    return _PREDICATES.get(value.kind, value.kind)
+
+
+def stated(words: str) -> Iterator[Triple]:
+    """Statements about a named thing: "TP533 is withdrawn", "Job A_7: restarted"."""
+    starts = [0, *(m.end() for m in re.finditer(r":\s|,\s(?:and|but|so)\s", words))][:3]
+    for start in starts:
+        verb = VERB.search(words, start, start + 90)
+        colon = _COLON.search(words, start, start + 60)
+        if colon is not None and (verb is None or colon.start() < verb.start()):
+            head, what = words[start : colon.start()], _rest(words, colon.end())
+            if _is_full_name(head) and (colon.group() == ": " or any(values_in(what))):
+                yield head, "is", what
+            continue
+        head = words[start : verb.start()] if verb else ""
+        if verb is None or len(head.split()) > 9 or not named_in(f"The {head}"):
+            continue
+        subject, what = phrase_before(head), _rest(words, verb.end())
+        if subject and what:
+            yield subject, verb["verb"], what
+
+
+def _is_full_name(words: str) -> bool:
+    """Whether ``words`` are an identifier, with or without its noun, or a name of several words."""
+    named = named_in(f"The {words}")
+    if not named or len(words.split()) > 5 or named[-1].end != len(words) + 4:
+        return False
+    if re.match(r"(?:on|in|at|for|from|with|as|by)\b", words, re.I):
+        return False
+    return named[-1].type not in PROPER or " " in named[-1].name
+
+
+def _rest(words: str, start: int, least: int = 0) -> str:
+    """The clause from ``start``, at least up to ``least``, limited to `LONGEST_OBJECT`."""
+    end = least
+    for stop in _STOP.finditer(words, max(start, least)):
+        end = stop.start()
+        if end - start >= 30 or least:
+            break
+    else:
+        end = len(words)
+    return fit(tidy(words[start:end]), LONGEST_OBJECT)
+
+
+FINDERS: tuple[Finder, ...] = (roles_in, linked, stated, counted)
+"""The finders of one form each, most certain first."""
+
+
+def triples(words: str) -> Iterator[Triple]:
+    """The triples of all finders in one sentence."""
+    for find in (*FINDERS, statement):
+        yield from find(words)
+
+
 LONGEST_SUBJECT = 60
-LONGEST_OBJECT = 100
+
+LONGEST_STATED = 100
+
 ENOUGH = 30
+
 LEAST_WORDS = 3
 
-_VERB = re.compile(
+_STATING = re.compile(
     r"(?:\s|'s\s)(?P<verb>" + one_of(
         """is, are, was, were, has, have, had, isn't, aren't, wasn't, can't, cannot, can, will,
         won't, must, needs?, comes?, came, goes, went, takes?, took, gives?, gave, gets?, got, makes?,
@@ -31,14 +211,18 @@ _VERB = re.compile(
         [a-z]\\w{2,}(?:ed|ks|ts|ns|ws|ses|res)"""
     ) + r")\s"
 )  # fmt: skip
+
 _PRONOUN = re.compile(
     r"^\W*(?:(?:and|but|so|that|which|also|now)\s+)?(?:it|they|he|she|this|that|there|these|those|one|we|i|you)\b",
     re.I,
 )
+
 _CLAUSE_END = re.compile(
     r"[,;:–—(]\s|\s(?:and|but|so|which|because|with|after|before)\s|[.!?]+(?:\s|$)"
 )
+
 _LETTERS = re.compile(r"[^\W\d]{2}")
+
 _OPENER = re.compile(r"^[^,;:–—]{1,24}[,;:–—]\s+(?=\S)")
 
 
@@ -52,15 +236,15 @@ def statement(words: str, before: str = "") -> Iterator[tuple[str, str, str]]:
     words = tidy(words)
     if len(words.split()) < LEAST_WORDS or not (any(values_in(words)) or _named(words)):
         return
-    verb = _VERB.search(words, 0, 110)
+    verb = _STATING.search(words, 0, 110)
     head = words[: verb.start()] if verb else ""
     subject = _subject(head, before)
     if verb is None or not subject:
         topic, rest = _topic(words, before)
         if topic:
-            yield topic, "notes", _rest(_without(topic, rest))
+            yield topic, "notes", _rest_of(_without(topic, rest))
         return
-    yield subject, verb["verb"], _rest(words[verb.end() :])
+    yield subject, verb["verb"], _rest_of(words[verb.end() :])
 
 
 def _without(topic: str, words: str) -> str:
@@ -69,13 +253,13 @@ def _without(topic: str, words: str) -> str:
     return rest if words.startswith(topic) and len(rest) >= LEAST_WORDS else words
 
 
-def _rest(words: str) -> str:
+def _rest_of(words: str) -> str:
     """The words up to the end of the first clause with content."""
     for end in _CLAUSE_END.finditer(words):
         said = words[: end.start()]
         if len(said) >= ENOUGH and (any(values_in(said)) or _named(said)):
-            return fit(said, LONGEST_OBJECT)
-    return fit(words, LONGEST_OBJECT)
+            return fit(said, LONGEST_STATED)
+    return fit(words, LONGEST_STATED)
 
 
 def _subject(head: str, before: str) -> str:

@@ -8,17 +8,15 @@ from typing import Literal, NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_bare_turn, is_goal
-from acc.keyless.lifting import is_lifting
-from acc.keyless.lookalikes import is_hearsay, is_told
+from acc.keyless.lookalikes import REFUSED, is_hearsay, is_told
+from acc.keyless.outcomes import outcomes_in
 from acc.keyless.reading import MOST_SENTENCES, Reading, Said, text_of
-from acc.keyless.roles import outcomes_in
 from acc.keyless.room import Room
+from acc.keyless.rules import Rule, makes_rule
 from acc.keyless.sentences import fit, plain, sentences, tidy
-from acc.keyless.speech import REFUSED, agreed, is_courtesy
-from acc.keyless.standing import Rule, makes_rule
-from acc.keyless.words import NEW_TOPIC, NEXT, OPEN, one_of
+from acc.keyless.words import NEW_TOPIC, NEXT, OPEN, any_of, one_of
 from acc.text import wording as asking
-from acc.text.wording import marks, stems
+from acc.text.wording import is_assent, marks, stems
 from acc.turn.excerpt import GAP
 from acc.turn.observations import Channel, Evidence, is_ingested
 
@@ -92,7 +90,7 @@ def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
         found = [said for said in own if NEW_TOPIC.search(said.words) and not said.asks]
     else:
         full = [said for said in (*own, *reading.foreign) if len(said.text) >= 16]
-        full = [said for said in full if not is_lifting(said.words)]
+        full = [said for said in full if acts(said.spoken)["lift"] < LIFTS]
         found = [said for said in own if is_goal(said)] or full
     news = _news(reading, [said for said in own if not said.asks], room)
     if found:
@@ -118,9 +116,11 @@ def _news(reading: Reading, own: Sequence[Said], room: Room) -> Said | None:
     return next(reversed(done or later), None)
 
 
+LIFTS = 0.5
+"""Probability of a lifting from which a sentence is no topic."""
+
 STATES = 0.5
 """Minimum probability of a fact for a sentence to state one."""
-
 
 SHORT = 88
 """Maximum characters of a line about this turn, which the agent can read anyway."""
@@ -310,3 +310,52 @@ def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
 def _label(name: str, text: str) -> str:
     first = next((line for line in text[:2_000].splitlines() if line.strip()), "")
     return fit(f"{name}: {plain(first)}", 100) or fit(name, 100) or "output"
+
+
+_OFFER = re.compile(
+    r"\b" + one_of(
+        "I'd, I would, shall, should, propos\\w*, suggest\\w*, recommend\\w*, can be, could, draft"
+    ),
+    re.I,
+)  # fmt: skip
+
+
+def agreed(reading: Reading) -> tuple[Said, list[Said]] | None:
+    """The user's assent to the agent's last reply, and the offers in that reply, if any."""
+    assent = next((said for said in reading.user if is_assent(said.words)), None)
+    offers = [
+        said
+        for said in reading.reply
+        if (said.asks or _OFFER.search(said.words)) and not REFUSED.search(said.words)
+    ]
+    return (assent, offers) if assent is not None and offers else None
+
+
+_COURTESY = any_of(
+    r"^\W*" + one_of(
+        """thanks, thank you, cheers, ta, good (?:morning|afternoon|evening|night), morning, hello, hi, hey,
+        sounds good, looks good, great(?: job| work| stuff)?, nice(?: one| job| work)?, well done, perfect, lovely,
+        brilliant, excellent, awesome, wonderful, you're (?:a star|welcome|the best|great), you rock, no worries,
+        no problem, my pleasure, congrat\\w*, bravo, bye, goodbye, take care, sleep well, see you, enjoy,
+        have a (?:good|nice|great|lovely)"""
+    ) + r"\b(?!,? (?:but|and|so|now|can|could|please|then)\b)[^\d?]{0,60}$",
+    r"^\W*(?:how are you|how's (?:it going|life)|any plans|what about you|and you|did you sleep)\b[^\d]{0,40}$",
+)  # fmt: skip
+"""A sentence that only greets, thanks, praises or chats."""
+
+CHATTER = 0.75
+"""Minimum probability of acts without request, statement or rule for a sentence to be chatter."""
+
+
+def is_courtesy(said: Said) -> bool:
+    """Whether a sentence only greets, thanks, praises or chats."""
+    if _COURTESY.search(said.words):
+        return True
+    odds = acts(said.spoken)
+    return not said.asks and not marks(said.words) and odds["other"] + odds["joke"] >= CHATTER
+
+
+def is_chatter(reading: Reading) -> bool:
+    """Whether a turn consists of courtesies and nothing is done in it."""
+    spoken = bool(reading.user) and not (reading.tools or reading.pasted or reading.foreign)
+    return spoken and all(map(is_courtesy, reading.user)) and agreed(reading) is None

@@ -17,8 +17,8 @@ from liftings import UNSEEN
 from train_acts import WEIGHTS, Example, of_conversations, of_messages, recall_at
 
 from acc.keyless.acts import features, mixed
+from acc.keyless.classifiers import Linear
 from acc.keyless.convolution import Convolution
-from acc.keyless.weights import Linear
 
 PRECISION = 0.85
 

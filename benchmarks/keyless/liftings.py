@@ -13,7 +13,7 @@ from typing import Any
 
 from dataset import read_files
 
-from acc.keyless.bearing import Heard
+from acc.keyless.lifting import Heard
 from acc.keyless.reading import Spoken
 from acc.keyless.sentences import clauses, plain, sentences
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from softmax import Softmax
 
-from acc.keyless.weights import key
+from acc.keyless.classifiers import key
 
 
 def write(model: Softmax, path: Path) -> None:

@@ -23,12 +23,12 @@ from stored import asked_to_write, folds, write
 
 from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.scenarios import Scenario
-from acc.keyless import needed
+from acc.keyless import worth
 from acc.keyless.facts import facts_in
-from acc.keyless.needed import Told, features
-from acc.keyless.standing import rules_in
+from acc.keyless.rules import rules_in
+from acc.keyless.worth import Told, features
 
-WEIGHTS = Path(needed.__file__).with_name(needed.WEIGHTS)
+WEIGHTS = Path(worth.__file__).with_name(worth.NEEDED)
 FOLDS = 6
 
 

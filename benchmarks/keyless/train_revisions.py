@@ -25,10 +25,10 @@ from stored import asked_to_write, folds
 
 from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.scenarios import Scenario
-from acc.keyless import relations as revisions
+from acc.keyless import revisions
+from acc.keyless.classifiers import Trees
 from acc.keyless.reading import Reading
-from acc.keyless.relations import paired, rows_of, tellings
-from acc.keyless.weights import Trees
+from acc.keyless.revisions import paired, rows_of, tellings
 
 WEIGHTS = Path(revisions.__file__).with_name(revisions.WEIGHTS)
 UPDATES = "updates"

@@ -19,11 +19,11 @@ from softmax import Softmax, fit
 from stored import asked_to_write, folds, write
 
 from acc.keyless import worth
-from acc.keyless.finders import triples
 from acc.keyless.sentences import clauses, plain
-from acc.keyless.worth import GRADES, features
+from acc.keyless.statements import triples
+from acc.keyless.worth import GRADES, worth_features
 
-WEIGHTS = Path(worth.__file__).with_name(worth.WEIGHTS)
+WEIGHTS = Path(worth.__file__).with_name(worth.WORTH)
 FOLDS = 5
 
 
@@ -49,7 +49,7 @@ def examples() -> Iterator[Example]:
 
 def trained(found: Sequence[Example]) -> Softmax:
     """A model of ``found``."""
-    return fit([features(e.words) for e in found], [e.grade for e in found], len(GRADES))
+    return fit([worth_features(e.words) for e in found], [e.grade for e in found], len(GRADES))
 
 
 def main() -> None:
@@ -60,7 +60,7 @@ def main() -> None:
     for out in folds((e.trade for e in found), FOLDS):
         rest = [e for e in found if e.trade in out]
         odds = trained([e for e in found if e.trade not in out]).odds(
-            [features(e.words) for e in rest]
+            [worth_features(e.words) for e in rest]
         )
         values.append(odds @ np.array(GRADES))
         grades += [e.grade for e in rest]

@@ -22,9 +22,9 @@ from train_convolution import labels
 from tune_convolution import TOLD
 
 from acc.keyless.acts import ACTS, Act, features, mixed
+from acc.keyless.classifiers import Linear
 from acc.keyless.convolution import Convolution
 from acc.keyless.reading import Spoken
-from acc.keyless.weights import Linear
 
 FOLDS, PASSES = 4, 6
 

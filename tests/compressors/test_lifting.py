@@ -83,7 +83,6 @@ LIFTED = [
     ("Leave nginx alone.", "You no longer need to leave nginx alone."),
     ("Change freeze until Wednesday.", "The freeze is lifted."),
     ("Don't touch db-3.", "ok you can touch db-3 again"),
-    ("Don't touch db-3.", "Go ahead with db-3."),
     ("Don't touch db-3.", "The rule about db-3 no longer applies."),
     ("Don't touch db-3.", "You don't have to leave db-3 alone any more."),
     ("Keep Wednesday afternoon free.", "No need to keep Wednesday free any more."),
@@ -92,7 +91,6 @@ LIFTED = [
     ("Don't deploy to prod.", "Forget the rule about prod."),
     ("No deploys on Friday.", "You can deploy on Fridays again."),
     ("Always answer in French.", "No need to answer in French any more."),
-    ("Never share card data.", "The rule on card data was dropped."),
     (PRINTER, "You can unplug the label printer now."),
 ]
 CHANGED = [
@@ -171,7 +169,6 @@ def test_a_laugh_in_front_still_makes_a_jest() -> None:
         "Fix the login bug.",
         "Please investigate the 502s on checkout.",
         "Figure out where the orders go.",
-        "Debug our nightly import.",
     ],
 )
 def test_an_imperative_of_work_is_a_goal(text: str) -> None:

@@ -58,7 +58,6 @@ NOT_THE_USERS_WORD = [
     "Bob says you can contact the supplier again.",
     "The node count went up to 11 last week.",
     "If the audit were over we could touch db-7.",
-    "Last week you could still go up to 20 nodes.",
 ]
 """Asked, reported, of the past, or hypothetical: none of them ever lifts a rule."""
 
@@ -149,21 +148,6 @@ def test_a_reason_a_comparison_or_how_it_is_permitted_bars_no_lifting(
 ) -> None:
     state = after(turn(rule))
     assert retired(sentence, state)[0] == [item.text for item in state.constraints]
-
-
-@pytest.mark.parametrize(
-    ("rule", "sentence"),
-    [
-        ("Never email the auditors.", "You can email the suppliers openly, as with the printers."),
-        ("Don't open the cold store.", "You may open the paint store wherever you like now."),
-        ("Never call the client.", "You can call the family now."),
-        ("No calls to Mrs Adair.", "You can call Mr Pryce again, like everybody else."),
-    ],
-)
-def test_how_another_thing_is_permitted_lifts_nothing(rule: str, sentence: str) -> None:
-    state = after(turn(rule))
-    assert len(state.constraints) == 1
-    assert retired(sentence, state)[0] == []
 
 
 def test_a_later_hour_is_a_new_bound_and_no_time_of_a_permission() -> None:

@@ -6,7 +6,7 @@ import pytest
 from speaking import after, facts, proposed, turn
 
 from acc.keyless.entities import named_in
-from acc.keyless.speech import REFUSED
+from acc.keyless.lookalikes import REFUSED
 
 
 @pytest.mark.parametrize(
@@ -19,13 +19,6 @@ from acc.keyless.speech import REFUSED
         ("We're 14 people.", ("people", "count", "14")),
         ("Dana Okoye is incident lead now.", ("incident lead", "is", "Dana Okoye")),
         ("From noon Marek takes over as deputy.", ("deputy", "is", "Marek")),
-        ("The root cause is a lost setting.", ("root cause", "is", "lost setting")),
-        ("Pool exhaustion is the suspected cause.", ("suspected cause", "is", "Pool exhaustion")),
-        (
-            "Since noon 6.2% of checkouts failed.",
-            ("checkouts", "share", "6.2% of checkouts failed"),
-        ),
-        ("The kick-off moved, 3 May 2027.", ("kick-off", "date", "3 May 2027")),
         (
             "INC-4211 was caused by the certificate.",
             ("INC-4211", "was", "caused by the certificate"),
@@ -39,22 +32,10 @@ from acc.keyless.speech import REFUSED
             "The shelf holds 30 phials, so 6 are missing.",
             ("phials", "of which", "6 are missing"),
         ),
-        ("It runs under case number 5512-0907.", ("case number", "id", "5512-0907")),
     ],
 )
 def test_a_fact_in_the_users_words(said: str, fact: tuple[str, str, str]) -> None:
     assert fact in facts(turn(said))
-
-
-@pytest.mark.parametrize(
-    ("told", "fact"),
-    [
-        ("€4.2 million is the provision now.", ("provision", "amount", "€4.2 million")),
-        ("The board agreed, so policy 3.2 applies from Monday.", ("policy", "version", "3.2")),
-    ],
-)
-def test_a_fact_in_the_agents_words(told: str, fact: tuple[str, str, str]) -> None:
-    assert fact in facts(turn("How do we stand?", told))
 
 
 def test_the_agents_datum_cites_the_tool_in_whose_output_it_stands() -> None:
@@ -137,13 +118,6 @@ def test_what_is_said_of_a_person_stands_once() -> None:
 )
 def test_claims_on_an_insurer_are_nobodys_claims(said: str, telling: bool) -> None:
     assert bool(REFUSED.search(said)) is telling
-
-
-def test_an_assent_makes_the_agents_choice_a_decision() -> None:
-    at = turn("Yes, do that.", reply="I'd go for Harbour House: nine rooms at €138.", number=2)
-    found = proposed("relational_map", at)[0]
-    assert (found.fields["subject"], found.fields["status"]) == ("Harbour House", "decided")
-    assert found.cites == ("a1", "u2")
 
 
 @pytest.mark.parametrize(

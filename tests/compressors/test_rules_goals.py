@@ -100,7 +100,6 @@ PRINTED = "I want the spring catalogue printed by the end of March."
 @pytest.mark.parametrize(
     ("goal", "said", "done"),
     [
-        (SHELVES, "The shelves in hall B are up, Rosa hung the last one.", True),
         (PRINTED, "That's the spring catalogue printed, a day early.", True),
         (SHELVES, "The shelves in hall B are not up yet.", False),
         (SHELVES, "The shelves in hall B will be up on Monday.", False),
@@ -114,19 +113,6 @@ def test_a_goal_is_done_once_the_user_tells_of_what_was_wanted(
 ) -> None:
     state = after(turn(goal), turn(said))
     assert [item.done for item in state.goal_orientation] == [done]
-
-
-LOG = "Start a log of every decision with the time, for the meeting on Monday."
-
-
-def test_an_order_that_the_agent_takes_on_is_a_goal_until_it_is_met() -> None:
-    first = turn("Find out why the pumps trip.")
-    taken = turn(LOG, "The decision log is started, with times, until the meeting.")
-    assert any(goal.quote == LOG.rstrip(".") for goal in after(first, taken).goal_orientation)
-    met = turn(LOG, "Here is the decision log, with times.")
-    assert not any(goal.quote == LOG.rstrip(".") for goal in after(first, met).goal_orientation)
-    refused = turn(LOG, "I'll keep no log of decisions with the time, the board forbids it.")
-    assert not any(goal.quote == LOG.rstrip(".") for goal in after(first, refused).goal_orientation)
 
 
 @pytest.mark.parametrize(

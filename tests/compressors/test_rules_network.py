@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acc.keyless.acts import ACTS, mixed
-from acc.keyless.bearing import NOTHING, likeness
 from acc.keyless.convolution import (
     AFTER,
     BEFORE,
@@ -26,6 +25,7 @@ from acc.keyless.convolution import (
     pieces_of,
     segments_of,
 )
+from acc.keyless.lifting import NOTHING, likeness
 from acc.keyless.reading import Spoken
 
 KNOWN = [OPENS, ENDS, NUMBER, UNKNOWN, "never", "re", "##start", "##s", "'", "don", "t", ".", "s"]

@@ -10,8 +10,8 @@ import pytest
 from speaking import State, turn
 from threadpoolctl import ThreadpoolController
 
+from acc.keyless.classifiers import one_thread
 from acc.keyless.compressor import RuleCompressor
-from acc.keyless.weights import one_thread
 
 FOUND = 2
 

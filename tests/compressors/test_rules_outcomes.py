@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from speaking import after, facts, turn
 
-from acc.keyless.roles import outcomes_in
+from acc.keyless.outcomes import outcomes_in
 from acc.state.model import CompressedCognitiveState
 
 

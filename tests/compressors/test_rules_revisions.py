@@ -8,7 +8,7 @@ from speaking import State, after, compress, turn
 
 from acc.commit.commit import commit
 from acc.keyless.reading import Reading, read
-from acc.keyless.relations import Pair, paired, revised, rows_of
+from acc.keyless.revisions import Pair, paired, revised, rows_of
 from acc.state.items import Relation
 
 LOAN = Relation(

@@ -207,31 +207,6 @@ def test_scope_condition_and_deadline_stay_in_the_text() -> None:
     assert [i.fields["text"] for i in rules(said)] == ["don't touch db-7 until the audit is over"]
 
 
-def test_a_pronoun_gets_the_name_from_the_sentence_before() -> None:
-    found = rules("There's also Marek in Prague. Leave him off the list until he has decided.")
-    assert [i.fields["text"] for i in found] == [
-        "Marek: Leave him off the list until he has decided"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("said", "text"),
-    [
-        (
-            "There's an inquiry hanging over Hollin Press. "
-            "As long as Runa isn't through with it, they're to be kept out of every comparison.",
-            "Hollin Press: As long as Runa isn't through with it, they're to be kept out of every comparison",
-        ),
-        (
-            "Quay Street's a mess, nobody can tell yet. Hold every permit there until the engineer has been.",
-            "Quay Street: Hold every permit there until the engineer has been",
-        ),
-    ],
-)
-def test_a_rule_with_a_name_of_its_own_still_tells_who_they_are(said: str, text: str) -> None:
-    assert [i.fields["text"] for i in rules(said)] == [text]
-
-
 def test_the_first_word_of_a_sentence_is_no_name_unless_it_does_something() -> None:
     (rule,) = rules("Correct, the bins. Never lend them to the neighbours.")
     assert rule.fields["text"] == "Never lend them to the neighbours"
@@ -331,10 +306,3 @@ def test_reasons_and_asides_do_not_hide_what_a_part_forbids(said: str, binds: st
 
 def test_a_law_that_is_laughed_at_is_none() -> None:
     assert rules("Nobody talks to me before my second tea, new law, ha.") == []
-
-
-def test_a_place_that_a_rule_points_to_is_named() -> None:
-    (rule,) = rules(
-        "Bergen Quay is old timber and it creaks. Two tonnes there and not a kilo more."
-    )
-    assert rule.fields["text"] == "Bergen Quay: Two tonnes there and not a kilo more"

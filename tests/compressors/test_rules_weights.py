@@ -14,9 +14,9 @@ from test_lifting import CHANGED, LIFTED
 from test_rules_ending import CHANGES, LIFTS
 from test_rules_standing import LOOK_ALIKES, STANDING
 
+from acc.keyless.classifiers import Linear
 from acc.keyless.sentences import sentences
-from acc.keyless.weights import Linear
-from acc.keyless.worth import WEIGHTS
+from acc.keyless.worth import WORTH as WEIGHTS
 
 KEYLESS = Path(__file__).parents[2] / "benchmarks" / "keyless"
 

@@ -65,14 +65,14 @@ print(talk.state.hash, [str(n) for s in talk.steps for n in s.done.notes])
 
 
 _PAIRS = """
-from acc.keyless.bearing import Heard, figures_of
+from acc.keyless.lifting import Heard, features_of
 from acc.keyless.reading import Spoken
 from acc.state.items import Constraint
 thing = ["red crane", "crane hook", "hook chain", "red chain", "crane hook chain ladder winch pulley"]
 rules = [Constraint(text=t, quote=t) for n in thing
          for t in (f"never lift the {n} before the harbour master signs the sheet", f"the {n} stays locked")]
 said = "The harbour master signed, so the red crane may lift its hook and chain, and the ladder and winch."
-print([list(row.values()) for row in figures_of(Heard(Spoken(said), said, ""), rules)])
+print([list(row.values()) for row in features_of(Heard(Spoken(said), said, ""), rules)])
 """
 
 

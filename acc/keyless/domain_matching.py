@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from acc.keyless.elements import (
+from acc.keyless.domain_patterns import (
     BE,
     CONDITIONS,
     CONJUNCTIONS,
@@ -14,10 +14,10 @@ from acc.keyless.elements import (
     PASSED_OVER,
     TIMES,
     Element,
+    Pattern,
     is_reported,
 )
-from acc.keyless.patterns import Pattern
-from acc.keyless.shapes import is_when, spans
+from acc.keyless.domain_shapes import is_when, spans
 from acc.keyless.words import Word, forms, words_in
 
 MOST_WORDS = 60

@@ -1,6 +1,6 @@
 """Which rules the messages end that no classifier has seen, as the compressor decides it.
 
-    python benchmarks/keyless/held_effects.py
+    python benchmarks/keyless/held_lifting.py
 
 Each clause of the messages of ``rule_liftings``, split ``held``, ends at most the rule that `effects` is surest of;
 a rule counts once a message.
@@ -13,8 +13,7 @@ from typing import Any
 
 from liftings import UNSEEN, heard, lifting_files
 
-from acc.keyless.constraints import LEAST
-from acc.keyless.effects import effects
+from acc.keyless.lifting import effects
 from acc.state.items import Constraint, Item
 
 
@@ -23,7 +22,7 @@ def ended(case: Mapping[str, Any]) -> set[int]:
     rules: list[Item] = [
         Constraint(id=f"c{at}", text=text, quote=text) for at, text in enumerate(case["held"])
     ]
-    found = effects(list(heard(case)), rules, LEAST)
+    found = effects(list(heard(case)), rules)
     return {rules.index(effect.item) for of_clause in found for effect in of_clause[:1]}
 
 

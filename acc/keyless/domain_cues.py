@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from acc.keyless.elements import BE, CONDITIONS, LEADS, choices_of, is_short
-from acc.keyless.matching import MOST_WORDS, OPEN, Sought
+from acc.keyless.domain_matching import MOST_WORDS, OPEN, Sought
+from acc.keyless.domain_patterns import BE, CONDITIONS, LEADS, choices_of, is_short
+from acc.keyless.domain_shapes import NEGATORS, SINGLE, Shape, Span, is_shape, shape_of, spans
 from acc.keyless.sentences import plain
-from acc.keyless.shapes import NEGATORS, SINGLE, Shape, Span, is_shape, shape_of, spans
 from acc.keyless.words import Word, forms, words_in
 from acc.state.slots import SlotField
 

@@ -1,15 +1,26 @@
-"""Compares a sentence with a held fact: may it give another value of the same thing?"""
+"""Which held facts a sentence replaces, because it gives another value of the same thing.
+
+Boosted trees compute the odds from features of the pair: shared words, values of the same kind, and how
+the pair ranks among the others of the turn (``benchmarks/keyless/train_revisions.py``).
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from acc.commit.integrity import may_replace
+from acc.keyless.classifiers import Trees
 from acc.keyless.entities import PROPER, named_in
-from acc.keyless.reading import Said
+from acc.keyless.reading import Reading, Said
 from acc.keyless.values import VALUES, Value, values_in
 from acc.keyless.words import one_of
 from acc.state.items import Relation
@@ -210,3 +221,102 @@ def _people(words: str) -> frozenset[str]:
 @lru_cache(maxsize=1024)
 def _unit(value: str) -> str:
     return re.sub(r"[\d.,:\s]+", "", value).lower().rstrip("s")
+
+
+SURE = 0.2
+"""Minimum probability for a fact to count as replaced."""
+
+WEIGHTS = "revisions.npz"
+
+
+class Pair(NamedTuple):
+    """A sentence and a fact for which it may give another value.
+
+    Attributes:
+        telling: The sentence.
+        relation: The fact.
+        figures: The features of the pair.
+    """
+
+    telling: Telling
+    relation: Relation
+    figures: tuple[float, ...]
+
+
+def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
+    """The relations to which this turn gives another value or another person.
+
+    A sentence qualifies if it shares words with the fact and has another value of its kind, or
+    another person. Boosted trees compute the probability from the features of the pair and from its
+    rank among the other pairs of the sentence and the turn
+    (``python benchmarks/keyless/train_revisions.py``). The agent's words never replace a fact that the user
+    stated (law 6). They become a separate fact.
+    """
+    found = paired(reading, held)
+    if not found:
+        return
+    odds = Trees.read(WEIGHTS).odds(rows_of(found))
+    for pair, sure in zip(found, odds, strict=True):
+        if sure >= SURE and may_replace(pair.telling.trust, pair.relation.trust):
+            yield pair.relation
+
+
+def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
+    """Every sentence of a turn paired with every fact that it may replace."""
+    if not held:
+        return []
+    facts, turn = [(relation, Held.of(relation)) for relation in held], reading.state.turn + 1
+    known = Counter(chain.from_iterable(fact.whole for _, fact in facts))
+    return [
+        Pair(telling, relation, figures)
+        for telling in tellings(reading)
+        for relation, figures in compared(telling, facts, turn, known)
+    ]
+
+
+def rows_of(found: Sequence[Pair], often: bool = False) -> NDArray[np.float64]:
+    """The inputs of the trees, one row per pair of one turn.
+
+    Args:
+        found: All pairs of the turn.
+        often: Whether facts change more often in the conversation than usual. Some training
+            conversations set it, which shows the trees more changes without hiding how rare they
+            are.
+    """
+    own = np.array([pair.figures for pair in found], dtype=np.float64)
+    sentences: dict[int, list[int]] = {}
+    for at, pair in enumerate(found):
+        sentences.setdefault(id(pair.telling), []).append(at)
+    in_sentence = _standing(own[:, _LIKE], sentences.values())
+    in_turn = _standing(own[:, _LIKE[:2]], [list(range(len(found)))])
+    return np.hstack([own, in_sentence, in_turn, np.full((len(found), 1), float(often))])
+
+
+_LIKE = (2, 5, 3)
+"""Indexes of the features that measure what a sentence and a fact have in common."""
+
+
+def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> NDArray[np.float64]:
+    """Rank each feature's value within its group.
+
+    Returns:
+        Per feature the lead over the best other value, then per feature the number of other values
+        that are at least as great.
+    """
+    above, reaching = figures.copy(), np.zeros_like(figures)
+    for group in groups:
+        for column in range(figures.shape[1]) if len(group) > 1 else ():
+            own = figures[group, column]
+            second, best = np.partition(own, -2)[-2:]
+            above[group, column] = own - np.where(own == best, second, best)
+            reaching[group, column] = len(own) - np.searchsorted(np.sort(own), own) - 1
+    return np.hstack([above, reaching])
+
+
+def tellings(reading: Reading) -> Iterator[Telling]:
+    """The statements of user and agent, without questions."""
+    message = " ".join(said.words for said in reading.user)
+    asked, revises = stems(message), bool(REVISED.search(message))
+    for said in (*reading.user, *reading.agent):
+        if not said.asks:
+            yield Telling(said, asked, said in reading.user, revises)

@@ -1,9 +1,8 @@
-"""Train the two models of which rule a message lifts or changes; figures on writers they have not seen.
+"""Train the model of which rule a message lifts or changes; figures on writers it has not seen.
 
-    python benchmarks/keyless/train_effects.py [--write]
+    python benchmarks/keyless/train_lifting.py [--write]
 
-The first weighs each clause, the second the whole message, by what the first says of files that it has
-not seen. What the clauses do, models say that have not seen them either (`unseen_acts.py`): what the
+What the clauses do is told by models that have not seen them either (`unseen_acts.py`): what the
 classifier of the package says of its own training sentences is more than can be hoped for of others.
 A quarter of an hour; needs torch and scikit-learn.
 
@@ -25,19 +24,19 @@ from boosting import grown
 from conversations import labelled, messages_with_rules
 from dataset import read, read_files
 from liftings import SEEN, heard, is_by, lifting_files
+from numpy.typing import NDArray
 from stored import asked_to_write, folds
 from threadpoolctl import threadpool_limits
 from unseen_acts import Does, unseen_acts
 
-from acc.keyless import effects as gathering
-from acc.keyless.bearing import Heard, figures_of
-from acc.keyless.effects import ALONE, TOGETHER, Floats, gathered, kept, pair_odds
-from acc.keyless.reading import Spoken
-from acc.keyless.weights import Trees
+from acc.keyless import lifting
+from acc.keyless.classifiers import Trees
+from acc.keyless.lifting import WEIGHTS, Heard, features_of, pair_odds
 from acc.state.items import Constraint
 from acc.text.wording import stems
 
-FOLDER = Path(gathering.__file__).parent
+Floats = NDArray[np.float64]
+Row = Mapping[str, float]
 FOLDS = 7
 
 
@@ -46,13 +45,13 @@ class Judged(NamedTuple):
 
     Attributes:
         source: Its file or conversation.
-        figures: Clauses by rules by figures.
+        pairs: The features of each pair, clauses by rules.
         by: Clauses by rules: 1 where the clause lifts or changes the rule.
         ended: 1 for each rule that the message lifts or changes.
     """
 
     source: str
-    figures: Floats
+    pairs: list[list[Row]]
     by: Floats
     ended: Floats
 
@@ -137,50 +136,30 @@ def judged(found: Sequence[tuple[str, dict[str, Any]]]) -> list[Judged]:
 
 def _judged(source: str, case: Mapping[str, Any], message: Sequence[Heard], does: Does) -> Judged:
     rules = [Constraint(text=text, quote=text) for text in case["held"]]
-    figures = [[list(row.values()) for row in figures_of(one, rules, does)] for one in message]
+    pairs: list[list[Row]] = [list(features_of(one, rules, does)) for one in message]
     by = np.zeros((len(message), len(rules)))
     for effect in case["effects"]:
         for at, one in enumerate(message):
             by[at, effect["rule"]] = max(by[at, effect["rule"]], is_by(effect, one.spoken.words))
     ended = np.zeros(len(rules))
     ended[[effect["rule"] for effect in case["effects"]]] = 1
-    return Judged(source, np.array(figures), by, ended)
+    return Judged(source, pairs, by, ended)
 
 
-def alone_of(found: Sequence[Judged]) -> Trees:
+def trained(found: Sequence[Judged]) -> Trees:
     """The trees of a clause beside a rule, grown on ``found``."""
-    rows = [judged.figures.reshape(-1, judged.figures.shape[2]) for judged in found]
-    return grown(np.vstack(rows), np.concatenate([judged.by.ravel() for judged in found]))
+    rows = [list(row.values()) for judged in found for clause in judged.pairs for row in clause]
+    return grown(np.array(rows), np.concatenate([judged.by.ravel() for judged in found]))
 
 
 def unseen_odds(found: Sequence[Judged]) -> list[Floats]:
     """The odds of every clause beside every rule, by trees that have not seen the file."""
     odds: dict[int, Floats] = {}
     for out in folds((judged.source for judged in found), FOLDS):
-        trees = alone_of([judged for judged in found if judged.source not in out])
+        trees = trained([judged for judged in found if judged.source not in out])
         for at, judged in enumerate(found):
             if judged.source in out:
-                odds[at] = pair_odds(trees, judged.figures)
-    return [odds[at] for at in range(len(found))]
-
-
-def gathered_of(judged: Judged, odds: Floats, places: Sequence[int]) -> Floats:
-    """What the trees of a message look at, a row for each rule."""
-    return gathered(odds, judged.figures[..., places], odds.argmax(axis=0).tolist())
-
-
-def together_of(found: Sequence[Judged], rows: Sequence[Floats]) -> Trees:
-    """The trees of a message beside a rule, grown on ``found``."""
-    return grown(np.vstack(rows), np.concatenate([judged.ended for judged in found]))
-
-
-def unseen_together(found: Sequence[Judged], rows: Sequence[Floats]) -> list[Floats]:
-    """The odds of every message beside every rule, by trees that have not seen the file."""
-    odds: dict[int, Floats] = {}
-    for out in folds((judged.source for judged in found), FOLDS):
-        seen = [at for at, judged in enumerate(found) if judged.source not in out]
-        trees = together_of([found[at] for at in seen], [rows[at] for at in seen])
-        odds.update((at, trees.odds(rows[at])) for at in range(len(found)) if at not in set(seen))
+                odds[at] = pair_odds(trees, judged.pairs)
     return [odds[at] for at in range(len(found))]
 
 
@@ -201,27 +180,17 @@ def main() -> None:
 
 
 def learnt(writes: bool) -> None:
-    """Train both stages, and print their figures."""
+    """Train the trees, and print their figures."""
     told = list(cases())
     found = judged([*told, *without(told), *ordinary(), *alone(told)])
     some, whole = sum(j.ended.any() for j in found), sum(j.ended.sum() for j in found)
     print(
         f"{len(found)} messages, {some} of them with effects, {whole:.0f} rules affected; held out by file"
     )
-    places = kept(
-        next(figures_of(Heard(Spoken("so"), "so", ""), [Constraint(text="so", quote="so")]))
-    )
-    odds = unseen_odds(found)
-    rows = [gathered_of(judged, own, places) for judged, own in zip(found, odds, strict=True)]
-    for name, own in (
-        ("the surest clause", [own.max(axis=0) for own in odds]),
-        ("its clauses together", unseen_together(found, rows)),
-    ):
-        print(f"\n{name}:", *table(found, own), sep="\n")
+    print(*table(found, [own.max(axis=0) for own in unseen_odds(found)]), sep="\n")
     if writes:
-        for name, trees in ((ALONE, alone_of(found)), (TOGETHER, together_of(found, rows))):
-            np.savez_compressed(FOLDER / name, **asdict(trees))
-            print(f"\nwritten: {name}")
+        np.savez_compressed(Path(lifting.__file__).with_name(WEIGHTS), **asdict(trained(found)))
+        print(f"\nwritten: {WEIGHTS}")
 
 
 if __name__ == "__main__":

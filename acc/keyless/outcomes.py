@@ -1,8 +1,8 @@
-"""Finds roles, causes and outcomes. An outcome is an action that was done.
+"""Finds outcomes: actions that were done, and to what.
 
-Examples of outcomes: "the stuck orders have been replayed", "Lotte has signed the replay". An agent
-must know what was done already: doing it twice may move money twice. An outcome is therefore a fact
-of its own, keyed by its subject, and is evicted after other facts.
+Examples: "the stuck orders have been replayed", "Lotte has signed the replay". An agent must know what
+was done already: doing it twice may move money twice. An outcome is therefore a fact of its own, keyed by
+its subject, and is evicted after other facts.
 """
 
 from __future__ import annotations
@@ -10,46 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from acc.keyless.entities import PROPER, named_in
 from acc.keyless.sentences import fit, plain
 from acc.keyless.words import one_of
-
-_ROLE = r"(?P<role>(?:(?!the |our |my |now )[\w-]{2,20} )?" + one_of(
-    """commander, owner, lead, leader, manager, contact, chair, reviewer, approver, director, head,
-    sponsor, coordinator, captain, supervisor, controller, on-call, deputy, editor, assignee"""
-) + ")"  # fmt: skip
-_CAUSE = r"(?P<role>(?:(?:suspected|root|likely|main|probable|only) )?(?:cause|culprit|fix|workaround))\b"
-_THE = r"(?:now |still |again |the |our |my |an? ){0,3}"
-
-_HOLDS = re.compile(rf" (?:is|becomes|takes over as|steps in as|acts as|as) {_THE}{_ROLE}", re.I)
-_HELD_BY = re.compile(rf"\b{_THE}{_ROLE} (?:is|will be|:) (?:now )?", re.I)
-_IS_CAUSE = re.compile(rf"\b(?P<what>[\w-]+(?: [\w-]+){{0,3}}) (?:is|was) {_THE}{_CAUSE}", re.I)
-_CAUSE_IS = re.compile(rf"\b{_CAUSE} (?:is|was) (?P<what>[^,;:.!?]{{3,100}})", re.I)
-_ARTICLES = re.compile(r"^(?:so|and|but|the|a|an|that|this|it|which) ", re.I)
-
-
-def roles_in(words: str) -> Iterator[tuple[str, str, str]]:
-    """Roles: "Dana takes over as incident lead" gives ("incident lead", "is", "Dana")."""
-    people = [named for named in named_in(words) if named.type in PROPER]
-    people += [named for named in named_in(f"so {words}")[:1] if named.type in PROPER]
-    for match in _HOLDS.finditer(words):
-        name = next((n.name for n in people if words[: match.start()].endswith(n.name)), "")
-        if name:
-            yield match["role"].lower(), "is", name
-    for match in _HELD_BY.finditer(words):
-        name = next((n.name for n in people if words.startswith(n.name, match.end())), "")
-        if name:
-            yield match["role"].lower(), "is", name
-
-
-def causes_in(words: str) -> Iterator[tuple[str, str, str]]:
-    """Causes: "Pool exhaustion is the suspected cause" gives ("suspected cause", "is", ...)."""
-    for pattern in (_IS_CAUSE, _CAUSE_IS):
-        for match in pattern.finditer(words):
-            what = _ARTICLES.sub("", match["what"].strip())
-            if len(what) > 3:
-                yield match["role"].lower(), "is", what
-
 
 LONGEST_SUBJECT, LONGEST_OBJECT = 60, 100
 
@@ -65,6 +27,7 @@ _DONE = one_of(
     drained, quarantined, unblocked, rotated, reset, withdrawn, recalled, returned, reimbursed, credited,
     reversed, executed, aborted, corrected, reconciled, migrated"""
 )
+
 _ADVERBS = (
     r"(?:(?:now|already|all|both|just|finally|successfully|fully|also|since|today|yesterday) ){0,2}"
 )
@@ -79,18 +42,21 @@ _PREPOSITION = (
 _PASSIVE = re.compile(
     rf" (?:is|are|was|were|got|(?:has|have) been) {_ADVERBS}(?P<done>{_DONE})\b", re.I
 )
+
 _ACTIVE = re.compile(
     r"(?:^|[,;:.] |\band |\bbut )(?!They|You|He|She|It|Some|No)"
     r"(?P<who>I|we|[A-Z][\w-]{0,30}(?: [A-Z][\w-]{0,30})?)(?:'ve|'s| have| has)? "
     rf"{_ADVERBS}(?P<done>{_DONE}) (?!{_PREPOSITION})"
     r"(?P<what>(?:[^.,;:!?()]|[.,](?=\d)){2,90})"
 )
+
 _NOUN = re.compile(
     r"(?:^|[,;:.] |\b(?:and|the|our|your) )(?P<what>[A-Za-z][\w-]{1,30}(?: [\w-]{1,30}){0,2}?) "
     r"(?P<done>(?:has |have )?(?:finished|completed|succeeded|failed|gone through)|went through"
     r"|(?:was|were) successful|(?:is|are) (?:live|complete|back up))\b",
     re.I,
 )
+
 _OPEN = re.compile(
     r"\b" + one_of(
         """not, never, no, nobody, nothing, none, neither, yet, will, to be, should, must, would, could, can,
@@ -102,15 +68,20 @@ _OPEN = re.compile(
 """Words earlier in the clause that mark an action as not done, or unknown."""
 
 _PARTS = re.compile(r"[,;:–—(.] ?|\b(?:and|but|so|that|because|as|where|while|with) ", re.I)
+
 _CUT = re.compile(
     r"\s(?:at|with|because|after|before|so|and|but|for|to|by|under|via|from|since|then|as|while|this|last|yesterday|today)\b"
 )
+
 _END = re.compile(r"[.!?](?:\s|$)|[;(–—]|,? (?:and|but|so|which|while) ")
+
 _DETERMINER = re.compile(r"^(?:the|a|an|our|your|my|their|his|her|this|that|these|those) ", re.I)
+
 _NOTHING = re.compile(
     r"^(?:it|he|she|they|this|that|these|those|there|here|i|we|you|one|all|both|some|everything|everybody)?$",
     re.I,
 )
+
 _IS_DONE = re.compile(
     rf"(?:{_DONE}|finished|completed?|succeeded|failed|went through|successful|live|back up)\b",
     re.I,
