@@ -10,8 +10,7 @@ Survival is that of a model which misses 5 % of what it is to add, and makes, fo
 retirements and updates that are due, one that is not: of the facts and rules that were committed
 once and still hold, the share that stands in the state; the mean of the last fifty turns, over
 seeds. A spurious retirement of a rule invents its quote; in ``pinned_quoted`` it quotes what the
-user did say, about something else. Proposals are judged as `acc.compress.model` judges them
-(`acc.compress.lifting_quotes`), and nothing is mended: the model insists. ``lifted`` is the
+user did say, about something else. Nothing is mended: the model insists. ``lifted`` is the
 share of the rules that the user lifted, and that were committed, which stand no longer. ``found``
 is the survival of all that was said, missed additions included. In a rewrite, what is carried on is
 written anew; ``rewrite, carrying`` never misses any of that, ``rewrite`` misses 5 % of it too.
@@ -34,7 +33,6 @@ from idle_turns import EXAMPLE, idle
 from simulated_model import Key, Model, World
 
 from acc.commit.commit import commit
-from acc.compress.lifting_quotes import doubted
 from acc.compress.prompt import CompressorPrompt, Reading
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -90,8 +88,7 @@ def _survived(
     once: set[Key | str] = set()
     counts = {"pinned": [0, 0], "rest": [0, 0], "found": [0, 0], "lifted": [0, 0]}
     for said in world.turns(turns):
-        proposal = doubted(model.proposal(said, state), Reading(said.turn, state, (), policy, mode))
-        state = commit(state, proposal, said.turn, (), policy).state
+        state = commit(state, model.proposal(said, state), said.turn, (), policy).state
         facts = {(r.subject, r.predicate): r.object for r in state.relational_map}
         rules = {rule.text for rule in state.constraints}
         if said.lifted in once:

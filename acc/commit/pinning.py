@@ -162,10 +162,11 @@ def _bearing(
 ) -> Bearing:
     """Judge whether the ``quote`` from ``said`` ends ``item``.
 
-    The items in ``retired`` are not compared: the same proposal retires them. The policy may accept the
-    compressor's judgement; an operator's words need none. A part of a rule ends with the whole rule.
+    The items in ``retired`` are not compared: the same proposal retires them. With ``lifting="accept"`` the
+    compressor's judgement decides a doubt. An operator's words need no judgement. A part of a rule ends with the
+    whole rule.
     """
-    if draft.lifting == "accept" or said.trust is Trust.OPERATOR:
+    if said.trust is Trust.OPERATOR:
         return Bearing.ENDS
     own = str(getattr(item, "quote", "")).casefold()
     lifted = (gone.item for gone in draft.set_aside if gone.reason is Reason.RETIRED)
@@ -178,7 +179,9 @@ def _bearing(
         for other in draft.items[slot.name]
         if slot.rules.pinned and other.is_open and other.id not in (item.id, *retired)
     ]
-    return bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
+    found = bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
+    is_accepted = draft.lifting == "accept" and found is Bearing.DOUBTFUL
+    return Bearing.ENDS if is_accepted else found
 
 
 def amend(

@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Message, Reply
 from acc.compress.judging import Fault, fault_in
-from acc.compress.lifting_quotes import doubted
 from acc.compress.prompt import Prompt, Reading
 from acc.compress.protocol import wire_schema
 from acc.errors import CompressionError, ConfigurationError
@@ -188,7 +187,6 @@ class Compression:
             return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))
         except (CompressionError, ValidationError) as error:
             return Judged(None, Fault(Outcome.WRONG_SHAPE, str(error)[:400]))
-        proposal = doubted(proposal, self._whole)
         fault = fault_in(proposal, self._whole, self._instruction)
         usable = fault is None or fault.outcome is Outcome.RULE_REFUSED
         return Judged(proposal if usable else None, fault)
