@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
 from acc.commit.bounds import fit
 from acc.commit.draft import Draft, commit_unchanged, leave_unread
 from acc.commit.integrity import Sources
-from acc.commit.pinning import confirm, retire
+from acc.commit.pinning import confirm, retire, retire_joined
 from acc.commit.proposed_items import write
 from acc.errors import ConfigurationError
 from acc.state.items import one_line
@@ -158,8 +158,10 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
         draft.note(Reason.FOLDED, detail=" ".join(o.ref for o in draft.before.pending))
     _remarked(draft, proposal)
     confirm(draft)
-    retire(draft, proposal.retire, sources)
+    joined = {ref for item in proposal.items for ref in item.cites}
+    retire(draft, proposal.retire, sources, joined)
     write(draft, proposal.items, sources)
+    retire_joined(draft, proposal.retire, joined)
     _keep(draft, proposal.keep)
     if proposal.items and all(item.slot not in draft.slots for item in proposal.items):
         return False

@@ -23,7 +23,7 @@ MOST_FEEDBACK = 8
 LONGEST_FEEDBACK = 240
 
 _CHANGED = (
-    Reason.LOWERED, Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.READING_DROPPED, Reason.CITE_UNKNOWN,
+    Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN,
 )  # fmt: skip
 
 
@@ -58,6 +58,7 @@ class Draft:
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
+        self.unjoined: set[str] = set()
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:

@@ -71,6 +71,7 @@ def retire(
     draft: Draft,
     retirements: Sequence[Retirement],
     sources: Sources,
+    joined: Collection[str] = (),
 ) -> None:
     """Apply ``retirements``.
 
@@ -84,12 +85,22 @@ def retire(
         found = draft.find(wanted.id)
         if found is None:
             draft.note(Reason.UNKNOWN_ITEM, detail=f"retire {wanted.id[:80] or 'nothing'}")
+        elif found[0].rules.pinned and found[1].is_open:
+            _retire_pinned(draft, *found, wanted, sources, retired)
+        elif wanted.id not in joined:
+            draft.remove(*found, Reason.MADE_ROOM)
+
+
+def retire_joined(draft: Draft, retirements: Sequence[Retirement], joined: Collection[str]) -> None:
+    """Remove the unpinned items that other items of the proposal cite, unless one of those was refused."""
+    for wanted in retirements:
+        found = draft.find(wanted.id)
+        if found is None or wanted.id not in joined or (found[0].rules.pinned and found[1].is_open):
             continue
-        slot, item = found
-        if not (slot.rules.pinned and item.is_open):
-            draft.remove(slot, item, Reason.MADE_ROOM)
+        if wanted.id in draft.unjoined:
+            draft.note(Reason.CARRIED, found[0].name, found[1], detail="what joins it was refused")
         else:
-            _retire_pinned(draft, slot, item, wanted, sources, retired)
+            draft.remove(*found, Reason.MADE_ROOM)
 
 
 def _retire_pinned(
@@ -374,13 +385,6 @@ def same_rule(items: Sequence[Item], text: str) -> Item | None:
 
 # --- what a pronoun of a rule refers to ---
 
-_PRONOUN = re.compile(
-    r"\b(?:it|its|that|this|those|these|them|they|their|him|his|her|he|she|one|there|"
-    r"es|sie|ihn|ihm|ihr|das|dies\w*|dort|le|la|les|lui|leur|ça|cela|y|lo|los|las|eso|esto|ahí)\b|"
-    r"['’]em\b|[それこあ]れ|そこ|彼|它|[这那]",
-    re.IGNORECASE,
-)
-
 
 def readings(
     draft: Draft, slot: SlotField, proposed: ProposedItem, text: str, sources: Sources
@@ -394,18 +398,16 @@ def readings(
     for name in slot.item.asides:
         value = proposed.fields.get(name)
         said = one_line(value) if isinstance(value, str) else ""
-        why = _reading_problem(said, text, sources) if said else ""
+        why = _reading_problem(said, sources) if said else ""
         found[name] = "" if why else said
         if why:
             draft.note(Reason.READING_DROPPED, slot.name, text=text, detail=f"{said[:200]}: {why}")
     return found
 
 
-def _reading_problem(said: str, text: str, sources: Sources) -> str:
+def _reading_problem(said: str, sources: Sources) -> str:
     if len(said) > LONGEST_REFERENT:
         return f"longer than {LONGEST_REFERENT} characters"
-    if not _PRONOUN.search(text):
-        return "the rule has no pronoun"
     words = stems(said) | marks(said)
     if not words or not any(words <= stems(other) | marks(other) for other in sources.texts):
         return "nobody named it"

@@ -23,7 +23,7 @@ from acc.commit.integrity import (
 from acc.commit.pinning import amend, carry, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
-from acc.state.reasons import Reason
+from acc.state.reasons import REFUSALS, Reason
 from acc.state.slots import SlotField
 from acc.text.quoting import shortens
 from acc.text.wording import bears, marks, repeats, split_line, stems, taken, vocabulary
@@ -43,7 +43,10 @@ def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> N
             if count[""] <= FLOOD:
                 draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
         elif count[slot.name] <= FLOOD * slot.rules.max_items:
+            before = len(draft.notes)
             _write_one(draft, slot, item, sources)
+            if any(note.reason in REFUSALS for note in draft.notes[before:]):
+                draft.unjoined.update(item.cites)
     for name, named in count.items():
         most = FLOOD * draft.slots[name].rules.max_items if name else FLOOD
         if named > most:
@@ -162,10 +165,12 @@ def _add(
 
 def _only_shortens(said: str, held: Sequence[str]) -> bool:
     """Return whether ``said`` only shortens or joins the items' words."""
-    parts = [part for part in re.split(r"[,;.]\s", said) if part.strip()]
-    return any(shortens(said, text) for text in held) or all(
-        any(shortens(part, text) for text in held) for part in parts
-    )
+    clauses = [clause for text in held for clause in (text, *_PARTS.split(text))]
+    parts = [part for part in _PARTS.split(said) if stems(part)]
+    return bool(parts) and all(any(shortens(part, each) for each in clauses) for part in parts)
+
+
+_PARTS = re.compile(r"(?<=[.;?!])\s+|;\s*")
 
 
 def _weighed(

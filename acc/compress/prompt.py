@@ -139,11 +139,12 @@ reported speech, a hypothetical, an example or a past event.
 
 How to write
 - cites: the refs that the item rests on and no others, since it gets the trust of the least trusted: what the user \
-decided and a tool's details are two items. To shorten or join items, cite their ids alone and add nothing.
+decided and a tool's details are two items. status: stated and decided are the user's word, observed a tool's, \
+reported an agent's or document's claim. To shorten or join items, cite their ids alone and add no word.
 - A rule or goal needs quote: words of operator or user, copied character for character from a source of now that \
 it cites. Its text is that quote with words left out, but no negation, condition, exception, name or number; \
-nothing is added or moved; empty if it is the whole quote. Quote each rule of a sentence by itself. refers_to: the \
-name that a pronoun of the rule means.
+nothing is added or moved; empty if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what \
+the rule is about where its words do not name it.
 - A rule or goal that changes: write it under its id with the quote that changes it. One that ends: retire it with \
 a quote that names it and says so, two sentences if need be. A goal reached: its id with done true, citing who says \
 so. A request that this turn leaves unfinished is a goal.
@@ -154,12 +155,13 @@ the claim a gap.
 room yourself: retire what is done, overtaken or easily looked up; join; shorten. keep: ids that must stay.
 - Write nothing for what the state already says. If evidence answers the turn and the state does not, bring the \
 answer in, citing it.
-- Reply with one JSON object and nothing else; empty lists may be left out.
+- predictive_cue says in the agent's words what it does next.
+- Reply with one JSON object and nothing else; lists may be left out, fields of an item may be empty.
 
 Slots, each a list of items with the fields named, cites (refs) and id (empty for a new one); texts up to 320 \
 characters
 {slots}
-retire: fields id; cites; quote (empty unless the item is kept word for word).{guidance}"""
+retire: fields id; cites and quote, for rules and goals alone (empty for others).{guidance}"""
 
 
 @lru_cache(maxsize=64)

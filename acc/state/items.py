@@ -195,7 +195,8 @@ class Relation(Item):
         """Replace a status that ``trust`` does not allow by the strongest allowed one."""
         allowed = _STATUS[trust]
         status = fields.get("status", allowed[0])
-        return {**fields, "status": status if status in allowed else allowed[0]}
+        weaker = "reported" if trust is Trust.AGENT else allowed[0]
+        return {**fields, "status": status if status in allowed else weaker}
 
     def _subject(self) -> tuple[str, ...]:
         """Subject and predicate; for a hypothesis also the object, so that it does not replace a settled fact."""

@@ -20,10 +20,11 @@ from acc.errors import ConfigurationError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.stepping import COMMITTED, MOST_HELD, HeldStates
+from acc.integrations.stepping import COMMITTED, LEGEND, MOST_HELD, HeldStates
 from acc.operators import retirement
 from acc.pipeline import seed
 from acc.testing.chat_model import ScriptedChatModel, call
+from acc.text.tokens import utf8_quarter
 from graphs import CONFIG, RULE, agent, memory_of
 
 Forge = Callable[[dict[str, Any]], dict[str, Any]]
@@ -229,7 +230,10 @@ def test_a_state_is_validated_and_rendered_once_however_often_it_is_read() -> No
     first = held.load(raw)
     assert first is not None
     assert held.load(dict(raw)) is first
-    assert held.rendered(first) == Policy().rendered(first) == held.rendered(first.model_copy())
+    assert held.text_of(first) == Policy().rendered(first) == held.text_of(first.model_copy())
+    assert held.rendered(first) == f"{LEGEND}\n{held.text_of(first)}"
+    assert held.rendered(CompressedCognitiveState.empty()) == ""
+    assert utf8_quarter(LEGEND) <= 60
 
 
 def test_only_so_many_states_are_known_and_the_others_are_read_all_the_same() -> None:

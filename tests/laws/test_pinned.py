@@ -230,6 +230,10 @@ def test_liftings_are_taken_at_the_compressors_word_where_the_policy_says_so() -
     talk = Conversation(policy=Policy(lifting="accept"))
     talk.take(user("Never restart nginx."), rule("Never restart nginx", "u1"))
     talk.take(user("Hi there."), end("c1", "u2", quote="Hi there"))
+    assert heads(talk.state, "constraints") == ["Never restart nginx"]
+    talk.take(
+        user("Do as you like with nginx."), end("c1", "u3", quote="Do as you like with nginx")
+    )
     assert talk.state.constraints == ()
     assert Policy(lifting="accept").fingerprint != Policy().fingerprint
 

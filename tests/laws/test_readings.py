@@ -71,7 +71,6 @@ def test_it_is_stored_and_read_back() -> None:
         ("disk 4", "Never delete it", "nobody named it"),
         ("!!!", "Never delete it", "nobody named it"),
         ("ledger " * 20, "Never delete it", "longer than 60 characters"),
-        ("the ledger file", "The ledger file is on disk 3", "the rule has no pronoun"),
     ],
 )
 def test_what_cannot_be_borne_out_is_dropped_with_a_reason_and_the_rule_held(

@@ -179,4 +179,6 @@ def test_broken_settings_of_the_working_directory_are_named(
         "try: ChromaArtifactStore.embedded(sys.argv[1])\n"
         "except StoreError as error: print(error); sys.exit()",
     )
-    assert "a .env of the working directory, is not valid" in output(program, "s", cwd=tmp_path)
+    assert "a .env file of the working directory, is not valid" in output(
+        program, "s", cwd=tmp_path
+    )
