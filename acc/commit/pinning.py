@@ -204,7 +204,7 @@ def amend(
         Whether the proposal makes a new rule. If the words do not bear out the end of the old one, the old
         one stays and is doubted.
     """
-    said = _text(proposed, item.head)
+    said = _text(proposed, item.head) or _text(proposed, "quote")
     cited, _ = sources.resolve(proposed.cites)
     fresh = [c for c in cited if c.fresh and c.trust >= item.trust]
     quoted = find_quoted(_text(proposed, "quote"), fresh)

@@ -145,9 +145,9 @@ reported an agent's or document's claim. To shorten or join items, cite their id
 it cites. Its text is that quote with words left out, but no negation, condition, exception, name or number; \
 nothing is added or moved; empty if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what \
 the rule is about where its words do not name it.
-- A rule or goal that changes: write it under its id with the quote that changes it. One that ends: retire it with \
-a quote that names it and says so, two sentences if need be. A goal reached: its id with done true, citing who says \
-so. A request that this turn leaves unfinished is a goal.
+- A rule or goal that changes: write it under its id with the quote that changes it; its text may be the old one \
+with the new figure. One that ends: retire it with a quote that names it and says so, two sentences if need be. A \
+goal reached: its id with done true, citing who says so. A request that this turn leaves unfinished is a goal.
 - One fact an item, terse. Copy identifiers, names, versions, addresses, dates and numbers exactly. Invent nothing: \
 what is unknown, and matters, is an open gap. If a reply and a tool disagree, the tool's reading is the fact and \
 the claim a gap.
