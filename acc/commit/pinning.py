@@ -32,9 +32,11 @@ _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
 _NO = re.compile(
-    r"(?:no|nope|no thanks|nein|non|não)?[\s,.!]*(?:keep (?:it|that)|it (?:stays|stands|still holds))?[\s.!]*",
+    r"(?:(?:no|nope|nein|non|não)\b[\s,.!]*)?(?:no|nope|nein|non|não|keep (?:it|that)|no thanks|"
+    r"it (?:stays|stands|still holds))[\s.!]*",
     re.IGNORECASE,
 )
+"""A plain no to a question, in full."""
 
 
 class Ruling(NamedTuple):
