@@ -113,7 +113,7 @@ def _retire_pinned(
     sources: Sources,
     retired: Collection[str],
 ) -> None:
-    if twin := _twin(draft, slot, item):
+    if twin := containing(draft.items[slot.name], item):
         draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
         return
     cited, _ = sources.resolve(wanted.cites)
@@ -156,18 +156,27 @@ def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> 
     draft.lifted.append(RetiredRule(text=str(getattr(item, item.head)), because=because))
 
 
-def _twin(draft: Draft, slot: SlotField, item: Item) -> Item | None:
-    """Return another active item of the slot that contains every word of ``item``, or None."""
-    words = str(getattr(item, item.head)).casefold().strip(" .")
+def containing(items: Sequence[Item], item: Item) -> Item | None:
+    """Return the first other active one of ``items`` that says ``item`` word for word, and more; or None.
+
+    The words must stand between ends of sentences: "deploy on Fridays" is not said by "never deploy on Fridays",
+    nor by "deploy on Fridays if legal agrees".
+    """
+    words = re.escape(_plain(item))
+    said = re.compile(rf"(?:^|[.;!?…]\s*){words}(?=$|\s*[.;!?…])")
     return next(
         (
             other
-            for other in draft.items[slot.name]
+            for other in items
             if other.id != item.id and other.is_open and other.trust >= item.trust
-            if words in str(getattr(other, other.head)).casefold()
+            if said.search(_plain(other))
         ),
         None,
     )
+
+
+def _plain(item: Item) -> str:
+    return " ".join(str(getattr(item, item.head)).casefold().split()).strip(" .;!?…")
 
 
 def _bearing(

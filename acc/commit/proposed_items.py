@@ -20,7 +20,7 @@ from acc.commit.integrity import (
     place,
     settle,
 )
-from acc.commit.pinning import amend, carry, readings, rule, same_rule
+from acc.commit.pinning import amend, carry, containing, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
@@ -135,12 +135,17 @@ def _add_rule(
     read = readings(draft, slot, proposed, ruling.text, sources)
     fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
-        if same := same_rule(open_items, str(getattr(item, item.head))):
+        same = same_rule(open_items, str(getattr(item, item.head))) or containing(open_items, item)
+        if same is not None:
             draft.change(slot, same)
             draft.settle(same)
             draft.note(Reason.DUPLICATE, slot.name, same)
-        else:
-            open_items.append(draft.add(slot, item))
+            continue
+        new = draft.add(slot, item)
+        for part in [old for old in open_items if containing([new], old)]:
+            draft.remove(slot, part, Reason.MADE_ROOM, detail=f"{new.id} says it")
+            open_items.remove(part)
+        open_items.append(new)
 
 
 def _add(
@@ -240,8 +245,8 @@ def _update(
         return
     said = _said(slot, proposed)
     joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
-    shorter = _is_shorter(proposed, prior) or (
-        bool(joined) and _only_shortens(said, [prior.words, *(item.words for item in joined)])
+    shorter = _is_shorter(proposed, prior) or _only_shortens(
+        said, [prior.words, *(item.words for item in joined)]
     )
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
