@@ -170,13 +170,18 @@ def _applied(draft: Draft, proposal: Proposal, sources: Sources, policy: Policy)
 
 def _keep(draft: Draft, ids: Sequence[str]) -> None:
     """Count the items with these ids as touched, so that others are evicted first."""
-    for wanted in dict.fromkeys(ids):
-        found = draft.find(wanted)
-        if found is None:
-            draft.note(Reason.UNKNOWN_ITEM, detail=f"keep {wanted[:80]}")
-        else:
-            draft.change(*found)
-            draft.note(Reason.CARRIED, found[0].name, found[1])
+    wanted = dict.fromkeys(ids)
+    for slot, item in [
+        (draft.slots[name], item)
+        for name, items in draft.items.items()
+        for item in items
+        if item.id in wanted
+    ]:
+        draft.change(slot, item)
+        draft.note(Reason.CARRIED, slot.name, item)
+    known = {item.id for items in draft.items.values() for item in items}
+    if unknown := [each for each in wanted if each not in known]:
+        draft.note(Reason.UNKNOWN_ITEM, detail=f"keep {' '.join(unknown)}"[:200])
 
 
 def _remarked(draft: Draft, proposal: Proposal) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredR
 from acc.state.policy import Lifting, Policy
 from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.state.slots import SlotField
+from acc.text.wording import split_line
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -21,6 +23,12 @@ MOST_FEEDBACK = 8
 """Maximum number of entries of `CompressedCognitiveState.feedback`."""
 
 LONGEST_FEEDBACK = 240
+
+MOST_DOUBTED = 8
+"""Maximum number of rules that the state asks about; the oldest doubts give way, and their rules bind as before."""
+
+LONGEST_DOUBT = 160
+"""Maximum length in characters of the words that raise a doubt."""
 
 _CHANGED = (
     Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN,
@@ -59,6 +67,7 @@ class Draft:
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
         self.unjoined: set[str] = set()
+        self.amended: dict[str, Item] = {}
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
@@ -119,7 +128,10 @@ class Draft:
         """List a rule that the user perhaps lifted; it binds until the user confirms or repeats it."""
         self.settle(item)
         text = str(getattr(item, item.head))
-        self.doubted.append(Doubted(id=item.id, text=text, because=because))
+        said = (split_line(because, LONGEST_DOUBT) or [because[:LONGEST_DOUBT]])[0]
+        self.doubted.append(Doubted(id=item.id, text=text, because=said))
+        if len(self.doubted) > MOST_DOUBTED:
+            self.note(Reason.LIFTED_CUT, detail=f"the doubt of {self.doubted.pop(0).id} not shown")
 
     def settle(self, item: Item) -> None:
         """Remove the doubt about a rule, because it was lifted or the user said it again."""
@@ -130,15 +142,29 @@ class Draft:
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
         self.note(reason, slot.name, text=item.words, detail=detail)
+        old = self.amended.pop(item.id, None)
+        if old is not None and self.find(old.id) is None:
+            self.items[slot.name].append(old)
+            self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
+            self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
+            self._withdraw(old.id)
 
     def saved(self, slot: SlotField) -> Saved:
         """Return what `restore` needs to undo changes to the items of ``slot``."""
         items = {slot.name: list(self.items[slot.name])}
         return Saved(items, len(self.set_aside), list(self.lifted), list(self.doubted))
 
+    def _withdraw(self, item_id: str) -> None:
+        """Drop the note that the item was retired."""
+        self.notes = [
+            n for n in self.notes if not (n.item == item_id and n.reason is Reason.RETIRED)
+        ]
+
     def restore(self, saved: Saved) -> None:
-        """Undo the changes since `saved`. The notes stay: they say what was tried."""
+        """Undo the changes since `saved`. Only the notes of refusals stay: they say what was tried."""
         self.items.update(saved.items)
+        for gone in self.set_aside[saved.set_aside :]:
+            self._withdraw(gone.item.id)
         del self.set_aside[saved.set_aside :]
         self.lifted, self.doubted = saved.lifted, saved.doubted
 
@@ -154,11 +180,18 @@ class Draft:
                 for item in [each for each in self.items[slot.name] if not each.is_open]:
                     self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
+    def _binds(self, item_id: str) -> bool:
+        found = self.find(item_id)
+        return found is not None and found[1].is_open
+
     def _feedback(self) -> tuple[str, ...]:
-        """Return what a model should know of this commit, each entry at most `LONGEST_FEEDBACK` characters."""
-        gone = [f"{n.item} {n.text[:40]}" for n in self.notes if n.reason in EVICTIONS]
+        """Return what a model should know of this commit, each entry at most `LONGEST_FEEDBACK` characters.
+
+        Texts and details may be a tool's words: they are quoted.
+        """
+        gone = [f"{n.item} {_quoted(n.text[:40])}" for n in self.notes if n.reason in EVICTIONS]
         told = [
-            f"{n.reason.value}: {n.item or n.slot} {n.text[:80]!r} {n.detail[:80]}".strip()
+            f"{n.reason.value}: {n.item or n.slot} {_quoted(n.text[:80])} {_quoted(n.detail[:80])}".strip()
             for n in self.notes
             if n.reason in REFUSALS or n.reason in _CHANGED
         ]
@@ -179,7 +212,7 @@ class Draft:
                 "policy": policy,
                 "parent": self.before.hash,
                 "lifted": tuple(self.lifted),
-                "doubted": tuple(d for d in self.doubted if self.find(d.id)),
+                "doubted": tuple(d for d in self.doubted if self._binds(d.id)),
                 "pending": self.pending,
                 "feedback": self._feedback() if self.is_models else (),
                 "hash": "",
@@ -190,6 +223,10 @@ class Draft:
 def _begins(turn: Turn) -> bool:
     """Return whether a user or operator speaks in ``turn``; otherwise it is a step of a tool loop."""
     return any(o.channel in (Channel.USER, Channel.OPERATOR) for o in turn.observations)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(one_line(text), ensure_ascii=False) if text.strip() else ""
 
 
 def _bounded(sources: tuple[str, ...]) -> tuple[str, ...]:

@@ -156,7 +156,8 @@ class Sources:
     def is_the_agents(self, words: str, lower: Sequence[str]) -> bool:
         """Return whether the agent's speech of this turn and trusted items bear out half of ``words``.
 
-        Names and figures of the ``lower`` texts may stand among the words, a phrase of theirs may not.
+        Names and figures of the ``lower`` texts may stand among the words, a phrase of theirs or more than
+        `LEAST_TAKEN` of their other words may not.
         """
         agents = [o for o in self.turn.observations if o.channel is Channel.AGENT]
         said = self.own_words(agents, lower)
@@ -165,7 +166,8 @@ class Sources:
         foreign = own - vocabulary((*said, *held)).stems
         if not own or 2 * len(foreign) > len(own):
             return False
-        return not takes_phrase(words, foreign, lower, LEAST_TAKEN)
+        theirs = foreign & vocabulary(tuple(lower)).stems - stems(" ".join(marks(words)))
+        return len(theirs) <= LEAST_TAKEN and not takes_phrase(words, foreign, lower, LEAST_TAKEN)
 
     def weigh(self, words: str, cited: Sequence[Cited]) -> Provenance:
         """Compute the provenance of an item that says ``words`` and cites ``cited`` (at least one).

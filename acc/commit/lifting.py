@@ -143,8 +143,8 @@ def bearing(said: Said, item: Item, others: Sequence[Item] = ()) -> Bearing:
         found = [_of(s.rstrip(" ?"), item, others, is_asked=True) for s in asked]
     else:
         quoted = [s for s in sentences(said.message) if _shares(s, said.quote)]
-        if 1 < len(quoted) <= TOGETHER:
-            quoted.append(" ".join(quoted))  # one sentence names the item, the next one ends it
+        if 1 < len(quoted) <= TOGETHER and _reads_as_one(quoted, item):
+            quoted.append(" ".join(quoted))
         found = [_of(s, item, others) for s in quoted]
     return max(found, key=_RANK.index, default=Bearing.UNRELATED)
 
@@ -153,6 +153,17 @@ _RANK = tuple(Bearing)
 
 TOGETHER = 3
 """Most quoted sentences that are also read as one."""
+
+
+def _reads_as_one(quoted: Sequence[str], item: Item) -> bool:
+    """Return whether some of the sentences name ``item`` and the others, which point back to it, end it.
+
+    A sentence that ends something else, or that lays ``item`` down again, is not read with its neighbour.
+    """
+    ends = [s for s in quoted if _LIFTS.search(s) or _CHANGES.search(s)]
+    names = [s for s in quoted if s not in ends]
+    known = about(item).union(*map(_content, names))
+    return all(_content(s) <= known for s in ends) and not any(map(_LAYS_DOWN.search, names))
 
 
 def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:
@@ -224,7 +235,7 @@ def _restores(sentence: str, item: Item) -> bool:
 def _is_met(sentence: str, item: Item) -> bool:
     """Whether ``sentence`` contains every content word of the event for which ``item`` waits."""
     waits = _WAITS.search(str(getattr(item, item.head)))
-    if waits is None or _NOT_YET.search(sentence) or _POINTS.search(waits[1]):
+    if waits is None or _NOT_YET.search(sentence) or POINTS.search(waits[1]):
         return False
     awaited = _content(waits[1])
     return len(awaited) > 1 and awaited <= _content(sentence)
@@ -281,7 +292,7 @@ _NUMBERED = re.compile(r"([^\W\d_]+)\s+(?=\d)")
 SHORT = 8
 """Maximum number of words of a change that states only a figure, such as "make that 300"."""
 
-_POINTS = re.compile(
+POINTS = re.compile(
     r"\b(?:it|that|this|those|these|them|they|him|her|he|she|so|one)\b", re.IGNORECASE
 )
 

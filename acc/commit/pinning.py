@@ -14,8 +14,9 @@ from acc.state.model import RetiredRule
 from acc.state.proposal import ProposedItem, Retirement
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
+from acc.text.clauses import governs
 from acc.text.lines import LONGEST_REFERENT
-from acc.text.quoting import covers, worded
+from acc.text.quoting import covers, find_passage, worded
 from acc.text.same_words import same_words, sets_figure
 from acc.text.wording import is_assent, marks, split_line, stems
 from acc.turn.observations import Observation, Trust
@@ -53,7 +54,7 @@ def confirm(draft: Draft) -> None:
     """Decide doubts by the user's plain answer to the agent's question: a yes retires, a no keeps the rule."""
     for doubted in draft.before.doubted:
         found = draft.find(doubted.id)
-        for said in draft.turn.observations:
+        for said in (*draft.turn.pending, *draft.turn.observations):
             if found is None or said.trust < max(Trust.USER, found[1].trust):
                 continue
             is_no = _NO.fullmatch(said.text.strip()) is not None
@@ -113,7 +114,8 @@ def _retire_pinned(
     sources: Sources,
     retired: Collection[str],
 ) -> None:
-    if twin := containing(draft.items[slot.name], item):
+    undoubted = [i for i in draft.items[slot.name] if i.id not in {d.id for d in draft.doubted}]
+    if not wanted.quote and (twin := containing(undoubted, item)):
         draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
         return
     cited, _ = sources.resolve(wanted.cites)
@@ -157,26 +159,24 @@ def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> 
 
 
 def containing(items: Sequence[Item], item: Item) -> Item | None:
-    """Return the first other active one of ``items`` that says ``item`` word for word, and more; or None.
-
-    The words must stand between ends of sentences: "deploy on Fridays" is not said by "never deploy on Fridays",
-    nor by "deploy on Fridays if legal agrees".
-    """
-    words = re.escape(_plain(item))
-    said = re.compile(rf"(?:^|[.;!?…]\s*){words}(?=$|\s*[.;!?…])")
+    """Return the first other active one of ``items`` that says all that ``item`` says, or None."""
+    more = [n for n in (*item.shown_fields(), *item.asides) if n != item.head and getattr(item, n)]
     return next(
         (
             other
             for other in items
             if other.id != item.id and other.is_open and other.trust >= item.trust
-            if said.search(_plain(other))
+            if _says(str(getattr(other, other.head)), str(getattr(item, item.head)))
+            if all(getattr(item, name) == getattr(other, name) for name in more)
         ),
         None,
     )
 
 
-def _plain(item: Item) -> str:
-    return " ".join(str(getattr(item, item.head)).casefold().split()).strip(" .;!?…")
+def _says(text: str, rule: str) -> bool:
+    """Return whether whole clauses of ``text`` say ``rule``, and no other clause restricts them."""
+    found = find_passage(rule, text)
+    return found is not None and found.is_whole and same_words(found.text, rule)
 
 
 def _bearing(
@@ -185,11 +185,17 @@ def _bearing(
     """Judge whether the ``quote`` from ``said`` ends ``item``.
 
     The items in ``retired`` are not compared: the same proposal retires them. With ``lifting="accept"`` the
-    compressor's judgement decides a doubt. An operator's words need no judgement. A part of a rule ends with the
-    whole rule.
+    compressor's judgement decides a doubt. An operator's words need no judgement, except a plain yes. A part of a
+    rule ends with the whole rule.
     """
-    if said.trust is Trust.OPERATOR:
+    if said.trust is Trust.OPERATOR and not is_assent(said.text):
         return Bearing.ENDS
+    return _judged(draft, item, said, quote, retired)
+
+
+def _judged(
+    draft: Draft, item: Item, said: Observation, quote: str, retired: Collection[str] = ()
+) -> Bearing:
     own = str(getattr(item, "quote", "")).casefold()
     lifted = (gone.item for gone in draft.set_aside if gone.reason is Reason.RETIRED)
     if any(own and own in str(getattr(other, "quote", "")).casefold() for other in lifted):
@@ -213,7 +219,7 @@ def amend(
 
     Returns:
         Whether the proposal makes a new rule. If the words do not bear out the end of the old one, the old
-        one stays and is doubted.
+        one stays and is doubted. An operator's words are judged too: most of them make another rule.
     """
     said = _text(proposed, item.head) or _text(proposed, "quote")
     cited, _ = sources.resolve(proposed.cites)
@@ -221,10 +227,12 @@ def amend(
     quoted = find_quoted(_text(proposed, "quote"), fresh)
     if quoted is None or quoted.source.observation is None:
         return False
-    if not said or said == getattr(item, item.head) or proposed.fields.get("done") is True:
+    if not said or same_words(said, str(getattr(item, item.head))):
+        return False
+    if proposed.fields.get("done") is True:
         return False
     because = split_line(one_line(quoted.text), 480)[0]
-    how = _bearing(draft, item, quoted.source.observation, quoted.text)
+    how = _judged(draft, item, quoted.source.observation, quoted.text)
     is_full = sum(i.is_open for i in draft.items[slot.name]) >= slot.rules.max_items
     if how is Bearing.UNRELATED or (how is Bearing.DOUBTFUL and is_full):
         draft.note(Reason.QUOTE_UNRELATED, slot.name, item, detail=f"change: {because}"[:400])
@@ -245,7 +253,9 @@ def carry(
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
-    if any(c.fresh and c.trust >= Trust.USER for c in cited):
+    words = str(getattr(item, item.head))
+    told = [c.observation for c in cited if c.fresh and c.trust >= max(Trust.USER, item.trust)]
+    if any(o is not None and _says(o.text, words) for o in told):
         draft.settle(item)
     if isinstance(item, Goal) and proposed.fields.get("done") is True:
         _finish(draft, slot, item, cited, sources)
@@ -419,6 +429,8 @@ def readings(
 def _reading_problem(said: str, sources: Sources) -> str:
     if len(said) > LONGEST_REFERENT:
         return f"longer than {LONGEST_REFERENT} characters"
+    if governs(said):
+        return "it restricts the rule"
     words = stems(said) | marks(said)
     if not words or not any(words <= stems(other) | marks(other) for other in sources.texts):
         return "nobody named it"

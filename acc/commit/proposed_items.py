@@ -20,6 +20,7 @@ from acc.commit.integrity import (
     place,
     settle,
 )
+from acc.commit.lifting import POINTS
 from acc.commit.pinning import amend, carry, containing, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
@@ -39,14 +40,14 @@ def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> N
     for item in proposed:
         slot = draft.slots.get(item.slot)
         count[slot.name if slot else ""] += 1
-        if slot is None:
-            if count[""] <= FLOOD:
-                draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
-        elif count[slot.name] <= FLOOD * slot.rules.max_items:
-            before = len(draft.notes)
+        if slot is None and count[""] <= FLOOD:
+            draft.note(Reason.UNKNOWN_SLOT, item.slot[:80], detail=str(item.fields)[:200])
+        before = len(draft.notes)
+        is_read = slot is not None and count[slot.name] <= FLOOD * slot.rules.max_items
+        if slot is not None and is_read:
             _write_one(draft, slot, item, sources)
-            if any(note.reason in REFUSALS for note in draft.notes[before:]):
-                draft.unjoined.update(item.cites)
+        if not is_read or any(note.reason in REFUSALS for note in draft.notes[before:]):
+            draft.unjoined.update(item.cites)
     for name, named in count.items():
         most = FLOOD * draft.slots[name].rules.max_items if name else FLOOD
         if named > most:
@@ -92,9 +93,11 @@ def _amended(
         return False
     held = {item.id for item in draft.items[slot.name]}
     _add_rule(draft, slot, proposed, cited, sources)
-    if {item.id for item in draft.items[slot.name]} <= held:
+    new = [i for i in draft.items[slot.name] if i.id not in held and i.is_open]
+    if not new:
         draft.restore(before)
         return False
+    draft.amended |= {item.id: prior for item in new}
     return True
 
 
@@ -158,7 +161,7 @@ def _add(
     weight = _weighed(draft, slot, said, cited, sources)
     source = next((c.observation for c in cited if c.observation is not None), None)
     if source is None:
-        if not _only_shortens(said, [c.item.words for c in cited if c.item]):
+        if not _only_shortens(said, proposed, [c.item for c in cited if c.item]):
             draft.note(
                 Reason.UNCITED, slot.name, text=said, detail="says more than the items it cites"
             )
@@ -168,14 +171,40 @@ def _add(
         place(draft, slot, item)
 
 
-def _only_shortens(said: str, held: Sequence[str]) -> bool:
-    """Return whether ``said`` only shortens or joins the items' words."""
-    clauses = [clause for text in held for clause in (text, *_PARTS.split(text))]
+def _only_shortens(said: str, proposed: ProposedItem, held: Sequence[Item]) -> bool:
+    """Return whether ``said`` only shortens the items' words, or joins such parts, each of one item."""
     parts = [part for part in _PARTS.split(said) if stems(part)]
-    return bool(parts) and all(any(shortens(part, each) for each in clauses) for part in parts)
+    if not 0 < len(parts) <= MOST_PARTS:
+        return False
+    at = 0
+    while at < len(parts):
+        ends = range(len(parts), at, -1)
+        runs = ((end, " ; ".join(parts[at:end])) for end in ends)
+        at = next((e for e, run in runs if any(_is_of(run, i, proposed) for i in held)), 0)
+        if not at:
+            return False
+    return True
+
+
+def _is_of(part: str, item: Item, proposed: ProposedItem) -> bool:
+    """Return whether ``part`` shortens ``item`` and keeps what it is about: its key, and what a pronoun points to."""
+    texts = (item.words, *_SENTENCES.split(item.words), *_PARTS.split(item.words))
+    text = next((text for text in texts if shortens(part, text)), None)
+    if text is None:
+        return False
+    names = [str(getattr(item, name)) for name in item.key if len(item.key) > 1]
+    there = [str(proposed.fields.get(name, getattr(item, name))) for name in item.key]
+    key = "" if there == names else " ".join(names)
+    opens = {each.split()[0] for each in (item.words, str(getattr(item, item.head)))}
+    points_back = POINTS.search(part) and part.split()[0] not in opens
+    return stems(key) <= stems(part) and not points_back
 
 
 _PARTS = re.compile(r"(?<=[.;?!])\s+|;\s*")
+_SENTENCES = re.compile(r"(?<=[.?!])\s+")
+
+MOST_PARTS = 12
+"""Maximum number of sentences and clauses of an item that joins others."""
 
 
 def _weighed(
@@ -245,9 +274,7 @@ def _update(
         return
     said = _said(slot, proposed)
     joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
-    shorter = _is_shorter(proposed, prior) or _only_shortens(
-        said, [prior.words, *(item.words for item in joined)]
-    )
+    shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
         draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")

@@ -164,6 +164,8 @@ def _adopted(state: State, trust: Trust) -> State:
         **lowered,
         "pending": pending,
         "lifted": (),
+        "doubted": (),
+        "feedback": (),
         "bound_to": "",
         "parent": state.hash,
         "counter": max(state.counter, max(numbers, default=0)),

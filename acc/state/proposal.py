@@ -267,11 +267,12 @@ def redacted_proposal(proposal: Proposal | None, redact: Redact | None) -> Propo
     """Return the proposal with every text redacted: a compressor may have read a secret elsewhere."""
     if proposal is None or redact is None:
         return proposal
-    made = _deep(proposal.model_dump(include={"items", "retire"}), redact)
+    made = _deep(proposal.model_dump(include={"items", "retire", "keep"}), redact)
     return proposal.model_copy(
         update={
             "items": tuple(type(old)(**new) for old, new in zip(proposal.items, made["items"], strict=True)),
             "retire": tuple(type(old)(**new) for old, new in zip(proposal.retire, made["retire"], strict=True)),
+            "keep": tuple(made.get("keep", ())),
         }
     )  # fmt: skip
 

@@ -59,8 +59,8 @@ def render_toon(state: CompressedCognitiveState) -> str:
         ]
     if state.doubted:
         tables["possibly_lifted"] = [
-            {"rule": entry.text, "by": entry.because, "so": "binds until the user confirms: ask"}
-            for entry in state.doubted
+            {"rule": text, "by": because, "so": "binds until the user confirms: ask"}
+            for text, because in _doubts(state)
         ]
     if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [
@@ -78,6 +78,16 @@ def _undoubted(state: CompressedCognitiveState, slot: str) -> Sequence[Item]:
     doubted = {doubted.id for doubted in state.doubted}
     items: Sequence[Item] = getattr(state, slot)
     return [item for item in items if item.id not in doubted] if doubted else items
+
+
+def _doubts(state: CompressedCognitiveState) -> Iterator[tuple[str, str]]:
+    """Yield all that each doubted rule says, with its readings, and the words that raise the doubt."""
+    for entry in state.doubted:
+        found = state.find(entry.id)
+        item = found[1] if found else None
+        read = [getattr(item, name) for name in item.asides] if item else []
+        notes = [f"({text}: the compressor's reading)" for text in read if text]
+        yield " ".join([item.words if item else entry.text, *notes]), entry.because
 
 
 def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
@@ -121,7 +131,7 @@ def render_predicates(state: CompressedCognitiveState) -> str:
         )
         paragraphs.append("lifted:\n" + " ".join(lifted))
     if state.doubted:
-        asked = (f"ask(lift({_term(d.text)}) because({_term(d.because)}))" for d in state.doubted)
+        asked = (f"ask(lift({_term(text)}) because({_term(by)}))" for text, by in _doubts(state))
         paragraphs.append("possibly_lifted:\n" + " ".join(asked))
     if pending := [o for o in state.pending if o.shown]:
         unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
