@@ -57,6 +57,8 @@ def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> N
 def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources) -> None:
     cited, unknown = sources.resolve(proposed.cites)
     prior = _prior(draft, slot, proposed, cited)
+    if prior is not None:
+        unknown = [ref for ref in unknown if ref not in prior.sources]
     if unknown:
         draft.note(
             Reason.CITE_UNKNOWN,
