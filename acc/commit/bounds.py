@@ -11,25 +11,24 @@ from collections.abc import Iterable, Sequence
 
 from acc.commit.draft import Draft, show_pending
 from acc.errors import PinnedOverflow
-from acc.state.items import Goal, Item, Uncertainty, one_line
+from acc.state.items import Goal, Item, one_line
 from acc.state.policy import Policy
 from acc.state.reasons import Reason
 from acc.state.slots import SlotField
-from acc.text.wording import marks
 from acc.turn.observations import Trust
 
 _WEAK = ("hypothesis", "reported")
 
 _SENTENCE = re.compile(r"[.!?\n]+")
 
-Order = tuple[bool, bool, int, int, int]
+Order = tuple[bool, int, bool, int, int]
 
 
 def fit(draft: Draft, policy: Policy) -> int:
     """Evict items until every slot and the whole state are within bounds.
 
-    Order of eviction (`eviction_order`): items not touched in this turn first, then those that no active rule,
-    goal or open question names, then the oldest, where a slot's eviction priority counts as age. Notices of
+    Order of eviction (`eviction_order`): items not touched in this turn first, slot by slot by eviction priority,
+    lowest first. Within a slot, hypotheses and reports go first, then the least recently touched items. Notices of
     retired and doubted rules go next. Then commit refuses new pinned items that `_gives_way` allows it to refuse.
 
     Returns:
@@ -136,45 +135,13 @@ def _pinned(draft: Draft, slots: Iterable[SlotField]) -> list[Item]:
 
 def eviction_order(draft: Draft, slots: Iterable[SlotField]) -> list[tuple[SlotField, Item]]:
     """Return the items of ``slots`` that may be evicted, the first to go first."""
-    needed = _needed(draft)
-    return sorted(_loose(draft, slots), key=lambda found: _order(draft, needed, *found))
+    return sorted(_loose(draft, slots), key=lambda found: _order(draft, *found))
 
 
-def _needed(draft: Draft) -> frozenset[str]:
-    """Return the names, identifiers and figures in active rules, goals and open questions."""
-    said = [item.words for item in _pinned(draft, draft.slots.values())]
-    said += [
-        item.gap
-        for items in draft.items.values()
-        for item in items
-        if isinstance(item, Uncertainty) and item.level != "low"
-    ]
-    return frozenset(name for text in said for name in _names(text))
-
-
-def _names(text: str) -> frozenset[str]:
-    return marks(text) | {word.casefold() for word in _NAME.findall(text)}
-
-
-_NAME = re.compile(r"(?<![.!?] )(?<!^)\b[^\W\d_a-z]\w{2,}")
-"""A capitalized word within a sentence."""
-
-
-def _order(draft: Draft, needed: frozenset[str], slot: SlotField, item: Item) -> Order:
-    is_fresh = item.touched == draft.turn.number
-    is_weak = getattr(item, "status", "") in _WEAK
-    is_open = isinstance(item, Uncertainty) and item.level != "low"
-    is_named = is_open or not needed.isdisjoint(marks(item.words) | _names(f". {item.words}"))
-    age = draft.turn.number - item.touched
-    return (is_fresh, is_named, slot.rules.eviction_priority - PRIORITY_OF_A_TURN * age - WEAK * is_weak,
-            item.touched, _number(item))  # fmt: skip
-
-
-PRIORITY_OF_A_TURN = 2
-"""Eviction priority that an item loses with each turn in which nothing touches it."""
-
-WEAK = 10
-"""Eviction priority that a hypothesis or report lacks."""
+def _order(draft: Draft, slot: SlotField, item: Item) -> Order:
+    fresh = item.touched == draft.turn.number
+    strong = getattr(item, "status", "") not in _WEAK
+    return (fresh, slot.rules.eviction_priority, strong, item.touched, _number(item))
 
 
 def _number(item: Item) -> int:

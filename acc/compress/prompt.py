@@ -152,11 +152,12 @@ goal reached: its id with done true, citing who says so. A request that this tur
 - One fact an item, terse. Copy identifiers, names, versions, addresses and numbers exactly; for "tomorrow" and the \
 like write the date as well. Invent nothing: what is unknown, and matters, is an open gap. If a reply and a tool \
 disagree, the tool's reading is the fact and the claim a gap.
-- The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. Make \
-room yourself: retire what is done, overtaken or easily looked up; join; shorten. keep: ids that must stay.
+- The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. So near \
+the bound make room yourself: retire what is done or overtaken, join, shorten; keep what answers questions. keep: \
+ids of the state that must stay in this turn.
 - Write nothing for what the state already says. If evidence answers the turn and the state does not, bring the \
 answer in, citing it.
-- predictive_cue says in the agent's words what it does next.
+- episodic_trace and predictive_cue: one short line each or none; a cue says in the agent's words what it does next.
 - Reply with one JSON object and nothing else; lists may be left out, fields of an item may be empty.
 
 Slots, each a list of items with the fields named, cites (refs) and id (empty for a new one); texts up to 320 \
@@ -252,7 +253,9 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     draft = Draft(reading.state, reading.turn)
     draft.lapse()
     state = draft.state()
-    used = policy.tokens(state)
+    used = policy.tokens(
+        reading.state
+    )  # with one turn's trace and cues, for which this turn needs room too
     yield f"Prior state, after turn {reading.state.turn}: {used:,} of {policy.max_tokens:,} tokens used"
     for name, slot in type(state).slots().items():
         if items := draft.items[name]:
