@@ -83,3 +83,21 @@ def expanded(path: str | Path) -> Path:
             where="folder",
             hint="write the path without ~",
         ) from error
+
+
+def synced(file: IO[Any]) -> None:
+    """Write a file's bytes to the disk, so that they survive a power cut."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Write a folder's entries to the disk; nothing where folders cannot be opened, as on Windows."""
+    try:
+        found = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(found)
+    finally:
+        os.close(found)

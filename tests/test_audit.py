@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -572,3 +573,22 @@ def test_what_earlier_laws_made_is_held_to_its_chain_and_not_recomputed(tmp_path
         else:
             assert verify(AuditLog(path), {policy.fingerprint: policy}, earlier=earlier) == 1
             assert earlier == found
+
+
+def test_an_acknowledged_record_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut must not leave the log behind the store, which syncs each turn."""
+    synced: list[str] = []
+    real = os.fsync
+
+    def fsync(number: int) -> None:
+        synced.append(Path(f"/proc/self/fd/{number}").resolve().name)
+        real(number)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    log, steps = run(tmp_path)
+    first, folder, *later = synced
+    assert first.startswith(log.path.stem)
+    assert folder == tmp_path.name
+    assert later == [log.path.name] * (len(steps) - 1)

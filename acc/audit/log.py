@@ -20,7 +20,15 @@ from filelock import BaseFileLock, FileLock, Timeout
 
 from acc.audit.record import digested, is_record
 from acc.errors import AuditError
-from acc.folders import PRIVATE_FILE, is_private, opened_private, private_folder, tighten
+from acc.folders import (
+    PRIVATE_FILE,
+    is_private,
+    opened_private,
+    private_folder,
+    sync_folder,
+    synced,
+    tighten,
+)
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.text.lines import canonical_json
@@ -74,7 +82,8 @@ class AuditLog:
         """Write ``record`` at the end, chained to the previous record.
 
         ``prior``, the state before the commit, is written too unless the previous record ends with
-        it. After an `AuditError`, treat the commit as not acknowledged.
+        it. The record is on the disk when this returns: it survives a power cut, as the store's records do.
+        After an `AuditError`, treat the commit as not acknowledged.
         """
         self._check_owner(record)
         try:
@@ -104,7 +113,7 @@ class AuditLog:
         if self.path.exists():
             with opened_private(self.path, "ab") as file:
                 file.write(line)
-                file.flush()
+                synced(file)
                 self._size = file.tell()
             return
         # A killed writer must not leave a new log without a whole record: an empty log means that
@@ -112,7 +121,9 @@ class AuditLog:
         half = self.path.with_suffix(_HALF)
         with opened_private(half) as file:
             file.write(line)
+            synced(file)
         half.replace(self.path)
+        sync_folder(self.path.parent)
         self._size = len(line)
 
     def last(self) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from typing import Any
 from acc.audit.log import FORMAT, AuditLog
 from acc.audit.record import digested
 from acc.audit.redaction import Erased, Leaving, Record, erased_state, items_resting_alone, redacted
-from acc.folders import opened_private
+from acc.folders import opened_private, synced
 
 _UNFINISHED = ".erasing"
 
@@ -69,8 +69,7 @@ def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten |
             for record in rewriting.records(erasure, at):
                 line, previous = digested({**record, "previous": previous})
                 file.write(line.encode("utf-8", "surrogatepass"))
-            file.flush()
-            os.fsync(file.fileno())
+            synced(file)
         os.replace(unfinished, log.path)
     return rewriting.result()
 

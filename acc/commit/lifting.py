@@ -314,7 +314,7 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
     in ``reply`` whether to close it.
     """
     own = about(goal)
-    if is_users and is_assent(said):
+    if is_users and any(is_assent(s) for s in (said, *sentences(said)[:1])):
         asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
         return any(_content(s) & own for s in (*asked, reply)) if asked else False
     stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
@@ -344,6 +344,10 @@ def _content(text: str) -> frozenset[str]:
 
 
 def _shares(sentence: str, quote: str) -> bool:
-    one, other = " ".join(sentence.split()).casefold(), " ".join(quote.split()).casefold()
-    one, other = one.strip(" .!?"), other.strip(" .!?")
-    return bool(one) and (one in other or other in one)
+    """Whether ``sentence`` has a sentence of ``quote``, or ``quote`` has it."""
+    one, *parts = (_plain(text) for text in (sentence, quote, *sentences(quote)))
+    return bool(one) and any(part and (part in one or one in part) for part in parts)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold().strip(" .!?")

@@ -33,9 +33,11 @@ _CLAUSE = re.compile(r"[.!?;,:\n]|\band\b|\bbut\b")
 
 
 _NO = re.compile(
-    r"(?=.*\w)(?:no|nope|no thanks|nein|non|não)?[\s,.!]*(?:keep (?:it|that)|it (?:stays|stands|still holds))?[\s.!]*",
+    r"(?:(?:no|nope|nein|non|não)\b[\s,.!]*)?(?:no|nope|nein|non|não|keep (?:it|that)|no thanks|"
+    r"it (?:stays|stands|still holds))[\s.!]*",
     re.IGNORECASE,
 )
+"""A plain no to a question, in full."""
 
 
 class Ruling(NamedTuple):
@@ -112,7 +114,8 @@ def _retire_pinned(
     sources: Sources,
     retired: Collection[str],
 ) -> None:
-    if not wanted.quote and (twin := _twin(draft, slot, item)):
+    undoubted = [i for i in draft.items[slot.name] if i.id not in {d.id for d in draft.doubted}]
+    if not wanted.quote and (twin := containing(undoubted, item)):
         draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
         return
     cited, _ = sources.resolve(wanted.cites)
@@ -155,15 +158,14 @@ def _lift(draft: Draft, slot: SlotField, item: Item, ref: str, because: str) -> 
     draft.lifted.append(RetiredRule(text=str(getattr(item, item.head)), because=because))
 
 
-def _twin(draft: Draft, slot: SlotField, item: Item) -> Item | None:
-    """Return another active and undoubted item of the slot that says all that ``item`` says, or None."""
-    doubted = {doubted.id for doubted in draft.doubted}
+def containing(items: Sequence[Item], item: Item) -> Item | None:
+    """Return the first other active one of ``items`` that says all that ``item`` says, or None."""
     more = [n for n in (*item.shown_fields(), *item.asides) if n != item.head and getattr(item, n)]
     return next(
         (
             other
-            for other in draft.items[slot.name]
-            if other.id not in (item.id, *doubted) and other.is_open and other.trust >= item.trust
+            for other in items
+            if other.id != item.id and other.is_open and other.trust >= item.trust
             if _says(str(getattr(other, other.head)), str(getattr(item, item.head)))
             if all(getattr(item, name) == getattr(other, name) for name in more)
         ),
@@ -219,7 +221,7 @@ def amend(
         Whether the proposal makes a new rule. If the words do not bear out the end of the old one, the old
         one stays and is doubted. An operator's words are judged too: most of them make another rule.
     """
-    said = _text(proposed, item.head)
+    said = _text(proposed, item.head) or _text(proposed, "quote")
     cited, _ = sources.resolve(proposed.cites)
     fresh = [c for c in cited if c.fresh and c.trust >= item.trust]
     quoted = find_quoted(_text(proposed, "quote"), fresh)

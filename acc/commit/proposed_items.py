@@ -21,7 +21,7 @@ from acc.commit.integrity import (
     settle,
 )
 from acc.commit.lifting import POINTS
-from acc.commit.pinning import amend, carry, readings, rule, same_rule
+from acc.commit.pinning import amend, carry, containing, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
@@ -57,6 +57,8 @@ def write(draft: Draft, proposed: Sequence[ProposedItem], sources: Sources) -> N
 def _write_one(draft: Draft, slot: SlotField, proposed: ProposedItem, sources: Sources) -> None:
     cited, unknown = sources.resolve(proposed.cites)
     prior = _prior(draft, slot, proposed, cited)
+    if prior is not None:
+        unknown = [ref for ref in unknown if ref not in prior.sources]
     if unknown:
         draft.note(
             Reason.CITE_UNKNOWN,
@@ -138,12 +140,17 @@ def _add_rule(
     read = readings(draft, slot, proposed, ruling.text, sources)
     fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
-        if same := same_rule(open_items, str(getattr(item, item.head))):
+        same = same_rule(open_items, str(getattr(item, item.head))) or containing(open_items, item)
+        if same is not None:
             draft.change(slot, same)
             draft.settle(same)
             draft.note(Reason.DUPLICATE, slot.name, same)
-        else:
-            open_items.append(draft.add(slot, item))
+            continue
+        new = draft.add(slot, item)
+        for part in [old for old in open_items if containing([new], old)]:
+            draft.remove(slot, part, Reason.MADE_ROOM, detail=f"{new.id} says it")
+            open_items.remove(part)
+        open_items.append(new)
 
 
 def _add(
@@ -183,7 +190,7 @@ def _only_shortens(said: str, proposed: ProposedItem, held: Sequence[Item]) -> b
 
 def _is_of(part: str, item: Item, proposed: ProposedItem) -> bool:
     """Return whether ``part`` shortens ``item`` and keeps what it is about: its key, and what a pronoun points to."""
-    texts = (item.words, *_SENTENCES.split(item.words))
+    texts = (item.words, *_SENTENCES.split(item.words), *_PARTS.split(item.words))
     text = next((text for text in texts if shortens(part, text)), None)
     if text is None:
         return False
@@ -269,9 +276,7 @@ def _update(
         return
     said = _said(slot, proposed)
     joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
-    shorter = _is_shorter(proposed, prior) or (
-        bool(joined) and _only_shortens(said, proposed, [prior, *joined])
-    )
+    shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
         draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -145,12 +146,12 @@ reported an agent's or document's claim. To shorten or join items, cite their id
 it cites. Its text is that quote with words left out, but no negation, condition, exception, name or number; \
 nothing is added or moved; empty if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what \
 the rule is about where its words do not name it.
-- A rule or goal that changes: write it under its id with the quote that changes it. One that ends: retire it with \
-a quote that names it and says so, two sentences if need be. A goal reached: its id with done true, citing who says \
-so. A request that this turn leaves unfinished is a goal.
-- One fact an item, terse. Copy identifiers, names, versions, addresses, dates and numbers exactly. Invent nothing: \
-what is unknown, and matters, is an open gap. If a reply and a tool disagree, the tool's reading is the fact and \
-the claim a gap.
+- A rule or goal that changes: write it under its id with the quote that changes it; its text may be the old one \
+with the new figure. One that ends: retire it with a quote that names it and says so, two sentences if need be. A \
+goal reached: its id with done true, citing who says so. A request that this turn leaves unfinished is a goal.
+- One fact an item, terse. Copy identifiers, names, versions, addresses and numbers exactly; for "tomorrow" and the \
+like write the date as well. Invent nothing: what is unknown, and matters, is an open gap. If a reply and a tool \
+disagree, the tool's reading is the fact and the claim a gap.
 - The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. Make \
 room yourself: retire what is done, overtaken or easily looked up; join; shorten. keep: ids that must stay.
 - Write nothing for what the state already says. If evidence answers the turn and the state does not, bring the \
@@ -230,9 +231,19 @@ def material(reading: Reading) -> str:
         *_section("Unread sources of earlier turns", turn.pending, key),
         *_section("Evidence recalled for this turn", evidence, key),
         *_section("The agent's reply before", reply, key),
-        *_section(f"Turn {turn.number}", turn.observations, key),
+        *_section(f"Turn {turn.number}{_dated(turn.at)}", turn.observations, key),
     ]
     return "\n\n".join(parts)
+
+
+def _dated(at: str) -> str:
+    """Return ``at`` with its weekday for a heading; empty if it is no time."""
+    try:
+        moment = datetime.fromisoformat(at)
+    except ValueError:
+        return ""
+    zone = f" {moment.tzname()}" if moment.tzinfo is not None else ""
+    return f", {moment:%A %Y-%m-%d %H:%M}{zone}"
 
 
 def _state_lines(reading: Reading) -> Iterator[str]:

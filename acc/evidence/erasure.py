@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,7 @@ from acc.evidence.checkpoints import CheckpointsDue, Due, Settled, checkpointer_
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target, plan_erasure
 from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
 from acc.evidence.unfinished import folders, read_mark, remove_mark, write_mark
-from acc.folders import opened_private
+from acc.folders import opened_private, synced
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, Thread
 from acc.stores.shelf import ERASED, is_erased, managed, tombstone_of
@@ -337,8 +336,7 @@ class ErasureJournal:
             return  # a kill came between the receipt and the removal of the journal
         with opened_private(path, "ab") as file:
             file.write(json.dumps(receipt, ensure_ascii=False).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+            synced(file)
 
 
 def _receipt_record(begun: RunningErasure, receipt: Receipt) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acc.errors import StoreError
-from acc.folders import opened_private, private_folder
+from acc.folders import opened_private, private_folder, sync_folder, synced
 from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread
 from acc.stores.shelf import Shelf, managed, tombstone_of
 
@@ -46,10 +46,9 @@ def write_mark(path: Path, value: Any) -> None:
         half.unlink(missing_ok=True)
         with opened_private(half, "xb") as file:
             file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            file.flush()
-            os.fsync(file.fileno())
+            synced(file)
         os.replace(half, path)
-        _sync(path.parent)
+        sync_folder(path.parent)
     except OSError as error:
         remove_mark(half)
         raise StoreError(
@@ -83,23 +82,13 @@ def remove_mark(path: Path) -> None:
             path = path.replace(half_of(path))
         with path.open("r+b") as file:
             file.write(bytes(path.stat().st_size))
-            file.flush()
-            os.fsync(file.fileno())
+            synced(file)
         path.unlink()
 
 
 def half_of(path: Path) -> Path:
     """Return the path of a file while it is written."""
     return path.with_name(f".{path.name}{_HALF}")
-
-
-def _sync(folder: Path) -> None:
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 INTENT, DONE = "intent", "done"

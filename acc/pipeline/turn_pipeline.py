@@ -225,9 +225,10 @@ class TurnPipeline:
         self._compressed = answer._replace(proposal=proposal, failure=told)
 
     def _asked(self) -> CompressionRequest:
+        at = self._given.at or self._session.now()
         return CompressionRequest(
             self._session.compressor,
-            self._turn,
+            self._turn.model_copy(update={"at": at}),
             self._state,
             self._evidence,
             self._settings.policy,

@@ -58,14 +58,17 @@ def same_words(one: str, other: str) -> bool:
 
 
 def sets_figure(text: str, old: str, quote: str) -> bool:
-    """Whether ``text`` is ``old``, word for word, with one number replaced by a number of ``quote``."""
-    new, before = text.split(), old.split()
+    """Whether ``text`` is ``old``, word for word, with other numbers that are all numbers of ``quote``."""
+    new, before = text.strip(" .").split(), old.strip(" .").split()
     changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
-    if len(new) != len(before) or len(changed) != 1:
+    if len(new) != len(before) or not changed:
         return False
-    put, left = (_DIGITS.findall(word) for word in changed[0])
-    is_figure = len(put) == len(left) == 1 and put[0] in _DIGITS.findall(quote)
-    return is_figure and _DIGITS.sub("0", changed[0][0]) == _DIGITS.sub("0", changed[0][1])
+    said = _DIGITS.findall(quote)
+    return all(
+        _DIGITS.sub("0", one) == _DIGITS.sub("0", other)
+        and all(figure in said for figure in _DIGITS.findall(one))
+        for one, other in changed
+    )
 
 
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*k?\b")

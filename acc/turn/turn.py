@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from acc.errors import InputError
 from acc.turn.observations import (
@@ -30,6 +31,8 @@ class Turn(BaseModel):
         heard: Tool and document observations before that reply, to detect words that the reply
             repeats. Not citable.
         pending: Observations of earlier turns whose compression failed (law 9).
+        at: When the turn happened, in ISO 8601; empty if unknown. A controller fills it from its clock for the
+            compressor, which needs it for words such as "tomorrow". Only a time that the caller gave is recorded.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +42,7 @@ class Turn(BaseModel):
     reply: Observation | None = None
     heard: tuple[Observation, ...] = ()
     pending: tuple[Observation, ...] = ()
+    at: str = Field(default="", exclude_if=operator.not_)
 
     @classmethod
     def from_messages(
@@ -110,18 +114,21 @@ class Turn(BaseModel):
         return turns
 
     @classmethod
-    def said(cls, text: str, *, pasted: str | Iterable[str] | Mapping[str, str] = ()) -> Self:
+    def said(
+        cls, text: str, *, pasted: str | Iterable[str] | Mapping[str, str] = (), at: str = ""
+    ) -> Self:
         """Return a turn in which the user says ``text``; pasted passages become documents.
 
         Args:
             text: The message as the user sent it.
             pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
+            at: When the user said it, in ISO 8601; empty for the controller's clock.
 
         Raises:
             InputError: The message or a passage is not text.
         """
-        return cls(observations=user_observations(text, pasted))
+        return cls(observations=user_observations(text, pasted), at=at)
 
     @classmethod
     def _after(cls, exchange: tuple[Observation, ...], before: Sequence[Observation]) -> Self:

@@ -24,6 +24,7 @@ from strategies import (
     user,
 )
 
+from acc import InMemoryStore, MemoryController, Proposal, Settings
 from acc.compress.endpoint import Message
 from acc.compress.prompt import CompressorPrompt, Reading, fence_key, fenced, instruction, material
 from acc.errors import ConfigurationError
@@ -33,8 +34,8 @@ from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.slots import Slot
-from acc.testing import ModelServer
-from acc.turn.observations import Channel, Observation
+from acc.testing import FixedClock, ModelServer
+from acc.turn.observations import Channel, Evidence, Observation
 from acc.turn.turn import Turn
 from acc_schemas.it_operations import ITOperationsState
 
@@ -255,3 +256,25 @@ def test_a_policy_that_is_named_is_the_one_that_is_shown() -> None:
         stepped(asking(server.base_url), policy=Policy(max_tokens=500))
     assert "0 of 500 tokens used" in server.requests[0].messages[1].text
     assert server.requests[0].max_output_tokens == 2 * 500 + 1_024
+
+
+def test_a_turn_is_dated_by_the_callers_time_or_the_clock() -> None:
+    seen: list[str] = []
+
+    def compress(turn: Turn, state: CompressedCognitiveState, _: Sequence[Evidence]) -> Proposal:
+        seen.append(material(Reading(turn, state, (), Policy(), "revise")).partition("\n\n")[2])
+        return Proposal()
+
+    memory = MemoryController(InMemoryStore(), compress, Settings(clock=FixedClock()))
+    state = memory.step(None, Turn.said("From tomorrow."), thread="t").state
+    memory.step(state, Turn.said("From tomorrow.", at="2026-05-11T09:30:00+02:00"), thread="t")
+    first = FixedClock().now()
+    assert seen[0].startswith(f"Turn 1, {first:%A %Y-%m-%d %H:%M} UTC\n")
+    assert seen[1].startswith("Turn 2, Monday 2026-05-11 09:30 UTC+02:00")
+
+
+@pytest.mark.parametrize("at", ["", "soon", "2026-13-45"])
+def test_a_time_that_cannot_be_read_is_left_out(at: str) -> None:
+    turn = Turn(observations=(user("hi").model_copy(update={"ref": "u1"}),), number=1, at=at)
+    shown = material(Reading(turn, CompressedCognitiveState.empty(), (), Policy(), "revise"))
+    assert "\nTurn 1\n" in shown

@@ -200,3 +200,14 @@ def test_a_field_of_any_type_stops_nothing(name: str, value: Any) -> None:
         again.take(user("Never restart."), item)
         json.dumps(again.state.canonical(), allow_nan=False).encode()
     assert talk.state.turn == 0
+
+
+def test_an_items_own_refs_may_be_cited_when_it_is_updated() -> None:
+    talk = Conversation()
+    talk.take(user("The port is 443."), fact("service", "port", "443", "u1"))
+    done = talk.take(user("It is 8443 now."), fact("service", "port", "8443", "u1", "u2", id="r1"))
+    assert "cite_unknown" not in reasons(done)
+    (item,) = talk.state.relational_map
+    assert (item.object, item.sources) == ("8443", ("u1", "u2"))
+    done = talk.take(user("Fine."), fact("service", "port", "8444", "u9", "u3", id="r1"))
+    assert "cite_unknown" in reasons(done)
