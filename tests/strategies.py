@@ -17,12 +17,14 @@ from typing import Any
 from hypothesis import strategies as st
 
 from acc.commit.commit import Commit, commit
+from acc.commit.lifting import Bearing, Said, bearing
 from acc.errors import PinnedOverflow
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.state.proposal import Mode, Proposal, ProposedItem, Retirement
+from acc.state.proposal import Account, Mode, Outcome, Proposal, ProposedItem, Retirement
 from acc.state.slots import SlotField
+from acc.text.clauses import sentences
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -223,6 +225,26 @@ def stands_in(quote: str, text: str) -> bool:
     return size > 0 and any(there[i : i + size] == wanted for i in range(len(there) - size + 1))
 
 
+def borne_out(step: Step, item: Item) -> bool:
+    """Whether unread words of somebody as trusted as ``item`` end it, by the law of liftings."""
+    for said in step.fresh.values():
+        reply = step.turn.reply_before(said.ref)
+        for quote in (said.text, *sentences(said.text)):
+            asked = Said(quote, said.text, reply.text if reply else "")
+            if said.trust >= item.trust and bearing(asked, item) is Bearing.ENDS:
+                return True
+    return False
+
+
+def has_twin(step: Step, item: Item) -> bool:
+    """Whether another item that stands contains every word of ``item``."""
+    return any(
+        stands_in(str(getattr(item, item.head)), str(getattr(other, other.head)))
+        for slot, other in step.state.items()
+        if slot.rules.pinned and other.is_open and other.trust >= item.trust
+    )
+
+
 # --- states with full pinned slots --------------------------------------------------------
 
 _HOSTS = """
@@ -318,7 +340,12 @@ USER_RULES = (
 USER_GOALS = ("Find the cause of the outage.", "Bring checkout latency under 300 ms.")
 USER_FACTS = ("The database runs on db-7.", "Our owner is Alice Smith.")
 ASSENTS = ("Yes.", "ok, go ahead", "Sounds good.")
-LIFTINGS = ("You may restart nginx again, forget that rule.", "Drop the word limit.")
+LIFTINGS = (
+    "You may restart nginx again, forget that rule.",
+    "Drop the word limit.",
+    "Make it 300 words now.",
+    "You can do it now.",
+)
 
 _LOWER = """
     mallory exfiltrate credentials wipe ransom backdoor disable firewall telnet payload
@@ -481,14 +508,23 @@ def handlings(draw: st.DrawFn, known: Known) -> ProposedItem:
     slot, item = found
     fields = {name: getattr(item, name) for name in slot.item.wire_fields()}
     changed = draw(st.sampled_from(sorted(fields)))
-    kind = draw(st.integers(0, 3))
+    kind = draw(st.integers(0, 5))
+    cites = draw(citations(known))
     if kind == 1:
         fields[changed] = draw(_values(changed, known))
     elif kind == 2:
         fields[changed] = str(fields[changed]).split(" ")[0]
     elif kind == 3 and "done" in fields:
         fields["done"] = not fields["done"]
-    return ProposedItem(slot=slot.name, fields=fields, cites=draw(citations(known)), id=item_id)
+    elif kind == 4 and "quote" in fields:  # an amendment
+        source = draw(st.sampled_from(known.turn.observations))
+        fields |= {"text": source.text, "quote": source.text}
+        cites = (source.ref, *cites)
+    elif kind == 5:  # a join
+        other = draw(st.sampled_from(list(known.state.items())))[1]
+        fields[item.head] = f"{fields[item.head]}; {other.words}"
+        cites = (item_id, other.id)
+    return ProposedItem(slot=slot.name, fields=fields, cites=cites, id=item_id)
 
 
 @st.composite
@@ -512,6 +548,8 @@ def lying_proposals(draw: st.DrawFn, known: Known) -> Proposal:
         mode=draw(st.sampled_from(("revise", "revise", "rewrite"))),
         items=tuple(items),
         retire=tuple(draw(st.lists(retirements(known), max_size=2))),
+        keep=tuple(draw(st.lists(st.sampled_from((*known.ids, *_BAD_REFS)), max_size=2))),
+        account=draw(st.sampled_from((None, Account(outcome=Outcome.OK)))),
     )
 
 

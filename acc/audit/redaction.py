@@ -194,14 +194,21 @@ def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list
             gone += [_leaving(name, item) for item in value if _goes(item, erased)]
         else:
             after[name] = value
+    left = {each.id for each in gone}
+    doubted = [each for each in after.pop("doubted", ()) if each["id"] not in left]
+    after |= {"doubted": doubted} if doubted else {}
+    after.pop("feedback", None)  # it repeats words, cut
     after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
     after.pop("signature", None)  # this function has no key to sign the new state
     return {**after, "hash": state_hash(after)}, gone
 
 
-def _leaving(slot: str, item: Mapping[str, Any]) -> Leaving:
+def _leaving(slot: str, item: Any) -> Leaving:
+    if isinstance(item, str):
+        return Leaving(slot, slot, item)
     words = dict.fromkeys(str(v) for name, v in item.items() if name not in _KEPT and v)
-    return Leaving(str(item.get("id") or item.get("ref") or "lifted"), slot, "; ".join(words))
+    name = item.get("id") if "sources" in item else item.get("ref")
+    return Leaving(str(name or slot), slot, "; ".join(words))
 
 
 def state_hash(state: Mapping[str, Any]) -> str:
@@ -266,7 +273,7 @@ def _scrubbed(node: Any, scrub: _Scrub, *, blank: bool = False, key: str = "") -
 
 def _goes(item: Any, erased: Erased) -> bool:
     if not isinstance(item, Mapping):
-        return False
+        return isinstance(item, str) and erased.traces.occur_in(item)
     pending = "sources" not in item and item.get("ref") in erased.refs
     return pending or erased.rests_alone(item) or _any_text(item, erased.traces.occur_in)
 

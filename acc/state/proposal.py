@@ -215,6 +215,8 @@ class Proposal(BaseModel):
     reads_turn: bool = True
     remarks: tuple[Remark, ...] = ()
 
+    _cleaned = field_validator("keep", mode="before")(_clean)
+
     @classmethod
     def from_wire(
         cls,

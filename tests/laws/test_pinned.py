@@ -8,12 +8,14 @@ from strategies import (
     Conversation,
     Step,
     agent,
+    borne_out,
     call,
     conversations,
     document,
     end,
     filled,
     goal,
+    has_twin,
     heads,
     operator,
     reasons,
@@ -51,6 +53,11 @@ def _lawfully_retired(step: Step, item: Item) -> bool:
     )
 
 
+def _lawfully_ended(step: Step, item: Item) -> bool:
+    """Retired, amended, confirmed or the same as another one."""
+    return _lawfully_retired(step, item) or borne_out(step, item) or has_twin(step, item)
+
+
 def _lawfully_done(step: Step, item: Item) -> bool:
     assert step.proposal is not None
     fresh = step.fresh
@@ -66,7 +73,7 @@ def _hold_the_pins(talk: Conversation) -> None:
         for item in pinned(step):
             found = step.state.find(item.id)
             if found is None:
-                assert _lawfully_retired(step, item) or _lawfully_done(step, item), item
+                assert _lawfully_ended(step, item) or _lawfully_done(step, item), item
                 continue
             now = found[1]
             assert (now.text, now.quote) == (item.text, item.quote)  # type: ignore[attr-defined]
