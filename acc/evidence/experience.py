@@ -29,8 +29,9 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.recall.dense import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
+from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Directory, Shelf
+from acc.stores.shelf import Shelf
 from acc.turn.observations import Channel, storable
 from acc.turn.redact import Redact, redactor
 
@@ -108,7 +109,7 @@ class ExperienceMemory:
 
     Args:
         store: The store of the experiences; deletion needs `acc.stores.protocol.ManagedStore`.
-        space: The namespace (`acc.stores.shelf.namespace`).
+        space: The namespace (`acc.stores.directory.namespace`).
         now: Returns the time in the format of records.
         addition: Decides which executions are kept.
         deletion: Decides which experiences are deleted, after each execution.

@@ -29,7 +29,7 @@ from acc.audit.log import AuditLog
 from acc.errors import InputError
 from acc.evidence.unfinished import INTENT, Prunes, open_intents
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, split_text
-from acc.stores.shelf import BASE, Shelf
+from acc.stores.shelf import START, Shelf
 from acc.turn.observations import is_ingested
 
 
@@ -347,8 +347,8 @@ def compact(
 def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
     """Record that the shelf begins at ``first``; False if another process was first."""
     said = first.model_copy(update={
-        "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
-        "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+        "id": usage.new_start_id(before), "branch": f"usage.{START}", "seq": before,
+        "name": START, "text": str(first.seq), "part": 0, "parts": 1,
     })  # fmt: skip
     usage.store.add(usage.space.tenant, [said])
     return usage.store.get(usage.space.tenant, [said.id]) == [said]
@@ -358,14 +358,14 @@ def _sweep(store: ManagedStore, usage: Shelf, before: int, first: Artifact) -> N
     """Store the new beginning in the first place, and delete unreachable records."""
     tenant, key = usage.space.tenant, usage.space.key
     base = first.model_copy(update={
-        "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+        "id": usage.id_of(1), "seq": 1, "name": START, "text": str(first.seq), "part": 0, "parts": 1,
     })  # fmt: skip
     store.replace(tenant, [base])
     ids = [i for kind in ("usage", "tombstone") for i in store.ids(tenant, kind=kind, thread=key)]
     end = before if store.shared else first.seq
     gone = []
     for record in store.get(tenant, ids):
-        is_signpost = record.branch == f"usage.{BASE}" and not store.shared
+        is_signpost = record.branch == f"usage.{START}" and not store.shared
         if is_signpost or (record.branch == "usage" and 1 < record.seq < end):
             gone.append(record.id)
     store.delete(tenant, gone)

@@ -14,7 +14,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from acc.errors import StateError
-from acc.integrations.compaction import Mark, Past, Plan
+from acc.integrations.compaction import Past, Plan, Progress
 from acc.integrations.messages import as_messages
 from acc.integrations.stepping import HeldStates
 from acc.memory import Memory
@@ -141,55 +141,55 @@ def recorded(
 
 
 REFS = "refs"
-"""Mark key: the refs of the observations of the user's message."""
+"""Progress key: the refs of the observations of the user's message."""
 
 
-def by_evidence(plan: Plan, stored: Turn | None, before: Mark | None) -> Mark:
-    """Replace the message's content in the mark of ``plan`` with refs, if the evidence is equal.
+def by_evidence(plan: Plan, stored: Turn | None, before: Progress | None) -> Progress:
+    """Replace the message's content in the progress of ``plan`` with refs, if the evidence is equal.
 
     Pictures, and words that no store can hold, differ from the evidence; their content stays.
 
     Args:
         plan: The plan of the messages.
         stored: Its last turn as committed, with refs; None if nothing was committed.
-        before: The previous mark; its refs stay valid while the message is the same.
+        before: The previous progress; its refs stay valid while the message is the same.
     """
-    mark = {name: value for name, value in plan.mark.items() if name != "content"}
-    if before and REFS in before and before["id"] == mark["id"]:
-        return {**mark, REFS: before[REFS]}
+    progress = {name: value for name, value in plan.progress.items() if name != "content"}
+    if before and REFS in before and before["id"] == progress["id"]:
+        return {**progress, REFS: before[REFS]}
     told = [o.text for o in plan.said]
-    if stored is None or not told or _joined(told) != plan.mark["content"]:
-        return plan.mark
+    if stored is None or not told or _joined(told) != plan.progress["content"]:
+        return plan.progress
     end = len(stored.observations) - plan.behind
-    return {**mark, REFS: [o.ref for o in stored.observations[end - len(told) : end]]}
+    return {**progress, REFS: [o.ref for o in stored.observations[end - len(told) : end]]}
 
 
-def is_missing(mark: Any, messages: Sequence[Any]) -> bool:
-    """Return whether the message of ``mark`` has to be restored from the evidence."""
-    if not isinstance(mark, Mapping) or "content" in mark or REFS not in mark:
+def is_missing(progress: Any, messages: Sequence[Any]) -> bool:
+    """Return whether the message of ``progress`` has to be restored from the evidence."""
+    if not isinstance(progress, Mapping) or "content" in progress or REFS not in progress:
         return False
-    return all(m.id != mark.get("id") for m in as_messages(messages))
+    return all(m.id != progress.get("id") for m in as_messages(messages))
 
 
 def brought_back(
-    mark: Mark, memory: Memory, thread: Thread, state: CompressedCognitiveState
-) -> Mark:
-    """Return ``mark`` with the message's content, read from the store.
+    progress: Progress, memory: Memory, thread: Thread, state: CompressedCognitiveState
+) -> Progress:
+    """Return ``progress`` with the message's content, read from the store.
 
     Raises:
-        StateError: The mark names evidence that the store lacks.
+        StateError: The progress names evidence that the store lacks.
         StoreError: The store cannot be read.
     """
     with memory._lock:
         branch = memory._log_of(thread).branch(state.branch)
-        found = [branch.text(str(ref)) for ref in mark[REFS] if branch.parts(str(ref))]
-    if not found or len(found) < len(mark[REFS]):
+        found = [branch.text(str(ref)) for ref in progress[REFS] if branch.parts(str(ref))]
+    if not found or len(found) < len(progress[REFS]):
         raise StateError(
             "the user's current message is neither among the messages nor in the store",
-            where=f"refs {mark[REFS]}",
+            where=f"refs {progress[REFS]}",
             hint="leave the channel as the memory wrote it, and send the message again",
         )
-    return {**mark, "content": _joined(found)}
+    return {**progress, "content": _joined(found)}
 
 
 def _joined(told: Sequence[str]) -> str:

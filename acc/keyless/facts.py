@@ -15,7 +15,7 @@ from acc.keyless.reading import Reading, Said
 from acc.keyless.revisions import revised
 from acc.keyless.room import Room
 from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, statement
-from acc.keyless.trace import Ruled
+from acc.keyless.topic_and_trace import Ruled
 from acc.keyless.values import values_in
 from acc.keyless.words import one_of
 from acc.keyless.worth import Told, needed, worth_of

@@ -18,8 +18,8 @@ from acc.evidence.parsing import Section
 from acc.evidence.retention import Retention
 from acc.evidence.usage import Ledger, Usage, compact
 from acc.recall.candidates import WideRecall
-from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import managed, namespace, namespace_of
+from acc.stores.directory import namespace, namespace_of
+from acc.stores.protocol import Artifact, Thread, managed
 
 SPACE = namespace()
 SAID = (

@@ -26,8 +26,9 @@ from acc.evidence.usage import (
     turn_ledger,
     usage_records,
 )
+from acc.stores.directory import namespace
 from acc.stores.protocol import Thread
-from acc.stores.shelf import BASE, Shelf, namespace
+from acc.stores.shelf import START, Shelf
 
 SPACE = namespace()
 
@@ -91,7 +92,7 @@ def test_after_compacting_twice_a_memory_goes_on_as_if_nothing_had_been() -> Non
     assert [u.retrieved for u in a.usages()] == [u.retrieved for u in b.usages()]
     assert [u.utilities for u in a.usages()] == [u.utilities for u in b.usages()]
     assert Capacity(5)(a.usages(), a.t) == Capacity(5)(b.usages(), b.t)
-    assert [a.name for a in one.get("default", [f"{SPACE.key}.usage:1"])] == [BASE]
+    assert [a.name for a in one.get("default", [f"{SPACE.key}.usage:1"])] == [START]
 
 
 def test_a_long_shelf_is_compacted_when_the_memory_is_opened() -> None:
