@@ -37,7 +37,7 @@ def waiting_place(
     for name in _names(home(log, state.branch), number):
         if origin(log, name) is None:
             made = Branch(log.store, log.thread, name)
-            made.append((), made.origin(state.branch, state.turn, now))
+            made.append((), made.origin_record(state.branch, state.turn, now))
         branch = log.branch(name)
         claim = log.claims.of(branch, number)
         held = {a.identity for a in branch.own(number, "observation")}

@@ -236,7 +236,7 @@ class ExperienceMemory:
         keys = tuple(self._key(d.experience.ref) for d in shown)
         event = Event(of=keys, utility=worth, input_similarity=alike[0], output_similarity=alike[1])
         record_event(self._usage, event, self._now())
-        self._ledger.retrieved(keys, worth)
+        self._ledger.add_retrieval(keys, worth)
         self._ledger.similarities.append(alike)
         ref = self._keep(task, execution, judgement) if judgement.admitted else ""
         if not judgement.admitted and self.addition.quarantines:
@@ -263,7 +263,7 @@ class ExperienceMemory:
         worth = checked_utility(utility, "feedback")
         event = Event(of=(self._key(ref),), kind="feedback", utility=worth)
         record_event(self._usage, event, self._now())
-        self._ledger.valued(event.of, utility)
+        self._ledger.add_utility(event.of, utility)
 
     def usages(self) -> list[Usage]:
         """Return the usage of each experience, kept up to date, as input of the deletion policy."""

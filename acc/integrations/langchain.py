@@ -25,7 +25,7 @@ from acc.integrations.compaction import Compaction
 from acc.integrations.graph_channels import OwnState
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, recorded, state_behind
+from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
 from acc.integrations.stepping import (
@@ -232,7 +232,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
         if prior is None and notes.mark is None:
-            prior = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
+            prior = state_after(self.controller, self.held, thread, messages, resume=self.resume)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
         self.held.check_left(prior, notes.mark)

@@ -31,13 +31,13 @@ from acc.integrations.graph_channels import (
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
 from acc.integrations.past import (
-    brought_back,
-    by_evidence,
-    is_missing,
     joined,
+    lacks_content,
     past_of,
-    state_behind,
+    state_after,
     texts,
+    with_content,
+    with_refs,
 )
 from acc.integrations.stepping import (
     COMMITTED,
@@ -210,7 +210,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         if self.output_messages_key:
             return True  # each model call needs a new view
         messages, progress = self._messages(state), read(state, self.turn_key)
-        if is_missing(progress, messages):
+        if lacks_content(progress, messages):
             return True
         begun = bool(read(state, self.state_key))
         plan = self.compaction.plan(messages, progress, Past(begun=begun))
@@ -274,8 +274,8 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self.held.check_left(prior, progress)
         if prior is not None:
             prior = with_operator_acts(self.controller, prior, thread)
-        if prior is not None and is_missing(progress, messages):
-            progress = brought_back(progress, self.controller, thread, prior)
+        if prior is not None and lacks_content(progress, messages):
+            progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
         return _Looked(thread, prior, self.compaction.plan(messages, progress, past))
 
@@ -285,7 +285,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """Return the state to continue from if the channel has none."""
         found = None
         if progress is None:
-            found = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
+            found = state_after(self.controller, self.held, thread, messages, resume=self.resume)
         return self._last_state(thread) if found is None and self.resume else found
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
@@ -324,7 +324,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
         before = read(state, self.turn_key)
-        progress = by_evidence(plan, last.turn if last is not None else None, before)
+        progress = with_refs(plan, last.turn if last is not None else None, before)
         if looked.thread.agent != UNKNOWN:
             progress = {**progress, AGENT: looked.thread.agent}
         if after is not None:

@@ -1,7 +1,8 @@
-"""Read from a thread's log which messages of a run are committed, refused or recorded.
+"""What a thread's log knows of a run's messages: which are committed, refused or recorded.
 
-The log knows a message by its id. A client may therefore send its whole history again, and a graph
-may keep no state between runs, without a second commit of any message.
+The log knows a message by its id. No message is therefore committed twice, even if a client sends its
+whole history again or a graph keeps no state between runs. A checkpoint need not repeat the user's
+message either: `with_refs` replaces its text by refs to the evidence, `with_content` restores it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Ids:
-    """The ids of the messages of some turns, without a copy of the log's index."""
+    """The ids of the messages of the turns ``first`` to ``last``, without a copy of the log's index."""
 
     def __init__(self, turns: Mapping[str, int], first: int, last: int) -> None:
         self._turns, self._within = turns, range(first, last + 1)
@@ -53,11 +54,11 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     with memory._lock:
         branch = memory._log_of(thread).branch(prior.branch if prior is not None else ROOT)
     turn = prior.turn if prior is not None else 0
-    later = _Ids(branch.messages, turn + 1, turn + 1)
+    next_turn = _Ids(branch.messages, turn + 1, turn + 1)
     if prior is None:
-        return Past(recorded=later, refused=refused)
+        return Past(recorded=next_turn, refused=refused)
 
-    def words() -> list[str]:
+    def spoken() -> list[str]:
         speech = (Channel.USER, Channel.AGENT)
         return [
             a.identity[:32]
@@ -67,24 +68,24 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
         ]  # fmt: skip
 
     committed = _Ids(branch.messages, 0, turn)
-    return Past(True, committed, later, words, refused)
+    return Past(begun=True, committed=committed, recorded=next_turn, spoken=spoken, refused=refused)
 
 
-def state_behind(
+def state_after(
     memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any], *, resume: bool
 ) -> Prior:
     """Find the state after the last of ``messages`` that ``thread`` has committed.
 
-    For a run without a state in its graph: a caller without checkpoints, an agent of a swarm. The
-    state comes from the audit log, else from this process.
+    It serves a run whose graph holds no state: the caller keeps no checkpoints, or the run is an agent
+    of a swarm. The state comes from the audit log, or else from this process's cache.
 
     Args:
         memory: The memory.
         held: The states that this process holds.
         thread: The run's thread.
         messages: The run's messages.
-        resume: Whether the caller continues from the thread's last state if this finds none.
-            Otherwise the log warns that a thread with a state begins anew.
+        resume: Whether the caller continues from the thread's last state if none is found. If it does
+            not, and the thread has a state, a warning is logged: the thread begins anew.
 
     Returns:
         None if no commit has seen any of the messages, or the state is not kept.
@@ -144,10 +145,10 @@ REFS = "refs"
 """Progress key: the refs of the observations of the user's message."""
 
 
-def by_evidence(plan: Plan, stored: Turn | None, before: Progress | None) -> Progress:
-    """Replace the message's content in the progress of ``plan`` with refs, if the evidence is equal.
+def with_refs(plan: Plan, stored: Turn | None, before: Progress | None) -> Progress:
+    """Return the progress of ``plan`` with the refs of the user's message instead of its content.
 
-    Pictures, and words that no store can hold, differ from the evidence; their content stays.
+    The content stays if the evidence differs from it: pictures, and characters that no store can hold.
 
     Args:
         plan: The plan of the messages.
@@ -157,21 +158,21 @@ def by_evidence(plan: Plan, stored: Turn | None, before: Progress | None) -> Pro
     progress = {name: value for name, value in plan.progress.items() if name != "content"}
     if before and REFS in before and before["id"] == progress["id"]:
         return {**progress, REFS: before[REFS]}
-    told = [o.text for o in plan.said]
-    if stored is None or not told or _joined(told) != plan.progress["content"]:
+    said = [o.text for o in plan.said]
+    if stored is None or not said or _with_passages(said) != plan.progress["content"]:
         return plan.progress
     end = len(stored.observations) - plan.behind
-    return {**progress, REFS: [o.ref for o in stored.observations[end - len(told) : end]]}
+    return {**progress, REFS: [o.ref for o in stored.observations[end - len(said) : end]]}
 
 
-def is_missing(progress: Any, messages: Sequence[Any]) -> bool:
-    """Return whether the message of ``progress`` has to be restored from the evidence."""
+def lacks_content(progress: Any, messages: Sequence[Any]) -> bool:
+    """Return whether ``progress`` has only refs of a message that is not among ``messages``."""
     if not isinstance(progress, Mapping) or "content" in progress or REFS not in progress:
         return False
     return all(m.id != progress.get("id") for m in as_messages(messages))
 
 
-def brought_back(
+def with_content(
     progress: Progress, memory: Memory, thread: Thread, state: CompressedCognitiveState
 ) -> Progress:
     """Return ``progress`` with the message's content, read from the store.
@@ -189,12 +190,12 @@ def brought_back(
             where=f"refs {progress[REFS]}",
             hint="leave the channel as the memory wrote it, and send the message again",
         )
-    return {**progress, "content": _joined(found)}
+    return {**progress, "content": _with_passages(found)}
 
 
-def _joined(told: Sequence[str]) -> str:
-    """Insert the pasted passages of ``told`` into its last entry, the user's own words."""
-    *passages, text = told
+def _with_passages(texts: Sequence[str]) -> str:
+    """Return the user's own words, the last of ``texts``, with the pasted passages back in their places."""
+    *passages, text = texts
     for passage in passages:
         text = text.replace(MARK, passage, 1)
     return text

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
-from acc.thread.branch import Branch, race
+from acc.thread.branch import Branch, race_error
 
 LEASE = timedelta(minutes=2)
 """Age up to which an uncommitted claim in a shared store counts as a running writer's."""
@@ -60,7 +60,7 @@ class Claims:
         self.store.add(self.thread.tenant, [made])
         first = self.successor(branch, state.turn)
         if first is None or first.text != state.hash:
-            raise race(self.thread, branch.name)
+            raise race_error(self.thread, branch.name)
 
     def end(self, branch: Branch, turn: int) -> None:
         """Note that the step of the claimed ``turn`` ended and its caller receives the commit."""
@@ -96,7 +96,7 @@ class Claims:
             return
         age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(claim.at)
         if -LEASE < age < LEASE:
-            raise race(self.thread, branch.name)
+            raise race_error(self.thread, branch.name)
 
     def _record(self, branch: Branch, letter: str, turn: int) -> Artifact | None:
         found = self.store.get(self.thread.tenant, [self._id(branch, letter, turn)])

@@ -136,7 +136,7 @@ def item_key(item: Item, branch: Branch) -> str:
     branch of that turn. A seeded item has no turn; its key adds a digest of its words.
     """
     if item.turn:
-        return f"{item.id}.{item.turn}.{branch.home_of(item.turn)}"
+        return f"{item.id}.{item.turn}.{branch.branch_of(item.turn)}"
     return f"{item.id}.{hashlib.sha256(item.words.encode()).hexdigest()[:24]}"
 
 

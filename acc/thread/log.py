@@ -244,7 +244,7 @@ class ThreadLog:
         if branch is None:
             branch = Branch(self.store, self.thread, name)
             branch.inherit(self.branch(state.branch), state.turn)
-            branch.append((), branch.origin(state.branch, state.turn, self._now()))
+            branch.append((), branch.origin_record(state.branch, state.turn, self._now()))
             self._branches[name] = branch
         return branch
 

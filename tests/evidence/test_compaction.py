@@ -68,7 +68,7 @@ def counted(store: Any) -> Counter[str]:
 
 
 def compacted(store: Any) -> int:
-    return compact(store, SPACE, lambda: "t", worth=2)
+    return compact(store, SPACE, lambda: "t", least=2)
 
 
 def test_a_shared_shelf_is_compacted_again_and_again_and_stays_short() -> None:
@@ -174,7 +174,7 @@ for n in range(times):
     record_event(usage, Event(of=(f"{space.key}:doc.{name}-{n}",)), "t")
     os.write(1, f"{name}-{n}\\n".encode())
     if n % 10 == 9:
-        compact(store, space, lambda: "t", worth=20)
+        compact(store, space, lambda: "t", least=20)
 """
 
 

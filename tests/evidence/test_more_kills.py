@@ -134,7 +134,7 @@ def test_an_earlier_version_goes_whole_or_stays(filled: Path, tmp_path: Path) ->
 COMPACT = """
 from acc.evidence.usage import compact
 from acc.stores.directory import namespace
-act(lambda: compact(memory.artifacts, namespace(), memory._now, worth=10))
+act(lambda: compact(memory.artifacts, namespace(), memory._now, least=10))
 """
 
 
@@ -153,7 +153,7 @@ def test_a_compaction_loses_and_doubles_nothing(tmp_path: Path) -> None:
             after = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (after.t, after.tallies) == (before.t, before.tallies), point
             record_event(Shelf(memory.artifacts, SPACE, "usage"), Event(utility=1.0), "t100")
-            compact(memory.artifacts, SPACE, memory._now, worth=2)
+            compact(memory.artifacts, SPACE, memory._now, least=2)
             again = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (again.t, again.tallies) == (before.t + 1, before.tallies), point
             sizes.add(len(memory.artifacts.ids("default", kind="usage")))

@@ -66,7 +66,7 @@ def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
     before, held = ledger(store), holds(usage.records())
     turns = turn_ledger([], [usage.records()])
     count = len(store.ids("default", kind="usage"))
-    assert compact(store, SPACE, clock(), worth=10) > 100
+    assert compact(store, SPACE, clock(), least=10) > 100
     after = ledger(store)
     assert (after.t, after.similarities) == (before.t, before.similarities)
     of_turns = f"{Thread(thread='inc').key}:u1"
@@ -85,7 +85,7 @@ def test_after_compacting_twice_a_memory_goes_on_as_if_nothing_had_been() -> Non
     for store, worth in ((one, 10), (other, 10**9)):
         for _ in range(3):
             lived(store, 40)
-            compact(store, SPACE, clock(), worth=worth)
+            compact(store, SPACE, clock(), least=worth)
     a, b = lived(one, 30), lived(other, 30)
     assert a.t == b.t == 150
     assert a.similarities == b.similarities
