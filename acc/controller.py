@@ -1,5 +1,6 @@
 """The memory loop: recall, qualify, compress, commit, persist. One turn at a time, sync or async.
 
+A sixth stage, ``store``, comes before recall: it writes the turn's evidence before a compressor can fail.
 `MemoryController.step` and `AsyncMemoryController.step` call the same stages in the same order.
 `acc.pipeline.turn_pipeline` implements each stage once.
 """

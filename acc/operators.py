@@ -22,7 +22,7 @@ from acc.pipeline.turn_pipeline import Step, proposed
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal
 from acc.stores.protocol import Thread
-from acc.thread.journal import standing
+from acc.thread.journal import still_present
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -118,7 +118,7 @@ def _owed(
             return None
         branch = log.branch(state.branch)
         for act in log.journal.acts:
-            ids = [item.id for item in standing(state, branch, act.items)]
+            ids = [item.id for item in still_present(state, branch, act.items)]
             if ids:
                 return ids, log.branch(act.branch).text(act.ref) or _words(ids, "")
     return None

@@ -27,9 +27,10 @@ import numpy as np
 from acc.recall.candidates import WideScope
 from acc.recall.dense import Dense
 from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.directory import namespace
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, Thread, artifact_id
-from acc.stores.shelf import documents_written, namespace
+from acc.stores.shelf import documents_written
 from acc.turn.observations import Channel
 
 _HEADS = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")

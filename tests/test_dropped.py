@@ -25,7 +25,7 @@ REPLACED = ("The gateway has 4 replicas.", "The gateway has 6 replicas now, not 
 def waiting(memory: MemoryController) -> int:
     """Records that would be written with the next turn."""
     logs = memory._threads._logs.values()
-    return sum(len(branch._unsaved) for log in logs for branch in log._branches.values())
+    return sum(len(branch._queued) for log in logs for branch in log._branches.values())
 
 
 def left_behind(memory: MemoryController) -> None:

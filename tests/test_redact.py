@@ -16,8 +16,8 @@ from acc.errors import ConfigurationError
 from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
 from acc.state.proposal import Proposal, ProposedItem
+from acc.stores.directory import namespace
 from acc.stores.protocol import Thread
-from acc.stores.shelf import namespace
 from acc.testing import ScriptedCompressor
 from acc.turn.redact import SecretRedactor
 

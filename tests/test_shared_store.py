@@ -34,7 +34,7 @@ from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.testing.scripted import FixedClock
-from acc.thread.journal import LEASE
+from acc.thread.claims import LEASE
 from acc.thread.log import ThreadLog
 from acc.turn.turn import Turn
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from acc.audit.log import AuditLog
+from acc.stores.directory import document_spaces, enrolled, namespace_of, spaces_in, threads_in
 from acc.stores.protocol import ArtifactStore, ManagedStore, Thread
-from acc.stores.shelf import document_spaces, enrolled, namespace_of, spaces_in, threads_in
 
 Spaces = dict[Thread, list[Thread]]
 """Namespaces, each with its threads."""

@@ -8,11 +8,11 @@
 The agent answers from CCS_t-1 and the turn at once. The finished turn is committed in the
 background.
 
-memories.py   the two loops: on threads, and as asyncio tasks
-core.py       the steps that both loops share
-entries.py    an entry, a finished turn, and the state with pending turns
-backlog.py    queues of finished turns, one commit in progress per thread
-waiting.py    storage of turns that wait for an earlier commit; turns left by another process
+memories.py           the two loops: on threads, and as asyncio tasks
+core.py               the steps that both loops share
+entries.py            an entry, a finished turn, and the state with pending turns
+backlog.py            queues of finished turns, one commit in progress per thread
+uncommitted_turns.py  storage of turns that wait for an earlier commit; turns left by another process
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acc.background.backlog import Backlog
 from acc.background.entries import CommitJob, Entry, shown
-from acc.background.waiting import carried, finished_after, waiting_place
+from acc.background.uncommitted_turns import finished_after, resolve_pending, waiting_place
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
@@ -66,7 +66,7 @@ class BackgroundCore:
         prior = self._memory.load(state)
         job = self.backlog.of(who.key, prior)
         if job is None:
-            prior, jobs = carried(self._memory, who, prior)
+            prior, jobs = resolve_pending(self._memory, who, prior)
             job = self.backlog.take_up(jobs)
         return Looked(who, prior, job, turn)
 

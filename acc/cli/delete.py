@@ -41,8 +41,9 @@ from acc.evidence.references import hold as put_hold
 from acc.evidence.references import release
 from acc.evidence.retention import DEFAULT_KINDS, Plan, PrunedKind, Retention
 from acc.evidence.usage import holds
+from acc.stores.directory import enrolled, namespace
 from acc.stores.protocol import UNNAMED
-from acc.stores.shelf import Shelf, enrolled, namespace
+from acc.stores.shelf import Shelf
 
 
 def retire(
@@ -451,7 +452,7 @@ def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
     if plan.echoes:
         yield f"  of these, records that repeat the erased words: {', '.join(plan.echoes)}"
     if effects.digests:
-        yield f"  claims of turns that lose the digest of the message: {effects.digests}"
+        yield f"  claims and refusal notes of turns that lose the digest of the message: {effects.digests}"
     for gone in effects.dropped:
         yield f"  audit log {gone.log} (thread {gone.thread!r}): deleted, {count(gone.records, 'record')}"
     for log in effects.rewritten:

@@ -25,8 +25,9 @@ from acc.evidence.addition import Addition, Judgement, ModelJudge
 from acc.evidence.documents import Documents, Ingested, files_below
 from acc.evidence.upkeep import vacuum as rewrite
 from acc.recall.candidates import WideScope, each_ref
+from acc.stores.directory import namespace
 from acc.stores.protocol import UNNAMED, Artifact, Thread
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.shelf import Shelf
 from acc.text.lines import inert_line
 
 _MOST_NAMED = 10

@@ -39,7 +39,8 @@ def within_budget(reading: Reading, limit: int) -> Reading:
         return reading
     turn = reading.turn
     about = [*(item.words for _, item in reading.state.items()), turn.user_words]
-    # In addition to speech, a turn keeps half as much of tool output and of the previous reply.
+    # `cut_turn` gives speech up to 2/5 of ``limit``, tools and documents what speech leaves of it (at
+    # least 1/10), and the previous reply 1/10.
     cut = cut_turn(turn, about, 2 * limit // 5)
     pending = cut_texts(turn.pending, about, limit // 5)
     evidence = cut_texts(reading.evidence, about, limit // 5)
@@ -58,7 +59,8 @@ def _sources(turn: Turn, evidence: Sequence[Observation]) -> Iterable[Observatio
     return chain(turn.readable, evidence)
 
 
-LONGEST = 60
+LONGEST_COURTESY = 60
+"""Maximum characters of an observation that counts as a courtesy."""
 
 _USERS = (
     r"(?:many |much )?thanks(?: a lot| so much| again| a million| very much)?|thank you(?: so much| very much| again)?|"
@@ -86,7 +88,7 @@ def is_idle(turn: Turn) -> bool:
 
 def _is_courtesy(said: Observation) -> bool:
     pattern = _COURTESIES.get(said.channel)
-    if pattern is None or said.is_call or said.left_out or len(said.text) > LONGEST:
+    if pattern is None or said.is_call or said.left_out or len(said.text) > LONGEST_COURTESY:
         return False
     return pattern.fullmatch(said.text.strip()) is not None and not is_assent(said.text)
 
@@ -138,7 +140,9 @@ class Compression:
                 if failure.outcome in _TOO_MUCH and self._made_smaller():
                     continue
                 if failure.outcome not in WORTH_REPAIRING:
-                    return self._settled(best, Fault(failure.outcome, failure.detail), failure)
+                    return self._best_or_raise(
+                        best, Fault(failure.outcome, failure.detail), failure
+                    )
                 reply = _reported(failure)
             judged = self._judged(reply)
             fault = judged.fault
@@ -147,7 +151,7 @@ class Compression:
                 return self._proposal(judged, outcome)
             self.ledger.judged(fault.outcome)
             if best is not None or fault.outcome not in WORTH_REPAIRING:
-                return self._settled(judged if judged.proposal else best, fault)
+                return self._best_or_raise(judged if judged.proposal else best, fault)
             best = judged
             self._ask_again(reply, fault)
 
@@ -206,7 +210,7 @@ class Compression:
         asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 
-    def _settled(
+    def _best_or_raise(
         self, best: Judged | None, fault: Fault, cause: CallFailed | None = None
     ) -> Proposal:
         """Return a proposal whose only fault is a refused rule, or raise."""

@@ -20,8 +20,9 @@ from acc.evidence.unfinished import (
     marks_folder,
     open_intents,
 )
+from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Directory, Shelf
+from acc.stores.shelf import Shelf
 from acc.turn.observations import DOCUMENT, Channel, storable
 from acc.turn.redact import Redact, redactor
 
@@ -136,7 +137,7 @@ class Documents:
 
     Args:
         store: The store of the documents.
-        space: The namespace (`acc.stores.shelf.namespace`).
+        space: The namespace (`acc.stores.directory.namespace`).
         now: Returns the time in the format of records.
         addition: Judges each file; ``all`` by default.
         folder: The memory's folder for notes of unfinished work (`acc.evidence.unfinished`).

@@ -32,8 +32,8 @@ from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
 from acc.evidence.unfinished import folders, read_mark, remove_mark, write_mark
 from acc.folders import opened_private, synced
 from acc.stores.embedding import embed
-from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import ERASED, is_erased, managed, tombstone_of
+from acc.stores.protocol import Artifact, Thread, managed
+from acc.stores.tombstones import ERASED, is_erased, tombstone_of
 
 if TYPE_CHECKING:
     from acc.memory import Memory

@@ -25,8 +25,10 @@ from acc.evidence.erasure_reach import (
     worded_records,
 )
 from acc.evidence.usage import evidence_key, holds, is_named
-from acc.stores.protocol import Artifact, ArtifactStore, Thread, is_nested_run
-from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace, namespace_of
+from acc.stores.directory import document_spaces, namespace, namespace_of
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, is_nested_run, managed
+from acc.stores.shelf import Shelf
+from acc.stores.tombstones import is_erased
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Target:
             raise InputError(
                 f"the name of the {' and the '.join(empty)} is empty",
                 where="the target of an erasure",
-                hint="give the name, or leave it out to erase more",
+                hint="give the name; without it, more would be erased",
             )
         if (self.user, self.thread, self.artifact) == (None, None, None):
             raise InputError(
@@ -97,7 +99,7 @@ class Effects:
     Attributes:
         kinds: Number of deleted records by kind (``observation``, ``set_aside``, ``document``,
             ``experience``, ``usage`` and so on), including those that leave a tombstone.
-        digests: Number of turn claims that stay, without the digest of the words.
+        digests: Number of turn claims and refusal notes that stay, without the digest of the words.
         dropped: Audit logs that are deleted.
         rewritten: Audit logs that are rewritten.
     """
@@ -130,7 +132,7 @@ class ErasurePlan:
         target: The target.
         delete: Ids of records to delete.
         bury: Ids of records to replace by a tombstone, which keeps a thread readable.
-        claims: Ids of claims with digests of erased words.
+        claims: Ids of turn claims and refusal notes with digests of erased words.
         threads: Threads with states and logs that may mention the evidence, with the refs that
             they use; for a document also those of other users and agents that may see it.
         logs: Threads with audit logs to delete.
@@ -140,7 +142,8 @@ class ErasurePlan:
             Those of other users and agents start with the beginning of their thread's key.
         conversations: Names of the threads that contain it, as a checkpointer knows them.
         effects: The effects of the plan.
-        with_echoes: Whether the plan includes evidence that repeats the words.
+        with_echoes: Whether evidence that repeats the words was asked for. Only the plan of an artifact
+            includes such evidence; that of a user or a thread never does.
         despite_holds: Whether the plan includes held evidence.
     """
 
@@ -158,7 +161,7 @@ class ErasurePlan:
     despite_holds: bool = False
     owners: tuple[str, ...] = ()
 
-    def heard_by(self, thread: Thread) -> tuple[str, ...]:
+    def texts_readable_by(self, thread: Thread) -> tuple[str, ...]:
         """Return the texts that a thread may have read: its namespace's, and visible documents."""
         if not self.owners:
             return self.texts
@@ -188,7 +191,7 @@ def plan_erasure(
     """Plan the erasure of ``target`` with all its effects. Changes nothing; see `Erasure.plan`."""
     planning = _Planning(store, audit, target)
     is_one = target.kind == "artifact"
-    plan = planning.artifact(echoes=echoes) if is_one else planning.whole()
+    plan = planning.artifact(echoes=echoes) if is_one else planning.thread_or_user()
     if not despite_holds:
         planning.refuse_held(plan)
     effects = planning.effects(plan)
@@ -211,7 +214,7 @@ class _Planning:
         self._target = target
         self._space = namespace(target.whose, target.agent, target.tenant)
 
-    def whole(self) -> ErasurePlan:
+    def thread_or_user(self) -> ErasurePlan:
         """Plan the erasure of a thread, or of a user."""
         threads = self._threads()
         spaces = self._spaces(threads)

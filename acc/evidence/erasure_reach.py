@@ -17,8 +17,10 @@ from acc.audit.log import AuditLog
 from acc.audit.namespaces import existing_log
 from acc.audit.redaction import Erased, Traces
 from acc.evidence.usage import evidence_key
-from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, is_erased, managed, namespace_of
+from acc.stores.directory import document_spaces, namespace_of
+from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, managed
+from acc.stores.shelf import Shelf
+from acc.stores.tombstones import is_erased
 from acc.turn.observations import Channel, is_ingested
 
 if TYPE_CHECKING:
@@ -99,12 +101,12 @@ def logs_to_rewrite(
     traces: dict[tuple[str, ...], Traces] = {}
     for thread, refs in plan.threads:
         log = existing_log(audit, thread)
-        heard = plan.heard_by(thread)
-        if heard not in traces:  # most threads share these texts
-            traces[heard] = Traces(heard)
-        if log is not None and _may_mention(log, refs, traces[heard]):
+        texts = plan.texts_readable_by(thread)
+        if texts not in traces:  # most threads share these texts
+            traces[texts] = Traces(texts)
+        if log is not None and _may_mention(log, refs, traces[texts]):
             stays = texts_of(store, [thread, *document_spaces(thread)], going)
-            yield log, Erased(refs, traces[heard].without(stays))
+            yield log, Erased(refs, traces[texts].without(stays))
 
 
 def _may_mention(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:

@@ -29,8 +29,9 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.recall.dense import Likeness, Rows, Vectoriser, cosine, lexical, texts_alike
+from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, split_text
-from acc.stores.shelf import Directory, Shelf
+from acc.stores.shelf import Shelf
 from acc.turn.observations import Channel, storable
 from acc.turn.redact import Redact, redactor
 
@@ -108,7 +109,7 @@ class ExperienceMemory:
 
     Args:
         store: The store of the experiences; deletion needs `acc.stores.protocol.ManagedStore`.
-        space: The namespace (`acc.stores.shelf.namespace`).
+        space: The namespace (`acc.stores.directory.namespace`).
         now: Returns the time in the format of records.
         addition: Decides which executions are kept.
         deletion: Decides which experiences are deleted, after each execution.
@@ -235,7 +236,7 @@ class ExperienceMemory:
         keys = tuple(self._key(d.experience.ref) for d in shown)
         event = Event(of=keys, utility=worth, input_similarity=alike[0], output_similarity=alike[1])
         record_event(self._usage, event, self._now())
-        self._ledger.retrieved(keys, worth)
+        self._ledger.add_retrieval(keys, worth)
         self._ledger.similarities.append(alike)
         ref = self._keep(task, execution, judgement) if judgement.admitted else ""
         if not judgement.admitted and self.addition.quarantines:
@@ -262,7 +263,7 @@ class ExperienceMemory:
         worth = checked_utility(utility, "feedback")
         event = Event(of=(self._key(ref),), kind="feedback", utility=worth)
         record_event(self._usage, event, self._now())
-        self._ledger.valued(event.of, utility)
+        self._ledger.add_utility(event.of, utility)
 
     def usages(self) -> list[Usage]:
         """Return the usage of each experience, kept up to date, as input of the deletion policy."""

@@ -17,8 +17,9 @@ from acc.audit.record import digest_of
 from acc.errors import InputError, StoreError
 from acc.evidence.unfinished import half_of, marks_folder, read_mark, remove_mark, write_mark
 from acc.folders import opened_private, private_folder, refuse_memorys
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import documents_written, managed, namespace_of, threads_in
+from acc.stores.directory import namespace_of, threads_in
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
+from acc.stores.shelf import documents_written
 from acc.text.lines import canonical_json
 
 if TYPE_CHECKING:

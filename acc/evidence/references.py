@@ -17,8 +17,9 @@ from acc.evidence.usage import (
     record_event,
 )
 from acc.state.model import ROOT
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, enrolled, managed, namespace_of
+from acc.stores.directory import document_spaces, enrolled, namespace_of
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
+from acc.stores.shelf import Shelf
 from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.observations import is_ingested

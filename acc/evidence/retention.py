@@ -26,8 +26,9 @@ from acc.evidence.addition import Judgement
 from acc.evidence.deletion import Both, Deletion, Doomed, Either
 from acc.evidence.unfinished import Prunes, marks_folder
 from acc.evidence.usage import Ledger, Usage, evidence_key, execution_ledger, holds, turn_ledger
-from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, ShelfName, managed, marks_retirement
+from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
+from acc.stores.shelf import Shelf, ShelfName
+from acc.stores.tombstones import marks_retirement
 from acc.turn.observations import is_ingested
 
 if TYPE_CHECKING:

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acc.errors import StoreError
 from acc.folders import opened_private, private_folder, sync_folder, synced
-from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, managed, tombstone_of
+from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread, managed
+from acc.stores.shelf import Shelf
+from acc.stores.tombstones import tombstone_of
 
 if TYPE_CHECKING:
     from acc.memory import Memory

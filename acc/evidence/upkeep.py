@@ -23,8 +23,9 @@ from acc.evidence.unfinished import (
     write_mark,
 )
 from acc.evidence.usage import compact
-from acc.stores.protocol import ArtifactStore, CheckedVectors, IndexedStore, Thread
-from acc.stores.shelf import Directory, Shelf, managed, namespace, namespace_of, spaces_in
+from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
+from acc.stores.protocol import ArtifactStore, CheckedVectors, IndexedStore, Thread, managed
+from acc.stores.shelf import Shelf
 
 if TYPE_CHECKING:
     from acc.memory import Memory

@@ -1,16 +1,17 @@
-"""The use of evidence: events and holds on a namespace's usage shelf, and their sums.
+"""The use of evidence: events and holds on a namespace's usage shelf, and tallies of them.
 
-A recall writes nothing. The audit log has each turn's commit with every verdict, and supplies the
-admitted evidence. A finished execution of a task writes one event with its demonstrations; feedback
-writes one event. All of these survive a kill; a recall by a killed process was of no use.
+A recall writes nothing: the audit record of the turn has every verdict, and so the admitted evidence.
+A finished execution of a task writes one event with its demonstrations; feedback writes one event. All
+of these survive a kill. A recall that was killed before its commit is not counted.
 
-`compact` replaces many events by one summary, with the same effect on policies. It appends the
-summary after the last event, with the current holds and the unfinished intents. A record then says
-that the shelf begins there; each beginning of the shelf can have only one such record. A kill before
-that record changes nothing, as does another process that was first; a kill after it leaves the
-compaction complete. Unreachable records are then deleted. In a shared store, another process may be
-about to append after an event that it has read, so the next compaction deletes the records that this
-one replaced.
+`compact` replaces many events by one summary, with the same effect on policies:
+
+1. It appends the summary after the last event, with the current holds and the unfinished intents.
+2. It writes a record that says that the shelf starts there. Each start can have only one such record.
+   A kill before it changes nothing, and if another process was first, nothing changes either. After it,
+   the compaction is complete.
+3. It deletes the records before the start. In a shared store the next compaction does this, because
+   another process may be about to append after an event that it has read.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from acc.audit.log import AuditLog
 from acc.errors import InputError
 from acc.evidence.unfinished import INTENT, Prunes, open_intents
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, split_text
-from acc.stores.shelf import BASE, Shelf
+from acc.stores.shelf import START, Shelf
 from acc.turn.observations import is_ingested
 
 
 @dataclass
 class Tally:
-    """The times of one piece of evidence's retrievals, and the known utilities of the results."""
+    """When one piece of evidence was retrieved, and the known utilities of the results."""
 
     retrieved: list[int] = field(default_factory=list)
     utilities: list[float] = field(default_factory=list)
@@ -76,12 +77,12 @@ class Usage:
 
 
 def evidence_key(artifact: Artifact) -> str:
-    """Return the common key of all parts: the key of the thread or namespace, and the ref."""
+    """Return the key that all parts of a text share: the key of the thread or namespace, and the ref."""
     return f"{artifact.thread}:{artifact.ref}"
 
 
 def is_named(artifact: Artifact, ref: str) -> bool:
-    """Return whether ``ref`` names it, or the document that it is a part of."""
+    """Return whether ``ref`` names the artifact, or the document that it is a part of."""
     is_part = is_ingested(ref) and artifact.ref.rpartition(".")[0] == ref
     return artifact.ref == ref or is_part
 
@@ -103,24 +104,28 @@ class Ledger:
         self.stamps: list[str] = []
         self.similarities: list[tuple[float, float]] = []
 
-    def retrieved(self, keys: Iterable[str], utility: float | None = None, at: str = "") -> None:
+    def add_retrieval(
+        self, keys: Iterable[str], utility: float | None = None, at: str = ""
+    ) -> None:
         """Count one more execution or commit that read the evidence of ``keys``."""
         self.t += 1
         self.stamps.append(at)
         for key in dict.fromkeys(keys):
             self.tallies.setdefault(key, Tally()).retrieved.append(self.t)
-        self.valued(keys, utility)
+        self.add_utility(keys, utility)
 
-    def valued(self, keys: Iterable[str], utility: float | None) -> None:
-        """Add the utility of a result to the evidence of ``keys``."""
-        for key in dict.fromkeys(keys) if utility is not None else ():
-            self.tallies.setdefault(key, Tally()).utilities.append(float(utility or 0.0))
+    def add_utility(self, keys: Iterable[str], utility: float | None) -> None:
+        """Add the utility of a result to the evidence of ``keys``; None adds nothing."""
+        if utility is None:
+            return
+        for key in dict.fromkeys(keys):
+            self.tallies.setdefault(key, Tally()).utilities.append(float(utility))
 
     def time_of(self, stamp: str) -> int:
-        """Return the time of a stamp: the number of commits up to it.
+        """Return the time of a stamp: the number of commits up to it, those with an equal stamp included.
 
-        A commit comes first within a millisecond: records that it stored itself are older by a
-        whole turn, but the next turn may follow at once.
+        A commit and a record with equal stamps: the record belongs to the next turn, which began within
+        the same millisecond. The records of the commit's own turn are older.
         """
         return bisect_right(self.stamps, stamp)
 
@@ -169,7 +174,7 @@ def checked_utility(utility: Any, where: str) -> float:
     raise InputError(
         f"a utility is a finite number, not {what}",
         where=where,
-        hint="higher is better: 0 to 1, say",
+        hint="give a number, for example from 0 to 1; higher is better",
     )
 
 
@@ -190,8 +195,8 @@ def usage_records(name: str, text: str, at: str) -> list[Artifact]:
     ]  # fmt: skip
 
 
-def complete_texts(name: str, records: Iterable[Artifact]) -> list[str]:
-    """Return the complete texts of that name on a usage shelf, in order."""
+def usage_texts(name: str, records: Iterable[Artifact]) -> list[str]:
+    """Return the complete texts of the records ``name`` on a usage shelf, in order."""
     found, parts = [], list[str]()
     for record in records:
         if record.name == name:
@@ -203,7 +208,7 @@ def complete_texts(name: str, records: Iterable[Artifact]) -> list[str]:
 
 def events(records: Iterable[Artifact]) -> list[Event]:
     """Return the events among the records of a usage shelf, in order."""
-    return [Event.model_validate_json(text) for text in complete_texts("event", records)]
+    return [Event.model_validate_json(text) for text in usage_texts("event", records)]
 
 
 def summary(ledger: Ledger) -> str:
@@ -220,7 +225,7 @@ def summarized_ledger(records: Sequence[Artifact]) -> Ledger:
     """
     ledger = Ledger()
     if records and records[0].name == SUMMARY:
-        said = json.loads(complete_texts(SUMMARY, records)[0])
+        said = json.loads(usage_texts(SUMMARY, records)[0])
         ledger.t = said["t"]
         ledger.tallies = {key: Tally(times, worth) for key, times, worth in said["tallies"]}
         ledger.similarities = [(task, execution) for task, execution in said["similarities"]]
@@ -232,10 +237,10 @@ def execution_ledger(records: Sequence[Artifact]) -> Ledger:
     ledger = summarized_ledger(records)
     for event in events(records):
         if event.kind == "execution":
-            ledger.retrieved(event.of, event.utility)
+            ledger.add_retrieval(event.of, event.utility)
             ledger.similarities.append((event.input_similarity, event.output_similarity))
         else:
-            ledger.valued(event.of, event.utility)
+            ledger.add_utility(event.of, event.utility)
     return ledger
 
 
@@ -254,14 +259,14 @@ def turn_ledger(audits: Sequence[Path], shelves: Iterable[Sequence[Artifact]]) -
     ]
     commits.sort(key=lambda commit: commit[:2])
     for at, _, keys in commits:
-        ledger.retrieved(keys, at=at)
+        ledger.add_retrieval(keys, at=at)
     for shelf in shelves:
         for key, tally in summarized_ledger(shelf).tallies.items():
             for utility in tally.utilities:
-                ledger.valued([key], utility)
+                ledger.add_utility([key], utility)
         for event in events(shelf):
             if event.kind == "feedback":
-                ledger.valued(event.of, event.utility)
+                ledger.add_utility(event.of, event.utility)
     return ledger
 
 
@@ -311,25 +316,25 @@ def hold_record(key: str, reason: str, at: str, *, held: bool = True) -> Artifac
     )
 
 
-WORTH = 1_000
+MIN_RECORDS = 1_000
 """Minimum number of records of a usage shelf for a compaction."""
 
 
 def compact(
-    store: ArtifactStore, space: Thread, now: Callable[[], str], *, worth: int = WORTH
+    store: ArtifactStore, space: Thread, now: Callable[[], str], *, least: int = MIN_RECORDS
 ) -> int:
-    """Compact a namespace's usage shelf, unless it is short; return how many records less it has.
+    """Compact a namespace's usage shelf if it has ``least`` records; return how many fewer it then has.
 
     Concurrent writes are allowed; 0 if another process was first. Also removes the tallies of
     deleted experiences.
     """
     usage = Shelf(store, space, "usage")
-    if not isinstance(store, ManagedStore) or len(usage.records()) < worth:
+    if not isinstance(store, ManagedStore) or len(usage.records()) < least:
         return 0
     Prunes(usage, now).resume()
-    records, before = usage.records(), usage.first
+    records, old_start = usage.records(), usage.first
     ledger = execution_ledger(records)
-    _forget_gone(ledger, {a.ref for a in Shelf(store, space, "experiences").records()}, space)
+    _drop_deleted(ledger, {a.ref for a in Shelf(store, space, "experiences").records()}, space)
     at = now()
     begun = {intent.id for intent in open_intents(records)}
     kept = [
@@ -338,40 +343,40 @@ def compact(
         *(r for r in records if r.name == INTENT and r.identity in begun),
     ]
     placed = usage.append_next(kept)
-    if placed is None or not _begun_at(usage, before, placed[0]):
+    if placed is None or not _record_start(usage, old_start, placed[0]):
         return 0
-    _sweep(store, usage, before, placed[0])
+    _delete_replaced(store, usage, old_start, placed[0])
     return len(records) - len(kept)
 
 
-def _begun_at(usage: Shelf, before: int, first: Artifact) -> bool:
-    """Record that the shelf begins at ``first``; False if another process was first."""
+def _record_start(usage: Shelf, old_start: int, first: Artifact) -> bool:
+    """Record that the shelf starts at ``first``; False if another process was first."""
     said = first.model_copy(update={
-        "id": usage.moved_id(before), "branch": f"usage.{BASE}", "seq": before,
-        "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+        "id": usage.new_start_id(old_start), "branch": f"usage.{START}", "seq": old_start,
+        "name": START, "text": str(first.seq), "part": 0, "parts": 1,
     })  # fmt: skip
     usage.store.add(usage.space.tenant, [said])
     return usage.store.get(usage.space.tenant, [said.id]) == [said]
 
 
-def _sweep(store: ManagedStore, usage: Shelf, before: int, first: Artifact) -> None:
-    """Store the new beginning in the first place, and delete unreachable records."""
+def _delete_replaced(store: ManagedStore, usage: Shelf, old_start: int, first: Artifact) -> None:
+    """Name the new start in the record at place 1, and delete the records that no reader reaches."""
     tenant, key = usage.space.tenant, usage.space.key
-    base = first.model_copy(update={
-        "id": usage.id_of(1), "seq": 1, "name": BASE, "text": str(first.seq), "part": 0, "parts": 1,
+    start = first.model_copy(update={
+        "id": usage.id_of(1), "seq": 1, "name": START, "text": str(first.seq), "part": 0, "parts": 1,
     })  # fmt: skip
-    store.replace(tenant, [base])
+    store.replace(tenant, [start])
     ids = [i for kind in ("usage", "tombstone") for i in store.ids(tenant, kind=kind, thread=key)]
-    end = before if store.shared else first.seq
+    end = old_start if store.shared else first.seq
     gone = []
     for record in store.get(tenant, ids):
-        is_signpost = record.branch == f"usage.{BASE}" and not store.shared
-        if is_signpost or (record.branch == "usage" and 1 < record.seq < end):
+        is_start = record.branch == f"usage.{START}" and not store.shared
+        if is_start or (record.branch == "usage" and 1 < record.seq < end):
             gone.append(record.id)
     store.delete(tenant, gone)
 
 
-def _forget_gone(ledger: Ledger, known: set[str], space: Thread) -> None:
+def _drop_deleted(ledger: Ledger, known: set[str], space: Thread) -> None:
     for key in list(ledger.tallies):
         owner, _, ref = key.partition(":")
         if owner == space.key and ref.startswith("exp.") and ref not in known:

@@ -31,13 +31,13 @@ from acc.text.tokens import TokenCounter, utf8_quarter
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
-Mark = dict[str, Any]
+Progress = dict[str, Any]
 """Commit progress as plain JSON, stored with the state in its checkpoint: ``id`` and ``content``
 of the user's current message, and ``through``, the id of the last committed message.
 """
 
 AGENT = "agent"
-"""Mark key: the agent that owns the memory of a nested run."""
+"""Progress key: the agent that owns the memory of a nested run."""
 
 UNANSWERED_TOKENS = 16_000
 """Limit, in tokens, of earlier unanswered messages that the model reads with the current one."""
@@ -48,14 +48,14 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Past:
-    """What the thread's log knows of a conversation, in addition to the mark.
+    """What the thread's log knows of a conversation, in addition to the `Progress`.
 
     Attributes:
         begun: Whether the thread has a state.
         committed: Ids of committed messages.
         recorded: Ids of messages recorded for the next turn; they belong to one turn.
         spoken: Returns the identities of the committed words of user and agent, in order. Called
-            only for a transcript without a mark and without known ids.
+            only for a transcript without progress and without known ids.
         refused: Returns whether a commit has refused this user turn (`PinnedOverflow`).
     """
 
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
         kept: The current turn as the model reads it: the agent's last reply (if configured),
             unanswered messages, then uncommitted steps, in a form that providers accept.
         unread: Messages of ``kept`` that no commit has seen after ``turns`` are committed.
-        mark: The mark after ``turns`` are committed.
+        progress: The progress after ``turns`` are committed.
         said: Observations of the user's current message in the last of ``turns``; empty if an
             earlier commit contains the message.
         behind: Number of observations after ``said`` in the last turn.
@@ -88,7 +88,7 @@ class Plan(NamedTuple):
     role: list[BaseMessage]
     kept: list[BaseMessage]
     unread: list[BaseMessage]
-    mark: Mark
+    progress: Progress
     said: tuple[Observation, ...] = ()
     behind: int = 0
 
@@ -119,23 +119,25 @@ class Compaction:
                 hint="0 folds each step, None waits for the user's next turn",
             )
 
-    def plan(self, messages: Sequence[Any], mark: Mark | None, past: Past = NO_PAST) -> Plan:
+    def plan(
+        self, messages: Sequence[Any], progress: Progress | None, past: Past = NO_PAST
+    ) -> Plan:
         """Plan the commits that are due before the model reads ``messages``.
 
         Args:
             messages: The conversation, complete or pruned by an earlier plan.
-            mark: The mark of the last plan; None at first.
+            progress: The progress of the last plan; None at first.
             past: What the thread's log knows.
 
         Raises:
             InputError: There is no user message, or a message cannot be read.
-            StateError: The mark is malformed.
+            StateError: ``progress`` is malformed.
         """
-        check_mark(mark)
+        check_progress(progress)
         role, rest = role_and_rest(as_messages(messages))
-        rest, seen = self._sorted(rest, mark, past)
-        current = self._current(rest, mark, seen)
-        user = rest[current] if current is not None else _restored(mark, rest)
+        rest, seen = self._sorted(rest, progress, past)
+        current = self._current(rest, progress, seen)
+        user = rest[current] if current is not None else _restored(progress, rest)
         before, after = rest[: current or 0], rest[0 if current is None else current + 1 :]
         said = [user] if current is not None and user.id not in seen else []
         earlier = [m for m in before if m.id not in seen]
@@ -145,7 +147,7 @@ class Compaction:
         together = _last_recorded([*earlier, *said], past)
         turns = self._turns(earlier, own, behind, together)
         taken = [*earlier, *said, *folded]
-        through = taken[-1].id if taken else (mark or {}).get("through", user.id)
+        through = taken[-1].id if taken else (progress or {}).get("through", user.id)
         unread = following[len(folded) :]
         kept = healed([*self._unanswered(before), user, *unread])
         return Plan(
@@ -154,18 +156,20 @@ class Compaction:
             own, len(behind),
         )  # fmt: skip
 
-    def decided(self, messages: Sequence[Any], mark: Mark | None) -> tuple[Observation, ...]:
+    def decided(
+        self, messages: Sequence[Any], progress: Progress | None
+    ) -> tuple[Observation, ...]:
         """Return the agent's words and acts since the last commit, to record before the next.
 
         Includes only observations that the next commit certainly contains: the steps that the model
         has read, and its answer once it makes no call. Until then the checkpoint holds the latest
         results.
         """
-        check_mark(mark)
+        check_progress(progress)
         _, rest = role_and_rest(as_messages(messages))
-        rest, seen = self._sorted(rest, mark, Past(begun=True))
-        current = self._current(rest, mark, seen)
-        if mark is None or (current is not None and rest[current].id not in seen):
+        rest, seen = self._sorted(rest, progress, Past(begun=True))
+        current = self._current(rest, progress, seen)
+        if progress is None or (current is not None and rest[current].id not in seen):
             return ()  # no commit has seen this user message yet
         found = steps([m for m in rest if m.id not in seen and not is_summary(m)])
         over = bool(found) and is_answer(found[-1])
@@ -250,27 +254,27 @@ class Compaction:
         return [AIMessage(text, id=before[place].id)] if text else []
 
     def _current(
-        self, rest: Sequence[BaseMessage], mark: Mark | None, seen: Container[str | None]
+        self, rest: Sequence[BaseMessage], progress: Progress | None, seen: Container[str | None]
     ) -> int | None:
-        """Return the index of the user's current message: the last new one, or the marked one."""
+        """Return the index of the user's current message: the last new one, or the current one."""
         users = [i for i, m in enumerate(rest) if is_users(m, self.voices)]
         new = [i for i in users if rest[i].id not in seen]
-        if new or mark is None:
+        if new or progress is None:
             return next(iter(new[-1:] or users[-1:]), None)
-        return next((i for i, m in enumerate(rest) if m.id == mark["id"]), None)
+        return next((i for i, m in enumerate(rest) if m.id == progress["id"]), None)
 
     def _sorted(
-        self, rest: list[BaseMessage], mark: Mark | None, past: Past
+        self, rest: list[BaseMessage], progress: Progress | None, past: Past
     ) -> tuple[list[BaseMessage], set[str | None]]:
         """Return the relevant messages and the ids of those that a commit has seen.
 
-        Drops committed messages that a client sent again after the mark. Drops messages that a
+        Drops committed messages that a client sent again after the last commit. Drops messages that a
         commit refused, except the user's last.
         """
-        place = _through(rest, mark)
+        place = _through(rest, progress)
         seen = {m.id for m in rest[:place]}
         again = {m.id for m in rest[place:] if m.id in past.committed}
-        if mark is None:
+        if progress is None:
             seen |= again or self._repeated(rest, past)
         else:
             rest = [m for i, m in enumerate(rest) if i < place or m.id not in again]
@@ -316,12 +320,12 @@ def overlap(told: Sequence[str], log: Sequence[str]) -> int:
     return max((place for place, identity in enumerate(told, 1) if identity in has), default=0)
 
 
-def _through(rest: Sequence[BaseMessage], mark: Mark | None) -> int:
-    """Return how many of ``rest`` are committed according to the mark."""
+def _through(rest: Sequence[BaseMessage], progress: Progress | None) -> int:
+    """Return how many of ``rest`` are committed according to ``progress``."""
     places = {m.id: i for i, m in enumerate(rest)}
     for name in ("through", "id"):
-        if mark and mark.get(name) in places:
-            return places[mark[name]] + 1
+        if progress and progress.get(name) in places:
+            return places[progress[name]] + 1
     return 0
 
 
@@ -341,32 +345,34 @@ def _is_said(message: BaseMessage) -> bool:
     return isinstance(message, HumanMessage | SystemMessage) and not is_summary(message)
 
 
-def _restored(mark: Mark | None, rest: Sequence[BaseMessage]) -> BaseMessage:
-    """Restore the user's current message from the mark after its removal from the messages.
+def _restored(progress: Progress | None, rest: Sequence[BaseMessage]) -> BaseMessage:
+    """Restore the user's current message from ``progress`` after its removal from the messages.
 
     Raises:
-        InputError: There is no mark.
+        InputError: ``progress`` is None.
     """
-    if mark is None:
+    if progress is None:
         raise InputError(
             "no user message among the messages",
             where=f"{len(rest)} messages",
             hint="pass the messages up to and including the user's current one",
         )
-    return HumanMessage(mark["content"], id=mark["id"])
+    return HumanMessage(progress["content"], id=progress["id"])
 
 
-def check_mark(mark: Any) -> None:
-    """Check the form of a `Mark`.
+def check_progress(progress: Any) -> None:
+    """Check the form of the commit progress.
 
     Raises:
-        StateError: ``mark`` has another form.
+        StateError: ``progress`` has another form.
     """
-    named = isinstance(mark, Mapping) and {"id", "through"} <= mark.keys()
-    whole = named and ("content" in mark or isinstance(mark.get("refs"), list))
-    if mark is not None and not whole:
+    named = isinstance(progress, Mapping) and {"id", "through"} <= progress.keys()
+    whole = named and ("content" in progress or isinstance(progress.get("refs"), list))
+    if progress is not None and not whole:
         raise StateError(
-            "not a mark of how far the commits have come",
-            where=f"keys {sorted(mark)}" if isinstance(mark, Mapping) else type(mark).__name__,
+            "the commit progress in the checkpoint is damaged",
+            where=f"keys {sorted(progress)}"
+            if isinstance(progress, Mapping)
+            else type(progress).__name__,
             hint="leave the channel as the memory wrote it",
         )

@@ -36,7 +36,7 @@ def evidence_tool(
         memory: Either controller.
         state_key: Channel of the state. If the tools' node does not see it, the tool uses the
             thread's last state in the audit log.
-        turn_key: Channel of the mark, as configured on the memory's node.
+        turn_key: Channel of the commit progress, as configured on the memory's node.
         identity: As configured on the memory's node.
         most: Limit of characters per call; the agent reads on with ``start``.
         name: Name of the tool. For another name, configure ``channels={name: Channel.DOCUMENT}``.

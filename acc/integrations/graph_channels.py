@@ -60,8 +60,8 @@ class OwnState(LastValue[dict[str, Any]]):
         return bool(mine and bound and bound != mine)
 
 
-class OwnMark(OwnState):
-    """The mark's channel; another agent's mark does not replace this one."""
+class OwnProgress(OwnState):
+    """The channel of the commit progress; another agent's progress does not replace this one."""
 
     __slots__ = ()
 
@@ -82,12 +82,12 @@ class MemoryState(TypedDict, total=False):
     Attributes:
         messages: Messages of the current turn; all messages if nothing is pruned.
         ccs: The Compressed Cognitive State as plain JSON, as `canonical` returns it.
-        ccs_turn: Commit progress; see `acc.integrations.compaction.Mark`.
+        ccs_turn: Commit progress; see `acc.integrations.compaction.Progress`.
     """
 
     messages: Annotated[list[AnyMessage], add_messages]
     ccs: Annotated[dict[str, Any], OwnState]
-    ccs_turn: Annotated[dict[str, Any], OwnMark]
+    ccs_turn: Annotated[dict[str, Any], OwnProgress]
 
 
 def declare(node: Any, channels: Mapping[str, Any], *, paths: Sequence[str] = ()) -> None:

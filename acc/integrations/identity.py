@@ -116,7 +116,7 @@ def owner(
         agent: The agent that the run's first pass noted with the state; None before that pass.
         messages: The run's input. Its first human message distinguishes a nested run from other
             runs of the same agent, and identifies it when it is entered again.
-        bound_to: `Thread.mark` of the state in the run's channel. It keeps a conversation on its
+        bound_to: `Thread.owner_key` of the state in the run's channel. It keeps a conversation on its
             thread if the thread began before its user or agent was known.
 
     Raises:

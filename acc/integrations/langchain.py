@@ -25,9 +25,9 @@ from acc.integrations.compaction import Compaction
 from acc.integrations.graph_channels import OwnState
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned
-from acc.integrations.past import past_of, recorded, state_behind
+from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
-from acc.integrations.run_notes import WRITTEN, Look, RunNotes, watching
+from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
 from acc.integrations.stepping import (
     Controller,
     HeldStates,
@@ -148,16 +148,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             StoreError: The evidence cannot be written; nothing was committed.
         """
         thread = self._thread(state)
-        prior, look = self._look(state, thread)
-        steps = stepped(self.controller, prior, look.turns, thread, get_config())
-        return self._update(state, prior, look, steps)
+        prior, plan = self._plan(state, thread)
+        steps = stepped(self.controller, prior, plan.turns, thread, get_config())
+        return self._update(state, prior, plan, steps)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
-        prior, look = await asyncio.to_thread(self._look, state, thread)
-        steps = await astepped(self.controller, prior, look.turns, thread, get_config())
-        return self._update(state, prior, look, steps)
+        prior, plan = await asyncio.to_thread(self._plan, state, thread)
+        steps = await astepped(self.controller, prior, plan.turns, thread, get_config())
+        return self._update(state, prior, plan, steps)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
@@ -227,37 +227,37 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             bound_to=str(raw.get("bound_to") or ""),
         )
 
-    def _look(self, state: Any, thread: Thread) -> tuple[Prior, Look]:
+    def _plan(self, state: Any, thread: Thread) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
         if prior is None and notes.mark is None:
-            prior = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
+            prior = state_after(self.controller, self.held, thread, messages, resume=self.resume)
         if prior is None and self.resume:
             prior = self.controller.last_state(thread)
         self.held.check_left(prior, notes.mark)
         if prior is not None:
             prior = with_operator_acts(self.controller, prior, thread)
-        gone = notes.gone(messages)
-        found = recorded(self.controller, thread, prior, gone) if gone and prior else ()
+        removed = notes.removed(messages)
+        found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)
-        return prior, notes.look(messages, self.compaction, past=past, gone=found)
+        return prior, notes.plan(messages, self.compaction, past=past, restored=found)
 
     def _update(
-        self, state: Any, prior: Prior, look: Look, steps: Sequence[Step]
+        self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]
     ) -> dict[str, Any]:
         last = steps[-1] if steps else None
         after = last.state if last is not None else prior
         update: dict[str, Any] = {}
-        notes = look.notes
+        notes = plan.notes
         if after is not None:
-            notes = notes.beside(after.hash)
+            notes = notes.with_state_hash(after.hash)
             if hash_of(state.get("ccs")) != after.hash:
                 commit = last.commit if last is not None else None
                 update["ccs"] = self.held.canonical(after, commit)
         if notes.dump() != state.get("ccs_run"):
             update["ccs_run"] = notes.dump()
-        if changed := pruned(state["messages"], look.messages):
+        if changed := pruned(state["messages"], plan.messages):
             update["messages"] = changed
         for step in steps:
             tell(step, self.controller.settings.policy)

@@ -31,13 +31,13 @@ from acc.integrations.graph_channels import (
 from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
 from acc.integrations.messages import Voices, as_messages, pruned, role_and_rest
 from acc.integrations.past import (
-    brought_back,
-    by_evidence,
-    is_missing,
     joined,
+    lacks_content,
     past_of,
-    state_behind,
+    state_after,
     texts,
+    with_content,
+    with_refs,
 )
 from acc.integrations.stepping import (
     COMMITTED,
@@ -130,7 +130,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             output_messages_key: Channel for the model's view; ``llm_input_messages`` in a
                 ``pre_model_hook``. None writes no view.
             state_key: Channel of the state, as plain JSON.
-            turn_key: Channel of the mark, which holds the commit progress.
+            turn_key: Channel of the commit progress.
             name: Name in traces.
             prune: Remove committed messages from the channel.
             role: The agent's role, before the state in the view.
@@ -209,11 +209,11 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         """
         if self.output_messages_key:
             return True  # each model call needs a new view
-        messages, mark = self._messages(state), read(state, self.turn_key)
-        if is_missing(mark, messages):
+        messages, progress = self._messages(state), read(state, self.turn_key)
+        if lacks_content(progress, messages):
             return True
         begun = bool(read(state, self.state_key))
-        plan = self.compaction.plan(messages, mark, Past(begun=begun))
+        plan = self.compaction.plan(messages, progress, Past(begun=begun))
         return bool(plan.turns or pruned(messages, [*plan.role, *plan.kept]))
 
     def prompt(self, role: str = "") -> Callable[[Mapping[str, Any]], list[BaseMessage]]:
@@ -253,37 +253,39 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             config: The run's configuration.
             state: The graph's state, which identifies a run inside another graph.
         """
-        mark, raw = read(state, self.turn_key), read(state, self.state_key)
+        progress, raw = read(state, self.turn_key), read(state, self.state_key)
         return owner(
             ensure_config(config),
             self.identity,
-            agent=mark.get(AGENT) if isinstance(mark, Mapping) else None,
+            agent=progress.get(AGENT) if isinstance(progress, Mapping) else None,
             messages=as_messages(self._messages(state)) if state is not None else (),
             bound_to=str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else "",
         )
 
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config, state)
-        messages, mark = self._messages(state), read(state, self.turn_key)
+        messages, progress = self._messages(state), read(state, self.turn_key)
         raw = read(state, self.state_key) or None
         self._check_read(raw)
         committed = last_committed(self.controller, thread)
-        prior = self.held.load(raw, mark, committed=committed)
+        prior = self.held.load(raw, progress, committed=committed)
         if prior is None:
-            prior = self._resumed(thread, messages, mark)
-        self.held.check_left(prior, mark)
+            prior = self._resumed(thread, messages, progress)
+        self.held.check_left(prior, progress)
         if prior is not None:
             prior = with_operator_acts(self.controller, prior, thread)
-        if prior is not None and is_missing(mark, messages):
-            mark = brought_back(mark, self.controller, thread, prior)
+        if prior is not None and lacks_content(progress, messages):
+            progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
-        return _Looked(thread, prior, self.compaction.plan(messages, mark, past))
+        return _Looked(thread, prior, self.compaction.plan(messages, progress, past))
 
-    def _resumed(self, thread: Thread, messages: Any, mark: Any) -> CompressedCognitiveState | None:
+    def _resumed(
+        self, thread: Thread, messages: Any, progress: Any
+    ) -> CompressedCognitiveState | None:
         """Return the state to continue from if the channel has none."""
         found = None
-        if mark is None:
-            found = state_behind(self.controller, self.held, thread, messages, resume=self.resume)
+        if progress is None:
+            found = state_after(self.controller, self.held, thread, messages, resume=self.resume)
         return self._last_state(thread) if found is None and self.resume else found
 
     def _last_state(self, thread: Thread) -> CompressedCognitiveState | None:
@@ -322,16 +324,16 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         after = last.state if last is not None else looked.prior
         update: dict[str, Any] = {}
         before = read(state, self.turn_key)
-        mark = by_evidence(plan, last.turn if last is not None else None, before)
+        progress = with_refs(plan, last.turn if last is not None else None, before)
         if looked.thread.agent != UNKNOWN:
-            mark = {**mark, AGENT: looked.thread.agent}
+            progress = {**progress, AGENT: looked.thread.agent}
         if after is not None:
-            mark = {**mark, COMMITTED: after.hash}
+            progress = {**progress, COMMITTED: after.hash}
             if hash_of(read(state, self.state_key)) != after.hash:
                 commit = last.commit if last is not None else None
                 update[self.state_key] = self.held.canonical(after, commit)
-        if mark != before:
-            update[self.turn_key] = mark
+        if progress != before:
+            update[self.turn_key] = progress
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:

@@ -1,7 +1,8 @@
-"""Read from a thread's log which messages of a run are committed, refused or recorded.
+"""What a thread's log knows of a run's messages: which are committed, refused or recorded.
 
-The log knows a message by its id. A client may therefore send its whole history again, and a graph
-may keep no state between runs, without a second commit of any message.
+The log knows a message by its id. No message is therefore committed twice, even if a client sends its
+whole history again or a graph keeps no state between runs. A checkpoint need not repeat the user's
+message either: `with_refs` replaces its text by refs to the evidence, `with_content` restores it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 
 from acc.errors import StateError
-from acc.integrations.compaction import Mark, Past, Plan
+from acc.integrations.compaction import Past, Plan, Progress
 from acc.integrations.messages import as_messages
 from acc.integrations.stepping import HeldStates
 from acc.memory import Memory
@@ -31,7 +32,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class _Ids:
-    """The ids of the messages of some turns, without a copy of the log's index."""
+    """The ids of the messages of the turns ``first`` to ``last``, without a copy of the log's index."""
 
     def __init__(self, turns: Mapping[str, int], first: int, last: int) -> None:
         self._turns, self._within = turns, range(first, last + 1)
@@ -53,11 +54,11 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     with memory._lock:
         branch = memory._log_of(thread).branch(prior.branch if prior is not None else ROOT)
     turn = prior.turn if prior is not None else 0
-    later = _Ids(branch.messages, turn + 1, turn + 1)
+    next_turn = _Ids(branch.messages, turn + 1, turn + 1)
     if prior is None:
-        return Past(recorded=later, refused=refused)
+        return Past(recorded=next_turn, refused=refused)
 
-    def words() -> list[str]:
+    def spoken() -> list[str]:
         speech = (Channel.USER, Channel.AGENT)
         return [
             a.identity[:32]
@@ -67,24 +68,24 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
         ]  # fmt: skip
 
     committed = _Ids(branch.messages, 0, turn)
-    return Past(True, committed, later, words, refused)
+    return Past(begun=True, committed=committed, recorded=next_turn, spoken=spoken, refused=refused)
 
 
-def state_behind(
+def state_after(
     memory: Memory, held: HeldStates, thread: Thread, messages: Sequence[Any], *, resume: bool
 ) -> Prior:
     """Find the state after the last of ``messages`` that ``thread`` has committed.
 
-    For a run without a state in its graph: a caller without checkpoints, an agent of a swarm. The
-    state comes from the audit log, else from this process.
+    It serves a run whose graph holds no state: the caller keeps no checkpoints, or the run is an agent
+    of a swarm. The state comes from the audit log, or else from this process's cache.
 
     Args:
         memory: The memory.
         held: The states that this process holds.
         thread: The run's thread.
         messages: The run's messages.
-        resume: Whether the caller continues from the thread's last state if this finds none.
-            Otherwise the log warns that a thread with a state begins anew.
+        resume: Whether the caller continues from the thread's last state if none is found. If it does
+            not, and the thread has a state, a warning is logged: the thread begins anew.
 
     Returns:
         None if no commit has seen any of the messages, or the state is not kept.
@@ -141,60 +142,60 @@ def recorded(
 
 
 REFS = "refs"
-"""Mark key: the refs of the observations of the user's message."""
+"""Progress key: the refs of the observations of the user's message."""
 
 
-def by_evidence(plan: Plan, stored: Turn | None, before: Mark | None) -> Mark:
-    """Replace the message's content in the mark of ``plan`` with refs, if the evidence is equal.
+def with_refs(plan: Plan, stored: Turn | None, before: Progress | None) -> Progress:
+    """Return the progress of ``plan`` with the refs of the user's message instead of its content.
 
-    Pictures, and words that no store can hold, differ from the evidence; their content stays.
+    The content stays if the evidence differs from it: pictures, and characters that no store can hold.
 
     Args:
         plan: The plan of the messages.
         stored: Its last turn as committed, with refs; None if nothing was committed.
-        before: The previous mark; its refs stay valid while the message is the same.
+        before: The previous progress; its refs stay valid while the message is the same.
     """
-    mark = {name: value for name, value in plan.mark.items() if name != "content"}
-    if before and REFS in before and before["id"] == mark["id"]:
-        return {**mark, REFS: before[REFS]}
-    told = [o.text for o in plan.said]
-    if stored is None or not told or _joined(told) != plan.mark["content"]:
-        return plan.mark
+    progress = {name: value for name, value in plan.progress.items() if name != "content"}
+    if before and REFS in before and before["id"] == progress["id"]:
+        return {**progress, REFS: before[REFS]}
+    said = [o.text for o in plan.said]
+    if stored is None or not said or _with_passages(said) != plan.progress["content"]:
+        return plan.progress
     end = len(stored.observations) - plan.behind
-    return {**mark, REFS: [o.ref for o in stored.observations[end - len(told) : end]]}
+    return {**progress, REFS: [o.ref for o in stored.observations[end - len(said) : end]]}
 
 
-def is_missing(mark: Any, messages: Sequence[Any]) -> bool:
-    """Return whether the message of ``mark`` has to be restored from the evidence."""
-    if not isinstance(mark, Mapping) or "content" in mark or REFS not in mark:
+def lacks_content(progress: Any, messages: Sequence[Any]) -> bool:
+    """Return whether ``progress`` has only refs of a message that is not among ``messages``."""
+    if not isinstance(progress, Mapping) or "content" in progress or REFS not in progress:
         return False
-    return all(m.id != mark.get("id") for m in as_messages(messages))
+    return all(m.id != progress.get("id") for m in as_messages(messages))
 
 
-def brought_back(
-    mark: Mark, memory: Memory, thread: Thread, state: CompressedCognitiveState
-) -> Mark:
-    """Return ``mark`` with the message's content, read from the store.
+def with_content(
+    progress: Progress, memory: Memory, thread: Thread, state: CompressedCognitiveState
+) -> Progress:
+    """Return ``progress`` with the message's content, read from the store.
 
     Raises:
-        StateError: The mark names evidence that the store lacks.
+        StateError: The progress names evidence that the store lacks.
         StoreError: The store cannot be read.
     """
     with memory._lock:
         branch = memory._log_of(thread).branch(state.branch)
-        found = [branch.text(str(ref)) for ref in mark[REFS] if branch.parts(str(ref))]
-    if not found or len(found) < len(mark[REFS]):
+        found = [branch.text(str(ref)) for ref in progress[REFS] if branch.parts(str(ref))]
+    if not found or len(found) < len(progress[REFS]):
         raise StateError(
             "the user's current message is neither among the messages nor in the store",
-            where=f"refs {mark[REFS]}",
+            where=f"refs {progress[REFS]}",
             hint="leave the channel as the memory wrote it, and send the message again",
         )
-    return {**mark, "content": _joined(found)}
+    return {**progress, "content": _with_passages(found)}
 
 
-def _joined(told: Sequence[str]) -> str:
-    """Insert the pasted passages of ``told`` into its last entry, the user's own words."""
-    *passages, text = told
+def _with_passages(texts: Sequence[str]) -> str:
+    """Return the user's own words, the last of ``texts``, with the pasted passages back in their places."""
+    *passages, text = texts
     for passage in passages:
         text = text.replace(MARK, passage, 1)
     return text

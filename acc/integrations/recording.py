@@ -137,8 +137,10 @@ class RecordedNode(Runnable[Any, Any]):
 
     def _check(self, state: Any) -> None:
         memory = self.record.memory
-        mark = read(state, memory.turn_key)
-        needed(memory.turn_key, mark, where=self.name, what="which says what the commits have seen")
+        progress = read(state, memory.turn_key)
+        needed(
+            memory.turn_key, progress, where=self.name, what="which says what the commits have seen"
+        )
 
     def _answered(self, state: Any, update: Any) -> dict[str, Any] | None:
         """Return the memory's channels after ``update``, if the update ends the turn."""

@@ -17,7 +17,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.tracers.context import register_configure_hook
 
 from acc.errors import ConfigurationError, StateError
-from acc.integrations.compaction import NO_PAST, Compaction, Mark, Past
+from acc.integrations.compaction import NO_PAST, Compaction, Past, Progress
 from acc.integrations.messages import (
     as_messages,
     healed,
@@ -96,8 +96,8 @@ WRITTEN = "middleware"
 """Evidence name of a human message that a middleware wrote; such a message is a document."""
 
 
-class Look(NamedTuple):
-    """The work that is due before the model call.
+class CommitPlan(NamedTuple):
+    """The commits that are due before the model call, and what they leave.
 
     Attributes:
         turns: Turns to commit, in order.
@@ -123,7 +123,7 @@ class RunNotes:
         agent: The agent that owns a nested run's memory; empty for a top-level run.
     """
 
-    mark: Mark | None = None
+    mark: Progress | None = None
     users: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
     shown: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class RunNotes:
             return cls()
         if not _is_dumped(raw):
             raise StateError(
-                "not the notes of how far an agent's runs have come",
+                "the run notes in the checkpoint are damaged",
                 where=f"keys {sorted(raw)}" if isinstance(raw, Mapping) else type(raw).__name__,
                 hint="leave the channel as the memory wrote it",
             )
@@ -152,13 +152,13 @@ class RunNotes:
         return {**noted, "users": list(self.users), "written": list(self.written)}
 
     def entered(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
-        """Return the notes after the agent is entered with new input, with its user messages."""
+        """Return the notes for a new run; ``users`` become the new messages by the user."""
         new = self.since(as_messages(messages))
         users = [m for m in new if is_users(m, compaction.voices) and m.id not in self.written]
         return replace(self, users=tuple(str(m.id) for m in users))
 
-    def beside(self, state: str) -> RunNotes:
-        """Return the notes with the hash of their state."""
+    def with_state_hash(self, state: str) -> RunNotes:
+        """Return the notes with the hash of the state that is stored with them."""
         return replace(self, mark={**self.mark, COMMITTED: state}) if self.mark else self
 
     @property
@@ -174,26 +174,26 @@ class RunNotes:
                 return found[1:]
         return list(messages)
 
-    def gone(self, messages: Sequence[Any]) -> list[str]:
+    def removed(self, messages: Sequence[Any]) -> list[str]:
         """Return identities of shown, uncommitted observations that a middleware removed."""
         present = {m.id for m in as_messages(messages)}
         return [key for name, keys in self.shown.items() if name not in present for key in keys]
 
-    def look(
+    def plan(
         self,
         messages: Sequence[Any],
         compaction: Compaction,
         *,
         past: Past = NO_PAST,
-        gone: Sequence[Observation] = (),
-    ) -> Look:
+        restored: Sequence[Observation] = (),
+    ) -> CommitPlan:
         """Plan the commits before the model reads ``messages``, and the messages it then reads.
 
         Args:
             messages: The channel's messages.
             compaction: The settings for splitting messages into turns.
             past: What the thread's log knows.
-            gone: The observations that `gone` named. They are committed now, together with
+            restored: The observations that `removed` named. They are committed now, together with
                 everything that the model has read, because no later prompt shows them.
 
         Raises:
@@ -202,19 +202,19 @@ class RunNotes:
         """
         whole = as_messages(messages)
         self._check_user(whole)
-        written, named = self.told_apart(whole, compaction)
-        how = replace(compaction, over=0) if gone else compaction
+        written, named = self.separate_written(whole, compaction)
+        how = replace(compaction, over=0) if restored else compaction
         plan = how.plan(named, self.mark, past)
         own = {m.id: m for m in whole}
         kept = [own.get(m.id, m) for m in (*plan.role, *plan.kept)]
         shown = _identities(plan.unread, compaction)
         notes = replace(
-            self, mark=plan.mark, users=(), written=tuple(i for i in written if i in shown),
+            self, mark=plan.progress, users=(), written=tuple(i for i in written if i in shown),
             shown=shown,
         )  # fmt: skip
-        return Look(_with(gone, plan.turns), kept, notes)
+        return CommitPlan(_with(restored, plan.turns), kept, notes)
 
-    def told_apart(
+    def separate_written(
         self, messages: Sequence[BaseMessage], compaction: Compaction
     ) -> tuple[list[str], list[BaseMessage]]:
         """Return ids of human messages by middlewares, and all messages with those ones named.
@@ -242,20 +242,20 @@ class RunNotes:
 
         They may be recorded, because the next commit contains them once the model has read them.
         """
-        _, named = self.told_apart(as_messages(messages), compaction)
+        _, named = self.separate_written(as_messages(messages), compaction)
         return compaction.observed([m for m in named if m.id in self.shown])
 
     def unseen(self, messages: Sequence[Any], compaction: Compaction) -> tuple[Observation, ...]:
         """Return all observations that no commit has seen, to record at the end of a run."""
-        _, named = self.told_apart(as_messages(messages), compaction)
+        _, named = self.separate_written(as_messages(messages), compaction)
         return compaction.observed(self.since(role_and_rest(named)[1]))
 
     def ended(self, messages: Sequence[Any], compaction: Compaction) -> RunNotes:
-        """Return the notes at the end of a run, after recording all uncommitted observations.
+        """Return the notes at the end of a run. The caller has recorded the observations (`unseen`).
 
-        If a middleware removes one before the next run, the record restores it.
+        If a middleware removes one of them before the next run, the record restores it.
         """
-        _, named = self.told_apart(as_messages(messages), compaction)
+        _, named = self.separate_written(as_messages(messages), compaction)
         unseen = self.since(role_and_rest(named)[1])
         return replace(self, shown={**self.shown, **_identities(unseen, compaction)})
 
@@ -265,7 +265,7 @@ class RunNotes:
         Raises:
             ConfigurationError: A middleware did, for example a redaction that came too late.
         """
-        _, named = self.told_apart(as_messages(messages), compaction)
+        _, named = self.separate_written(as_messages(messages), compaction)
         shown = [m for m in named if m.id in self.shown]
         now = _identities(shown, compaction)
         for message in shown:
@@ -318,9 +318,9 @@ def _identities(messages: Sequence[BaseMessage], compaction: Compaction) -> dict
     return found
 
 
-def _with(gone: Sequence[Observation], turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Put ``gone`` at the start of the first turn."""
-    if not gone:
+def _with(restored: Sequence[Observation], turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """Put ``restored`` at the start of the first turn."""
+    if not restored:
         return turns
     first, *others = turns or (Turn(observations=()),)
-    return (Turn(observations=(*gone, *first.observations)), *others)
+    return (Turn(observations=(*restored, *first.observations)), *others)

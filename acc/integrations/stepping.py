@@ -34,7 +34,7 @@ MOST_HELD = 64
 """Limit of states cached as already validated; one takes a few kilobytes."""
 
 COMMITTED = "state"
-"""Mark key: the hash of the state that the memory wrote with the mark."""
+"""Progress key: the hash of the state that the memory wrote with the commit progress."""
 
 
 class _Held(NamedTuple):
@@ -56,7 +56,7 @@ class HeldStates:
     """Reads the states of one policy from their channels. Safe for use by several threads.
 
     The memory wrote the state in a channel, or someone else did: an edit, a complete forgery with
-    its own hash, or a state of another thread. The mark names the hash that the memory wrote.
+    its own hash, or a state of another thread. The commit progress names the hash that the memory wrote.
     """
 
     def __init__(self, policy: Policy, adopt: Trust | None) -> None:
@@ -69,7 +69,7 @@ class HeldStates:
     def load(
         self,
         raw: Any,
-        mark: Any = None,
+        progress: Any = None,
         *,
         committed: Callable[[], str | None] = lambda: None,
     ) -> CompressedCognitiveState | None:
@@ -77,10 +77,10 @@ class HeldStates:
 
         Args:
             raw: The value of the state's channel.
-            mark: The value of the mark's channel. Without a mark any intact state is accepted,
+            progress: The value of the channel of the commit progress. Without it any intact state is accepted,
                 such as the seed of a new thread.
             committed: Returns the hash of the memory's last commit. Called if the hash differs
-                from the mark: the audit log has an operator's act before any checkpoint has it.
+                from the progress: the audit log has an operator's act before any checkpoint has it.
 
         Raises:
             StateError: ``raw`` is not a state, or someone else wrote it and ``adopt`` is None.
@@ -88,7 +88,7 @@ class HeldStates:
         if raw is None:
             return None
         found = hash_of(raw)
-        left = mark.get(COMMITTED) if isinstance(mark, Mapping) else None
+        left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
         if left and found != left and found != committed():
             # Under the recorded hash it fails the integrity check, like every edited state.
             edited = {**raw, "hash": left} if isinstance(raw, Mapping) else raw
@@ -106,13 +106,13 @@ class HeldStates:
         wanted = (thread.owner_key, branch, turn)
         return next((s for s in states[::-1] if (s.bound_to, s.branch, s.turn) == wanted), None)
 
-    def check_left(self, found: CompressedCognitiveState | None, mark: Any) -> None:
-        """Check that the state that ``mark`` names was not removed; to adopt that is to begin anew.
+    def check_left(self, found: CompressedCognitiveState | None, progress: Any) -> None:
+        """Check that the state that ``progress`` names was not removed; to adopt that is to begin anew.
 
         Raises:
             StateError: It was removed, and ``adopt`` is None.
         """
-        left = mark.get(COMMITTED) if isinstance(mark, Mapping) else None
+        left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
         if left and found is None and self._adopt is None:
             raise StateError(
                 "the state was taken out of its channel after it was committed",

@@ -21,7 +21,7 @@ from acc.integrations.messages import as_messages, replacing
 class PrunedSubgraph(Runnable[Any, dict[str, Any]]):
     """A node that runs a compiled graph, and leaves its remaining messages in the parent.
 
-    The state and its mark travel with the messages. Interrupts, streaming and the parent's
+    The state and its commit progress travel with the messages. Interrupts, streaming and the parent's
     checkpointer work as in any graph that a node calls.
     """
 

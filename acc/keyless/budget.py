@@ -144,7 +144,7 @@ def _is_told(
 
 def _rendered(room: Room, counter: TokenCounter) -> float:
     """Estimate the tokens of the rendered state. Rendering takes ten times as long."""
-    told = room.told()
+    told = room.visible_text()
     heads = [f"{slot}[{len(rows)}]{{{room.columns(slot)}}}:" for slot, rows in told.items()]
     words = [text for rows in told.values() for text in rows]
     return counter("\n".join([*heads, *words])) + len(words) * _beside(counter)

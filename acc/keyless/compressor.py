@@ -16,7 +16,7 @@ Tables of cues find values, and tell what only sounds like a rule.
     values.py          amounts, dates, numbers, and the phrases they belong to; figures in rules
     statements.py      the facts in one sentence; outcomes.py finds actions that were done
     facts.py           the facts of a turn; revisions.py finds the held facts that they replace
-    trace.py           the topic, past events, the next step, open questions, documents to open
+    topic_and_trace.py the topic, past events, the next step, open questions, documents to open
     domain.py          a domain's own slots, by examples (domain_patterns.py, domain_matching.py,
                        domain_shapes.py) or by cue words and records (domain_cues.py)
     room.py            limits of slots and texts, and duplicates
@@ -49,15 +49,15 @@ from acc.keyless.reading import Reading, read, said_by
 from acc.keyless.room import Room
 from acc.keyless.rules import constrain, makes_rule, rules_in
 from acc.keyless.sentences import fit, tidy
-from acc.keyless.trace import (
+from acc.keyless.topic_and_trace import (
     Line,
     Ruled,
-    coming,
+    best_evidence,
     gaps,
     is_chatter,
-    recalled,
+    next_step,
     revise_topic,
-    told,
+    trace_lines,
     worth_opening,
 )
 from acc.state.model import CompressedCognitiveState
@@ -114,7 +114,7 @@ class RuleCompressor:
         reading = read(turn, state, evidence)
         ruled = {said: rules_in(said) for said in reading.user}
         room = Room(state, {o.ref: o.trust for o in (*turn.readable, *evidence)})
-        step = coming(reading)
+        step = next_step(reading)
         constrain(reading, room)
         _goals_over(reading, room)
         _goals(reading, ruled, room)
@@ -174,10 +174,10 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
 
 def _trace(reading: Reading, step: Line | None, room: Room) -> None:
     """Add what was said and done in the turn, then earlier text about the same subject."""
-    lines = list(told(reading, step))
+    lines = list(trace_lines(reading, step))
     for line in lines:
         room.add("episodic_trace", [line.ref], text=line.text)
-    best = recalled(reading, 2)
+    best = best_evidence(reading, 2)
     for piece, words in best[: 4 - len(lines)]:
         room.add("episodic_trace", [piece.ref], text=f"earlier ({piece.ref}): {words}")
     for reference in worth_opening(reading, [piece for piece, _ in best]):

@@ -21,7 +21,7 @@ from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_question, i
 from acc.keyless.reading import Reading, Said
 from acc.keyless.room import Room
 from acc.keyless.sentences import plain, sentences
-from acc.keyless.trace import is_data
+from acc.keyless.topic_and_trace import is_data
 from acc.state.items import Item
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import Example, SlotField

@@ -14,8 +14,8 @@ from acc.keyless.outcomes import is_outcome, outcomes_in
 from acc.keyless.reading import Reading, Said
 from acc.keyless.revisions import revised
 from acc.keyless.room import Room
-from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, statement
-from acc.keyless.trace import Ruled
+from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, whole_sentence
+from acc.keyless.topic_and_trace import Ruled
 from acc.keyless.values import values_in
 from acc.keyless.words import one_of
 from acc.keyless.worth import Told, needed, worth_of
@@ -149,10 +149,10 @@ def _statements(reading: Reading, own: Iterable[Said], agents: Iterable[Said]) -
         odds = acts(said.spoken)
         if odds["fact"] + odds["guess"] >= STATED:
             status: Status = "hypothesis" if odds["guess"] > odds["fact"] else "stated"
-            for subject, predicate, what in statement(said.words, said.before):
+            for subject, predicate, what in whole_sentence(said.words, said.before):
                 yield Fact(subject, predicate, what, status, (said.ref,))
     for said in agents:
-        for subject, predicate, what in statement(said.words, said.before):
+        for subject, predicate, what in whole_sentence(said.words, said.before):
             value = next((v.text for v in values_in(what)), what)
             seen = tuple(tool.ref for tool in reading.tools if value in tool.text)[:1]
             yield Fact(subject, predicate, what, "observed", (said.ref, *seen))

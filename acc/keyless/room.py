@@ -164,7 +164,7 @@ class Room:
         left = [item for item in self.held(slot) if item.id not in ids]
         return [i for i in left if i.about not in told or not may_replace(told[i.about], i.trust)]
 
-    def told(self) -> dict[str, list[str]]:
+    def visible_text(self) -> dict[str, list[str]]:
         """The text that the agent will read, by slot, as far as it is known before commit."""
         shown = {}
         for name in self._slots:

@@ -113,7 +113,7 @@ class TurnPipeline:
             begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun
             log.journal.refresh()
-            log.journal.hear(self._given, self._branch, numbered.number)
+            log.journal.clear_refusal(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
             whole = numbered.model_copy(update={"pending": self._state.unread()})
@@ -179,7 +179,7 @@ class TurnPipeline:
         Raises:
             PinnedOverflow: Rules and goals alone exceed the bounds; nothing was committed.
         """
-        with self._timed("keep"), self._session.lock:
+        with self._timed("keep"), self._session.lock:  # this key of audit records never changes
             log, audit = self._session.log, self._session.audit
             if self._overflow is not None:
                 with suppress(

@@ -1,6 +1,6 @@
 """Recall of candidates: from the thread, from documents and from the user's other threads.
 
-For the wider scope, the vectors in the store propose candidates (`acc.recall.holding`). BM25 over the texts
+For the wider scope, the vectors in the store propose candidates (`acc.recall.vector_index`). BM25 over the texts
 then ranks the best `CANDIDATES` exactly. With a dense embedder (`acc.recall.dense`), its best records are
 candidates too, and the score is minmax(bm25) + weight * minmax(dense).
 """
@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acc.recall.dense import Dense
-from acc.recall.holding import KNOWN, Holding, Holdings, refresh
+from acc.recall.vector_index import KNOWN, VectorIndex, VectorIndexes, refresh
 from acc.state.items import Cue, Entity, Uncertainty
 from acc.state.model import CompressedCognitiveState
+from acc.stores.directory import document_spaces, namespace_of
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import document_spaces, namespace_of
 from acc.text.ranking import Weights, rarity, saturation, terms
 from acc.text.wording import only_repeats
 from acc.thread.branch import Branch
@@ -84,17 +84,17 @@ class WideScope:
         candidates: int = CANDIDATES,
         dense: Dense | None = None,
         *,
-        kept: Holdings | None = None,
+        kept: VectorIndexes | None = None,
         words: WordCounts | None = None,
     ) -> None:
         self._candidates = candidates
         self._dense = dense
         self._words = words or WordCounts(KNOWN)
-        holdings = kept or Holdings()
+        indexes = kept or VectorIndexes()
         self._documents = [
-            holdings.of(store, seen, "documents", dense) for seen in document_spaces(space)
+            indexes.of(store, seen, "documents", dense) for seen in document_spaces(space)
         ]
-        self._threads = holdings.of(store, namespace_of(space), "threads", dense)
+        self._threads = indexes.of(store, namespace_of(space), "threads", dense)
 
     def search(self, query: str, most: int) -> Found:
         """Return the best ``most`` records of documents and threads, ranked together.
@@ -102,8 +102,8 @@ class WideScope:
         Raises:
             StoreError: The store cannot be read.
         """
-        holdings = [*self._documents, self._threads]
-        return self._ranked(query, holdings, self._asked(query, holdings), None)[:most]
+        indexes = [*self._documents, self._threads]
+        return self._ranked(query, indexes, self._asked(query, indexes), None)[:most]
 
     def recalled(
         self, query: str, documents: int, threads: int, without: Thread
@@ -122,20 +122,22 @@ class WideScope:
         said = self._ranked(query, far, asked, f"{without.key}.")
         return _telling(query, found)[:documents], _telling(query, said)[:threads]
 
-    def _asked(self, query: str, holdings: Sequence[Holding]) -> Vector | None:
-        """Bring the holdings up to date, then return the query's dense vector, if any."""
-        refresh(holdings)
+    def _asked(self, query: str, indexes: Sequence[VectorIndex]) -> Vector | None:
+        """Bring the indexes up to date, then return the query's dense vector, if any."""
+        refresh(indexes)
         return self._dense.asked(query) if self._dense is not None else None
 
     def _ranked(
-        self, query: str, holdings: Sequence[Holding], asked: Vector | None, without: str | None
+        self, query: str, indexes: Sequence[VectorIndex], asked: Vector | None, without: str | None
     ) -> Found:
         keep = None if without is None else lambda name: not name.startswith(without)
-        found = [a for h in holdings for a in h.proposed(query, asked, self._candidates, keep)]
+        found = [
+            a for index in indexes for a in index.proposed(query, asked, self._candidates, keep)
+        ]
         if not found:
             return []
         found.sort(key=lambda a: (a.at, a.id))
-        scores = self._scores(query, found, holdings, asked)
+        scores = self._scores(query, found, indexes, asked)
         order = sorted(range(len(found)), key=lambda at: (-scores[at], -at))
         best = scores[order[0]] or 1.0
         return [(found[at], float(scores[at] / best)) for at in order if scores[at] > 0]
@@ -144,14 +146,14 @@ class WideScope:
         self,
         query: str,
         found: Sequence[Artifact],
-        holdings: Sequence[Holding],
+        indexes: Sequence[VectorIndex],
         asked: Vector | None,
     ) -> NDArray[np.float64]:
         lexical = self._words.bm25(query, found)
         if self._dense is None or asked is None:
             return lexical
         ids = [a.id for a in found]
-        dense = sum((h.dense_scores(asked, ids) for h in holdings), np.zeros(len(ids)))
+        dense = sum((index.dense_scores(asked, ids) for index in indexes), np.zeros(len(ids)))
         return _minmax(lexical) + self._dense.weight * _minmax(dense)
 
 
@@ -216,7 +218,7 @@ class Recall:
     documents: int = 4
     share: float = 0.9
     dense: Dense | None = None
-    _kept: Holdings = field(default_factory=Holdings, compare=False, repr=False)
+    _kept: VectorIndexes = field(default_factory=VectorIndexes, compare=False, repr=False)
     _words: WordCounts = field(default_factory=lambda: WordCounts(KNOWN), compare=False, repr=False)
 
     def __call__(

@@ -307,6 +307,17 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
 
+def managed(store: ArtifactStore) -> ManagedStore:
+    """Return ``store`` if it supports retention and erasure; else raise a `StoreError`."""
+    if isinstance(store, ManagedStore):
+        return store
+    raise StoreError(
+        "the store cannot list, replace and delete records",
+        where=type(store).__name__,
+        hint="implement acc.stores.protocol.ManagedStore; acc.testing.check_store tests it",
+    )
+
+
 @runtime_checkable
 class DenseStore(ManagedStore, Protocol):
     """A store that keeps dense vectors with its records, to embed each text only once.

@@ -1,4 +1,7 @@
-"""One branch of a thread: its artifacts in order, synchronized with the store."""
+"""One branch of a thread: its artifacts in order, synchronized with the store.
+
+The functions below `Branch` compare a turn that a caller gives with the artifacts stored for it.
+"""
 
 from __future__ import annotations
 
@@ -48,40 +51,41 @@ class Branch:
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
-        self._in_step = False
-        self._unsaved: list[Artifact] = []
-        self._line: list[tuple[str, int]] = []
+        self._is_current = False
+        self._queued: list[Artifact] = []
+        self._ancestors: list[tuple[str, int]] = []  # each with its last inherited turn
 
     def inherit(self, ancestor: Branch, turn: int) -> None:
         """Add the artifacts of ``ancestor`` up to and including ``turn``."""
-        above = [(name, min(upto, turn)) for name, upto in ancestor._line]
-        self._line = [*above, (ancestor.name, turn)]
+        above = [(name, min(upto, turn)) for name, upto in ancestor._ancestors]
+        self._ancestors = [*above, (ancestor.name, turn)]
         for artifact in ancestor.artifacts:
             if artifact.turn <= turn:
-                self._see(artifact)
+                self._add(artifact)
 
     def refresh(self) -> None:
         """Read the artifacts that were added to the store since the last refresh.
 
-        If no other process writes to the store, one refresh is enough until a write fails.
+        If no other process writes to the store, only the first refresh reads it, and the first after a
+        failed write.
         """
-        if self._in_step and not self.store.shared:
+        if self._is_current and not self.store.shared:
             return
         batch = _FIRST_READ
         while True:
             ids = [self.id_of(seq) for seq in range(self._next, self._next + batch)]
             found = self.store.get(self.thread.tenant, ids)
             for artifact in found:
-                self._see(artifact)
+                self._add(artifact)
             self._next += len(found)
             if len(found) < batch:
                 break
             batch = min(batch * 2, _LARGEST_READ)
-        self._in_step = True
+        self._is_current = True
 
-    def home_of(self, turn: int) -> str:
-        """Return the name of the branch that holds ``turn``: this one or an ancestor."""
-        return next((name for name, upto in self._line if turn <= upto), self.name)
+    def branch_of(self, turn: int) -> str:
+        """Return the name of the branch on which ``turn`` is stored: this one or an ancestor."""
+        return next((name for name, upto in self._ancestors if turn <= upto), self.name)
 
     def at_turn(self, turn: int) -> list[Artifact]:
         """Return all artifacts of ``turn``, including inherited ones."""
@@ -103,39 +107,38 @@ class Branch:
         """Return the full text with this ref; empty if there is none."""
         return "".join(part.text for part in self.parts(ref))
 
-    def append(self, artifacts: Sequence[Artifact], *marks: Artifact) -> None:
+    def append(self, artifacts: Sequence[Artifact], *others: Artifact) -> None:
         """Write ``artifacts`` at the end, after those that `append_later` queued.
 
-        ``marks`` are records with their own ids, written in the same call. After a failed write,
-        the next `refresh` reads the store again.
+        ``others`` are records that have their ids already, such as a claim; the same call writes them.
 
         Raises:
             ConflictError: Another process wrote to these places.
         """
-        placed = [*self._unsaved, *self._placed(artifacts)]
-        if not placed and not marks:
+        placed = [*self._queued, *self._placed(artifacts)]
+        if not placed and not others:
             return
-        self._in_step = False
-        self.store.add(self.thread.tenant, [*marks, *placed])
+        self._is_current = False
+        self.store.add(self.thread.tenant, [*others, *placed])
         if self.store.shared:
-            self._check_mine(placed)
-        self._unsaved = []
+            self._check_written(placed)
+        self._queued = []
         for artifact in placed:
-            self._see(artifact)
+            self._add(artifact)
         self._next += len(placed)
-        self._in_step = True
+        self._is_current = True
 
     def append_later(self, artifacts: Sequence[Artifact]) -> None:
         """Queue ``artifacts`` for the next `append` or `flush`."""
-        self._unsaved.extend(self._placed(artifacts))
+        self._queued.extend(self._placed(artifacts))
 
     def flush(self) -> None:
         """Write the queued artifacts."""
-        if self._unsaved:
+        if self._queued:
             self.refresh()
             self.append(())
 
-    def origin(self, parent: str, turn: int, at: str) -> Artifact:
+    def origin_record(self, parent: str, turn: int, at: str) -> Artifact:
         """Return the record that names the parent branch and the turn of the fork."""
         return Artifact(
             id=self.id_of(0), thread=self.thread.key, branch=self.name, seq=0, turn=turn,
@@ -147,18 +150,18 @@ class Branch:
         return artifact_id(self.thread.key, self.name, seq)
 
     def _placed(self, artifacts: Sequence[Artifact]) -> list[Artifact]:
-        start = self._next + len(self._unsaved)
+        start = self._next + len(self._queued)
         return [
             artifact.model_copy(update={"seq": seq, "id": self.id_of(seq), "branch": self.name})
             for seq, artifact in enumerate(artifacts, start)
         ]
 
-    def _check_mine(self, placed: Sequence[Artifact]) -> None:
+    def _check_written(self, placed: Sequence[Artifact]) -> None:
         stored = self.store.get(self.thread.tenant, [a.id for a in placed])
         if [a.identity for a in stored] != [a.identity for a in placed]:
-            raise race(self.thread, self.name)
+            raise race_error(self.thread, self.name)
 
-    def _see(self, artifact: Artifact) -> None:
+    def _add(self, artifact: Artifact) -> None:
         position = len(self.artifacts)
         before = self.artifacts[-1] if self.artifacts else None
         # Speech needs the preceding speech as context; a tool's output does not.
@@ -184,7 +187,7 @@ def _is_speech(artifact: Artifact) -> bool:
     return spoken and not artifact.call_id
 
 
-def race(thread: Thread, branch: str) -> ConflictError:
+def race_error(thread: Thread, branch: str) -> ConflictError:
     """Return the error for the writer that lost a race."""
     return ConflictError(
         "another process runs a step of this thread at the same time",
@@ -200,7 +203,7 @@ def complete_texts(artifacts: Sequence[Artifact]) -> list[Artifact]:
 
 
 def with_recorded_actions(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
-    """Add the recorded agent's words and calls to ``turn`` if the turn has none."""
+    """Add the agent's recorded words, calls and results to ``turn`` if the turn has none."""
     if any(_is_action(o.channel, o.call_id) for o in turn.observations):
         return turn
     recorded = observed(branch, [a for a in stored if _is_action(a.channel, a.call_id)])
@@ -214,15 +217,15 @@ def actions_before_user(stored: Sequence[Artifact]) -> list[Artifact]:
 
 
 def without_pending(turn: Turn, state: CompressedCognitiveState, branch: Branch) -> Turn:
-    """Return ``turn`` without observations that are already pending from the preceding operator's turn.
+    """Return ``turn`` without observations that the preceding operator's turn contains as pending.
 
-    They were recorded or begun before the operator acted and are part of the operator's turn. A caller
-    that keeps its own messages sends them again. If nothing else is left, ``turn`` stays unchanged.
+    They were recorded before the operator acted, so they became part of the operator's turn. A caller
+    that keeps its own messages sends them again. If the turn has nothing else, it is returned unchanged.
     """
     if not any(a.channel is Channel.OPERATOR for a in branch.own(state.turn, "observation")):
         return turn
-    there = {a.ref for a in branch.at_turn(state.turn)}
-    unread = Counter(_pending_key(o) for o in state.pending if o.ref in there)
+    refs = {a.ref for a in branch.at_turn(state.turn)}
+    unread = Counter(_pending_key(o) for o in state.pending if o.ref in refs)
     again = [o for o in turn.observations if not o.is_call and _take_one(unread, _pending_key(o))]
     answered = {o.call_id for o in again if o.call_id}
     again += [o for o in turn.observations if o.is_call and o.call_id in answered]
@@ -245,7 +248,7 @@ def join_unrepeated(
 
 
 def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, ...]:
-    """Return the ``stored`` artifacts as observations; the users' texts were already split."""
+    """Return the ``stored`` artifacts as observations. Pasted passages were split off before storage."""
     return tuple(
         Observation(
             channel=a.channel,
@@ -266,5 +269,5 @@ def _take_one(has: Counter[str], identity: str) -> bool:
 
 def _is_action(channel: Channel, call_id: str) -> bool:
     """Return whether it comes from the agent: its words, its calls, or their results."""
-    brought = channel is Channel.DOCUMENT and bool(call_id)
-    return brought or channel in (Channel.AGENT, Channel.TOOL)
+    is_result = channel is Channel.DOCUMENT and bool(call_id)
+    return is_result or channel in (Channel.AGENT, Channel.TOOL)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 from acc.errors import StateError, StoreError
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.reasons import EvictedItem
+from acc.stores.directory import Directory
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id, split_text
-from acc.stores.shelf import Directory
 from acc.text.wording import repeated, repeats
 from acc.thread.branch import (
     Branch,
@@ -30,7 +30,8 @@ from acc.thread.branch import (
     with_recorded_actions,
     without_pending,
 )
-from acc.thread.journal import Claims, Journal
+from acc.thread.claims import Claims
+from acc.thread.journal import Journal
 from acc.turn.observations import SET_ASIDE, Channel, Observation, Trust, identities, refs
 from acc.turn.turn import Turn, refs_of
 
@@ -178,7 +179,7 @@ class ThreadLog:
                 written = self._write(branch, full, keys, number, [claim])
                 return Begun(branch, written, repeats, refs_of(before, written))
             if claim is not None:
-                self.claims.refuse_race(branch, claim, own=is_given_up is not None)
+                self.claims.check_no_race(branch, claim, own=is_given_up is not None)
                 if is_given_up is not None and is_given_up(branch, number):
                     if self.claims.is_refused(branch, number):
                         # A refusal covers the user's words, not the agent's earlier ones.
@@ -243,7 +244,7 @@ class ThreadLog:
         if branch is None:
             branch = Branch(self.store, self.thread, name)
             branch.inherit(self.branch(state.branch), state.turn)
-            branch.append((), branch.origin(state.branch, state.turn, self._now()))
+            branch.append((), branch.origin_record(state.branch, state.turn, self._now()))
             self._branches[name] = branch
         return branch
 

@@ -10,8 +10,8 @@ from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
 from acc.finalizer import when_dropped
+from acc.stores.directory import Directory
 from acc.stores.protocol import ArtifactStore, Thread
-from acc.stores.shelf import Directory
 from acc.thread.log import ThreadLog
 
 MOST_LOGS = 64

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from acc.evidence.addition import Evaluator, Judgement
 from acc.evidence.deletion import preset
 from acc.evidence.experience import Demonstration, ExperienceMemory
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
-from acc.stores.shelf import namespace
 
 from .conditions import FAMILIES, Condition, addition_of, deletion_of
 from .shift import in_clusters

@@ -18,7 +18,8 @@ from acc.evidence.erasure import Erasure
 from acc.evidence.erasure_plan import Target
 from acc.evidence.parsing import Section
 from acc.stores.chroma.embedded import HOLDER
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.directory import namespace
+from acc.stores.shelf import Shelf
 
 RULE = "Never call patient Ottilie Quandt on +41 79 555 01 23."
 ERASE = ["erase", "--thread", "inc", "--artifact", "u2"]

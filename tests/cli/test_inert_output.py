@@ -18,7 +18,7 @@ from acc.cli import run
 from acc.evaluation.probe_results import write_csv
 from acc.evidence.documents import Documents
 from acc.report.page import page, write_page
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 from acc.text.lines import InertStream, inert, inert_line
 
 ESCAPES = "\x1b]0;PWNED\x07\x1b[2J\x9b31m\x00\u202efdp.exe\u2066\x08"

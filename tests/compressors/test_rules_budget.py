@@ -40,7 +40,7 @@ def test_the_room_there_is_gets_used_and_commit_has_little_to_put_out() -> None:
 
 def test_what_is_measured_is_what_the_agent_reads() -> None:
     state = talked(3)[-1]
-    told = Room(state).told()
+    told = Room(state).visible_text()
     shown = {name for name, slot in State.slots().items() if not slot.rules.ephemeral}
     assert told == {
         name: [item.words for item in getattr(state, name)]

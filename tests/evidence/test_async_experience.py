@@ -14,7 +14,7 @@ from acc.errors import InputError
 from acc.evidence.addition import Addition, Judgement
 from acc.evidence.deletion import History, Period
 from acc.evidence.experience import AsyncExperienceMemory, ExperienceMemory
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 
 SPACE = namespace(user="ana")
 

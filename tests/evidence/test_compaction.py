@@ -25,9 +25,10 @@ from acc.evidence.usage import (
     record_event,
     usage_records,
 )
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
-from acc.stores.shelf import BASE, Shelf, namespace
+from acc.stores.shelf import START, Shelf
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 
@@ -67,7 +68,7 @@ def counted(store: Any) -> Counter[str]:
 
 
 def compacted(store: Any) -> int:
-    return compact(store, SPACE, lambda: "t", worth=2)
+    return compact(store, SPACE, lambda: "t", least=2)
 
 
 def test_a_shared_shelf_is_compacted_again_and_again_and_stays_short() -> None:
@@ -114,7 +115,7 @@ def test_who_reads_before_and_writes_after_compactions_is_counted_once(
     assert counted(store) == Counter([*names, "late", "later"])
 
 
-@pytest.mark.parametrize("point", ["summary", BASE])
+@pytest.mark.parametrize("point", ["summary", START])
 def test_of_two_compactions_at_once_one_happens(point: str) -> None:
     store = Shared()
     names = [str(n) for n in range(12)]
@@ -155,7 +156,7 @@ def test_a_document_may_be_called_as_a_beginning_is() -> None:
     store = InMemoryStore()
     shelf = Shelf(store, SPACE, "documents")
     shelf.append([
-        Artifact(id="", thread="", branch="", seq=0, turn=0, kind="document", name=BASE, text="Words.")
+        Artifact(id="", thread="", branch="", seq=0, turn=0, kind="document", name=START, text="Words.")
     ])  # fmt: skip
     assert [a.text for a in Shelf(store, SPACE, "documents").records()] == ["Words."]
 
@@ -163,7 +164,8 @@ def test_a_document_may_be_called_as_a_beginning_is() -> None:
 WORK = """
 import sys, os
 from acc.evidence.usage import compact, Event, record_event
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.directory import namespace
+from acc.stores.shelf import Shelf
 from acc.stores.chroma.store import ChromaArtifactStore
 port, name, times = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 store, space = ChromaArtifactStore.server(port=port), namespace()
@@ -172,7 +174,7 @@ for n in range(times):
     record_event(usage, Event(of=(f"{space.key}:doc.{name}-{n}",)), "t")
     os.write(1, f"{name}-{n}\\n".encode())
     if n % 10 == 9:
-        compact(store, space, lambda: "t", worth=20)
+        compact(store, space, lambda: "t", least=20)
 """
 
 

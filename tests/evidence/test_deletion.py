@@ -24,8 +24,8 @@ from acc.evidence.deletion import (
 )
 from acc.evidence.experience import ExperienceMemory, Retrieval
 from acc.evidence.usage import Usage
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
-from acc.stores.shelf import namespace
 
 
 def usage(key: str, **given: Any) -> Usage:

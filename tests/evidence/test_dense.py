@@ -21,8 +21,8 @@ from acc.evidence.upkeep import vacuum
 from acc.recall.candidates import WideRecall, WideScope
 from acc.recall.dense import Dense
 from acc.stores.chroma.store import ChromaArtifactStore
+from acc.stores.directory import namespace
 from acc.stores.protocol import ArtifactStore
-from acc.stores.shelf import namespace
 
 SPACE = namespace()
 MEANINGS = (

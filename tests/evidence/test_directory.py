@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from acc.stores.directory import Directory, enrolled, namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Directory, Shelf, enrolled, namespace
+from acc.stores.shelf import Shelf
 
 SPACE = namespace()
 

@@ -20,9 +20,9 @@ from acc.evidence.documents import (
 )
 from acc.evidence.parsing import Section, sections
 from acc.evidence.upkeep import check_shelves, resume
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact
-from acc.stores.shelf import namespace
 
 _OBJECTS = (
     b"<</Type/Catalog/Pages 2 0 R>>",

@@ -17,8 +17,10 @@ from acc.evidence.references import hold
 from acc.evidence.unfinished import folders
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
-from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, Why, managed, namespace, tombstone_of
+from acc.stores.directory import namespace
+from acc.stores.protocol import Artifact, Thread, managed
+from acc.stores.shelf import Shelf
+from acc.stores.tombstones import Why, tombstone_of
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
 ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")

@@ -25,9 +25,10 @@ from acc.evidence.parsing import Section
 from acc.evidence.references import hold
 from acc.evidence.retention import cited_in
 from acc.recall.candidates import WideRecall
+from acc.stores.directory import document_spaces, namespace, namespace_of
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, document_spaces, namespace, namespace_of
+from acc.stores.shelf import Shelf
 from acc.turn.observations import Channel, Observation
 
 SAID = (

@@ -20,9 +20,10 @@ from acc.evidence.parsing import Section
 from acc.evidence.references import hold
 from acc.evidence.retention import cited_in
 from acc.state.policy import Policy
+from acc.stores.directory import namespace, namespace_of
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import Shelf, namespace, namespace_of
+from acc.stores.shelf import Shelf
 from acc.turn.observations import Channel, Observation
 
 RESTORED = (

@@ -16,8 +16,9 @@ from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
 from acc.evidence.portability import export
 from acc.evidence.usage import events
+from acc.stores.directory import namespace
 from acc.stores.protocol import Thread
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.shelf import Shelf
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +86,7 @@ def test_an_erasure_happens_or_does_not(filled: Path, tmp_path: Path) -> None:
 PRUNE = """
 from acc.evidence.deletion import Deletion
 from acc.evidence.retention import Retention
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 
 class Everything(Deletion):
     def __call__(self, usages, t):

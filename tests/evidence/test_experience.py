@@ -13,9 +13,10 @@ from acc.evidence.deletion import History, Period
 from acc.evidence.experience import ExperienceMemory, Retrieval, render_demonstrations
 from acc.evidence.references import hold, release
 from acc.evidence.usage import events, holds
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import RECORD_BYTES
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.shelf import Shelf
 
 SPACE = namespace(user="ana")
 

@@ -13,9 +13,9 @@ from test_erasure import SECRET, talk
 from acc import MemoryController, Settings
 from acc.errors import InputError, StoreError
 from acc.evidence.portability import export, import_from, import_into
+from acc.stores.directory import namespace
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Thread
-from acc.stores.shelf import namespace
 from acc.text.lines import canonical_json
 
 SPACE = namespace()

@@ -10,14 +10,15 @@ from test_evidence_kills import killed
 from acc import MemoryController
 from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.directory import namespace
+from acc.stores.shelf import Shelf
 
 pytestmark = pytest.mark.slow
 
 INGEST = """
 from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 shelf = Documents.of(memory, namespace(user="ana"))
 act(lambda: shelf.add("long.md", [Section(f"Paragraph {n} of lamps.") for n in range(330)]))
 """

@@ -10,8 +10,8 @@ from acc import InMemoryStore, MemoryController, Settings, Turn
 from acc.evidence.documents import Documents
 from acc.pipeline.turn_pipeline import Step
 from acc.recall.candidates import Recall, WideRecall
+from acc.stores.directory import namespace
 from acc.stores.protocol import Thread
-from acc.stores.shelf import namespace
 from acc.turn.observations import Trust
 
 VENDORS = ("Harrow", "Brook", "Cedar", "Dunn", "Elm", "Frost", "Gale", "Hobbs", "Irwin", "Kerr")

@@ -17,7 +17,8 @@ from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
 from acc.evidence.usage import Event, compact, events, execution_ledger, record_event
-from acc.stores.shelf import Shelf, namespace
+from acc.stores.directory import namespace
+from acc.stores.shelf import Shelf
 
 __all__ = ["filled"]
 
@@ -83,7 +84,7 @@ def test_an_erasure_takes_the_checkpoints_or_nothing(filled: Path, tmp_path: Pat
 PRUNE = """
 from acc.evidence.deletion import Capacity
 from acc.evidence.retention import Retention
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 keeper = Retention(memory)
 plan = keeper.plan(namespace(user="ana", tenant="t"), Capacity(0))
 assert len(plan.ids) == 7, plan
@@ -112,7 +113,7 @@ def test_a_prune_of_a_user_without_a_thread_is_resumed_and_told(tmp_path: Path) 
 REPLACE = """
 from acc.evidence.documents import Documents
 from acc.evidence.parsing import Section
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 shelf = Documents.of(memory, namespace())
 act(lambda: shelf.add("handbook.md", [Section("The second edition.")], replace=True))
 """
@@ -132,8 +133,8 @@ def test_an_earlier_version_goes_whole_or_stays(filled: Path, tmp_path: Path) ->
 
 COMPACT = """
 from acc.evidence.usage import compact
-from acc.stores.shelf import namespace
-act(lambda: compact(memory.artifacts, namespace(), memory._now, worth=10))
+from acc.stores.directory import namespace
+act(lambda: compact(memory.artifacts, namespace(), memory._now, least=10))
 """
 
 
@@ -152,7 +153,7 @@ def test_a_compaction_loses_and_doubles_nothing(tmp_path: Path) -> None:
             after = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (after.t, after.tallies) == (before.t, before.tallies), point
             record_event(Shelf(memory.artifacts, SPACE, "usage"), Event(utility=1.0), "t100")
-            compact(memory.artifacts, SPACE, memory._now, worth=2)
+            compact(memory.artifacts, SPACE, memory._now, least=2)
             again = execution_ledger(Shelf(memory.artifacts, SPACE, "usage").records())
             assert (again.t, again.tallies) == (before.t + 1, before.tallies), point
             sizes.add(len(memory.artifacts.ids("default", kind="usage")))
@@ -164,7 +165,7 @@ import itertools
 from acc.evidence.addition import Addition
 from acc.evidence.deletion import Capacity
 from acc.evidence.experience import ExperienceMemory
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 memory_of_tasks = ExperienceMemory(
     memory.artifacts, namespace(), memory._now, addition=Addition("all"), deletion=Capacity(4),
     shared=True,

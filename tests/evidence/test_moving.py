@@ -20,7 +20,7 @@ from acc.evidence.retention import Retention
 from acc.evidence.unfinished import read_mark
 from acc.evidence.upkeep import vacuum
 from acc.stores.chroma.store import ChromaArtifactStore
-from acc.stores.shelf import namespace
+from acc.stores.directory import namespace
 
 sys.path.append(str(Path(__file__).parents[1] / "stores"))
 

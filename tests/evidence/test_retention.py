@@ -18,8 +18,8 @@ from acc.evidence.parsing import Section
 from acc.evidence.retention import Retention
 from acc.evidence.usage import Ledger, Usage, compact
 from acc.recall.candidates import WideRecall
-from acc.stores.protocol import Artifact, Thread
-from acc.stores.shelf import managed, namespace, namespace_of
+from acc.stores.directory import namespace, namespace_of
+from acc.stores.protocol import Artifact, Thread, managed
 
 SPACE = namespace()
 SAID = (
@@ -162,7 +162,7 @@ def test_feedback_is_the_same_from_an_asynchronous_controller(tmp_path: Path) ->
 def test_what_is_stored_in_the_millisecond_of_a_commit_came_after_it() -> None:
     ledger = Ledger()
     for stamp in ("2026-05-01T09:00:00.001Z", "2026-05-01T09:00:00.004Z"):
-        ledger.retrieved((), at=stamp)
+        ledger.add_retrieval((), at=stamp)
     times = [ledger.time_of(f"2026-05-01T09:00:00.00{ms}Z") for ms in (0, 1, 3, 4, 9)]
     assert times == [0, 1, 1, 2, 2]
 
@@ -270,7 +270,7 @@ def test_feedback_of_another_user_on_a_shared_document_counts_for_it(tmp_path: P
         assert useless(1) == {vault}
         assert useless(2) == set()
         for thread in (ANA, BOB):
-            compact(memory.artifacts, namespace_of(thread), memory._now, worth=1)
+            compact(memory.artifacts, namespace_of(thread), memory._now, least=1)
         assert useless(1) == {vault}
         assert useless(2) == set()
         memory.feedback(vault, 9.0, thread=ANA)

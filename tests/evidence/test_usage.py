@@ -26,8 +26,9 @@ from acc.evidence.usage import (
     turn_ledger,
     usage_records,
 )
+from acc.stores.directory import namespace
 from acc.stores.protocol import Thread
-from acc.stores.shelf import BASE, Shelf, namespace
+from acc.stores.shelf import START, Shelf
 
 SPACE = namespace()
 
@@ -65,7 +66,7 @@ def test_a_compacted_shelf_tells_the_same_in_fewer_records() -> None:
     before, held = ledger(store), holds(usage.records())
     turns = turn_ledger([], [usage.records()])
     count = len(store.ids("default", kind="usage"))
-    assert compact(store, SPACE, clock(), worth=10) > 100
+    assert compact(store, SPACE, clock(), least=10) > 100
     after = ledger(store)
     assert (after.t, after.similarities) == (before.t, before.similarities)
     of_turns = f"{Thread(thread='inc').key}:u1"
@@ -84,14 +85,14 @@ def test_after_compacting_twice_a_memory_goes_on_as_if_nothing_had_been() -> Non
     for store, worth in ((one, 10), (other, 10**9)):
         for _ in range(3):
             lived(store, 40)
-            compact(store, SPACE, clock(), worth=worth)
+            compact(store, SPACE, clock(), least=worth)
     a, b = lived(one, 30), lived(other, 30)
     assert a.t == b.t == 150
     assert a.similarities == b.similarities
     assert [u.retrieved for u in a.usages()] == [u.retrieved for u in b.usages()]
     assert [u.utilities for u in a.usages()] == [u.utilities for u in b.usages()]
     assert Capacity(5)(a.usages(), a.t) == Capacity(5)(b.usages(), b.t)
-    assert [a.name for a in one.get("default", [f"{SPACE.key}.usage:1"])] == [BASE]
+    assert [a.name for a in one.get("default", [f"{SPACE.key}.usage:1"])] == [START]
 
 
 def test_a_long_shelf_is_compacted_when_the_memory_is_opened() -> None:

@@ -16,8 +16,9 @@ from acc.evidence.documents import Documents
 from acc.evidence.experience import ExperienceMemory
 from acc.evidence.parsing import Section
 from acc.recall.candidates import Recall, WideRecall
+from acc.stores.directory import document_spaces, namespace
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
-from acc.stores.shelf import Shelf, document_spaces, namespace
+from acc.stores.shelf import Shelf
 
 SALARY = "My salary is 91,000 EUR and my IBAN is DE02120300000000202052."
 ASKED = "What is the salary and the IBAN?"

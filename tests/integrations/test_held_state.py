@@ -186,7 +186,7 @@ def test_edited_notes_of_the_middleware_are_an_error_of_ours(notes: Any) -> None
     made = new_agent(ScriptedChatModel(script=lambda _: "ok"), [MemoryMiddleware(new_memory())])
     say(made, RULE)
     made.update_state(THREAD, {"ccs_run": notes})
-    with pytest.raises(StateError, match="not the notes"):
+    with pytest.raises(StateError, match="run notes in the checkpoint are damaged"):
         say(made, "And now?")
 
 

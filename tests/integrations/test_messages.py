@@ -175,10 +175,10 @@ def test_the_role_stands_in_front_and_nowhere_else() -> None:
     assert rest == messages[1:]
 
 
-def test_a_mark_that_is_none_is_refused() -> None:
-    for mark in ("x", {"id": "h"}):
-        with pytest.raises(StateError, match="not a mark"):
-            Compaction().plan([ASK], mark)  # type: ignore[arg-type]
+def test_damaged_commit_progress_is_refused() -> None:
+    for progress in ("x", {"id": "h"}):
+        with pytest.raises(StateError, match="commit progress in the checkpoint is damaged"):
+            Compaction().plan([ASK], progress)  # type: ignore[arg-type]
 
 
 def test_the_last_reply_opens_the_turn_within_its_bound() -> None:
@@ -186,7 +186,7 @@ def test_the_last_reply_opens_the_turn_within_its_bound() -> None:
     cut = Compaction(reply_chars=23)
     plan = cut.plan(said, None)
     assert [m.text for m in plan.kept] == ["x" * 8 + " [...] " + "Shall I?", ASK.text]
-    assert cut.plan(plan.kept, plan.mark).kept == plan.kept
+    assert cut.plan(plan.kept, plan.progress).kept == plan.kept
     assert [m.text for m in Compaction().plan(said, None).kept] == [ASK.text]
 
 
@@ -222,7 +222,7 @@ def test_every_message_is_committed_once_and_every_prompt_is_accepted(
             continue
         plan = compaction.plan(channel, mark)
         assert plan == compaction.plan(channel, mark)
-        mark = plan.mark
+        mark = plan.progress
         users = [[o.channel for o in turn.observations].count(Channel.USER) for turn in plan.turns]
         assert max(users, default=0) <= 1
         committed += [o for turn in plan.turns for o in turn.observations]

@@ -21,11 +21,12 @@ from langgraph_supervisor import create_supervisor
 from typing_extensions import TypedDict
 
 from acc import MemoryController, Thread
-from acc.integrations.graph_channels import MemoryState, OwnMark, OwnState
+from acc.integrations.graph_channels import MemoryState, OwnProgress, OwnState
 from acc.integrations.identity import Identity, nested_agent, owner
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
-from acc.stores.shelf import Shelf, namespace, threads_in
+from acc.stores.directory import namespace, threads_in
+from acc.stores.shelf import Shelf
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, agent, looping, memory_of
 
@@ -305,7 +306,7 @@ def test_another_agents_state_does_not_replace_this_ones() -> None:
     assert taken(OwnState, [theirs]) == theirs
     assert taken(OwnState, [{"bound_to": ""}], [mine]) == mine
     assert taken(OwnState, [mine], [None]) is None
-    assert taken(OwnMark, [{"id": "h"}], [{"id": "x", "agent": "finder#1"}]) == {"id": "h"}
+    assert taken(OwnProgress, [{"id": "h"}], [{"id": "x", "agent": "finder#1"}]) == {"id": "h"}
 
 
 def test_a_channel_without_a_state_holds_nothing() -> None:

@@ -43,9 +43,9 @@ def test_messages_that_nobody_answered_stay_in_front_of_the_model() -> None:
     plan = Compaction(reply_chars=100).plan(given, None)
     assert [m.text for m in plan.kept] == ["a1", "u2", "The wiki says: ...", "u3"]
     assert texts(plan.turns)[-2:] == [["u2", "The wiki says: ..."], ["u3"]]
-    again = Compaction(reply_chars=100).plan([*plan.kept, human("u4")], plan.mark)
+    again = Compaction(reply_chars=100).plan([*plan.kept, human("u4")], plan.progress)
     assert [m.text for m in again.kept] == ["a1", "u2", "The wiki says: ...", "u3", "u4"]
-    answered = Compaction().plan([*again.kept, ai("a4"), human("u5")], again.mark)
+    answered = Compaction().plan([*again.kept, ai("a4"), human("u5")], again.progress)
     assert [m.text for m in answered.kept] == ["u5"]
 
 
@@ -76,7 +76,7 @@ def test_what_a_client_sends_again_is_taken_in_once(window: int) -> None:
     first = Compaction().plan(history[:3], None)
     committed = {"u0", "a0", "u1"}
     channel = {m.id: m for m in (*first.kept, ai("a1"), *history[-window:])}
-    plan = Compaction().plan([*channel.values()], first.mark, Past(True, committed))
+    plan = Compaction().plan([*channel.values()], first.progress, Past(True, committed))
     assert texts(plan.turns) == [["a1", "u2"]]
     assert [m.text for m in plan.kept] == ["u2"]
 
@@ -84,7 +84,7 @@ def test_what_a_client_sends_again_is_taken_in_once(window: int) -> None:
 def test_a_history_without_a_new_message_changes_nothing() -> None:
     first = Compaction().plan(LONG_AGO[:3], None)
     channel = [*first.kept, *LONG_AGO[:2]]
-    plan = Compaction().plan(channel, first.mark, Past(True, {"u0", "a0", "u1"}))
+    plan = Compaction().plan(channel, first.progress, Past(True, {"u0", "a0", "u1"}))
     assert plan.turns == ()
     assert [m.text for m in plan.kept] == ["u1"]
 

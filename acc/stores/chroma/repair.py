@@ -32,24 +32,28 @@ if TYPE_CHECKING:
 ASIDE = ".damaged"
 """Suffix of an index set aside; it stays until the vectors are rebuilt."""
 
-_IDS = "index_metadata.pickle"
+_IDS_FILE = "index_metadata.pickle"
+_DATABASE = "chroma.sqlite3"
 _INDEXES = """
     SELECT segments.id, collections.name
     FROM segments JOIN collections ON collections.id = segments.collection
-    WHERE segments.scope = 'VECTOR' AND collections.name LIKE 'acc-%'
+    WHERE segments.scope = 'VECTOR'
 """
+"""The name of each vector index's folder, and of its collection."""
+
+_OWN_INDEXES = f"{_INDEXES} AND collections.name LIKE 'acc-%'"
 
 
 def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
     """Set damaged indexes aside before Chroma opens ``directory``; return their collections' names.
 
-    If ``suspect``, because the last process failed or may have been killed, a complete list of ids
-    that is older than its index counts as damage. Otherwise it does not, because a copy of the
-    directory can look the same.
+    ``suspect`` says that the last process failed or may have been killed. An index with a list of ids
+    that is older than its other files then counts as damaged. Otherwise it does not: copying the
+    directory can change the times of files too.
     """
     with translated("the indexes of the store cannot be examined", str(directory)):
         aside = {}
-        for segment, name in _indexes(directory / "chroma.sqlite3"):
+        for segment, name in _own_indexes(directory / _DATABASE):
             index, moved = directory / segment, directory / f"{segment}{ASIDE}"
             if _is_damaged(index, suspect=suspect):
                 shutil.rmtree(moved, ignore_errors=True)
@@ -60,7 +64,7 @@ def set_aside_damaged(directory: Path, *, suspect: bool) -> Mapping[Path, str]:
 
 
 def rebuild_indexes(client: ClientAPI, aside: Mapping[Path, str]) -> None:
-    """Embed the records of these collections again; about 0.7 ms per record.
+    """Rebuild the indexes that were set ``aside`` from the records' texts; about 0.7 ms per record.
 
     Collections of another embedder are left for the release that wrote them. A dense collection is
     deleted, and its vectors are embedded again on demand. After an interruption the next opening
@@ -78,12 +82,12 @@ def rebuild_indexes(client: ClientAPI, aside: Mapping[Path, str]) -> None:
                 shutil.rmtree(moved)
 
 
-def _indexes(database: Path) -> list[tuple[str, str]]:
+def _own_indexes(database: Path) -> list[tuple[str, str]]:
     if not database.is_file():
         return []
     with closing(sqlite3.connect(database)) as connection:
         try:
-            return connection.execute(_INDEXES).fetchall()
+            return connection.execute(_OWN_INDEXES).fetchall()
         except sqlite3.OperationalError as error:
             if "no such table" in str(error):  # killed before Chroma had created its tables
                 return []
@@ -94,7 +98,7 @@ def _is_damaged(index: Path, *, suspect: bool) -> bool:
     files = list(index.iterdir()) if index.is_dir() else []
     if not files:
         return False
-    ids = index / _IDS
+    ids = index / _IDS_FILE
     if ids not in files or not _is_whole(ids):
         return True
     written = ids.stat().st_mtime_ns
@@ -107,19 +111,12 @@ def _is_whole(pickle: Path) -> bool:
         return file.read() == b"."  # the pickle's last instruction
 
 
-_DATABASE = "chroma.sqlite3"
-_SEGMENTS = """
-    SELECT segments.id, collections.name
-    FROM segments JOIN collections ON collections.id = segments.collection
-    WHERE segments.scope = 'VECTOR'
-"""
-
 # The head of an index's header: version, offset, capacity, elements, bytes per element.
 _HEADER = struct.Struct("<i4Q")
 
 # Keep the newest row: the numbers of later rows continue from it, and Chroma skips rows with
 # numbers that its records already have.
-_APPLIED = """
+_DELETE_APPLIED = """
     DELETE FROM embeddings_queue
     WHERE seq_id < (SELECT max(seq_id) FROM embeddings_queue) AND seq_id <= (
         SELECT max_seq_id.seq_id FROM max_seq_id
@@ -129,8 +126,7 @@ _APPLIED = """
         AND segments.collection NOT IN (SELECT id FROM collections WHERE name LIKE 'acc-dense-%')
     )
 """
-_ID = "SELECT id FROM collections WHERE name = ?"
-_ORPHANS = (
+_DELETE_ORPHANED_ROWS = (
     "DELETE FROM embedding_metadata WHERE id NOT IN (SELECT id FROM embeddings)",
     "DELETE FROM embedding_fulltext_search WHERE rowid NOT IN (SELECT id FROM embeddings)",
     "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('rebuild')",
@@ -138,21 +134,24 @@ _ORPHANS = (
 
 
 def scrub(directory: Path) -> None:
-    """Rewrite the files in ``directory``: locked, without an open client, its log applied."""
+    """Rewrite the files in ``directory`` without deleted content.
+
+    The caller has locked it, has let Chroma apply its log of writes, and has closed the client.
+    """
     database = directory / _DATABASE
     with translated("the files of the store cannot be rewritten", str(directory)):
         if not database.is_file():
             return
         with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-            segments = {str(id_): str(name) for id_, name in connection.execute(_SEGMENTS)}
-            for segment, name in segments.items():
+            indexes = {str(id_): str(name) for id_, name in connection.execute(_INDEXES)}
+            for segment, name in indexes.items():
                 if not name.startswith(DENSE):  # already rewritten, from vectors instead of texts
                     _set_aside(directory / segment)
-            for orphan in _orphans(directory, segments.keys()):
-                shutil.rmtree(orphan)
+            for folder in _orphaned_folders(directory, indexes.keys()):
+                shutil.rmtree(folder)
             connection.execute("PRAGMA secure_delete = ON")
             connection.execute("BEGIN IMMEDIATE")
-            for statement in (_APPLIED, *_ORPHANS):
+            for statement in (_DELETE_APPLIED, *_DELETE_ORPHANED_ROWS):
                 connection.execute(statement)
             connection.execute("COMMIT")
             connection.execute("VACUUM")
@@ -161,7 +160,7 @@ def scrub(directory: Path) -> None:
 def widen(directory: Path, collection: str, links: int) -> None:
     """Set a collection's index aside, to rebuild it as a graph with ``links`` links per vector.
 
-    ``directory`` is locked, without an open client.
+    The caller has locked ``directory`` and closed the client.
     """
     database = directory / _DATABASE
     with (
@@ -169,12 +168,17 @@ def widen(directory: Path, collection: str, links: int) -> None:
         closing(sqlite3.connect(database)) as connection,
         connection,
     ):
-        for segment, name in connection.execute(_SEGMENTS).fetchall():
+        for segment, name in connection.execute(_INDEXES).fetchall():
             if name == collection:
                 _set_aside(directory / segment)
-        connection.execute(f"{_APPLIED} AND topic LIKE '%/' || ({_ID})", (collection,))
-        of_it = "FROM collections WHERE name = ?"
-        for id_, schema in connection.execute(f"SELECT id, schema_str {of_it}", (collection,)):
+        connection.execute(
+            f"{_DELETE_APPLIED} AND topic LIKE '%/' || (SELECT id FROM collections WHERE name = ?)",
+            (collection,),
+        )
+        found = connection.execute(
+            "SELECT id, schema_str FROM collections WHERE name = ?", (collection,)
+        ).fetchall()
+        for id_, schema in found:
             wider = json.dumps(_widened(json.loads(schema or "{}"), links))
             connection.execute("UPDATE collections SET schema_str = ? WHERE id = ?", (wider, id_))
 
@@ -214,8 +218,9 @@ def _blank(file: Path, used: int) -> None:
 
 
 def _set_aside(index: Path) -> None:
+    """Set an index aside; an empty folder takes its place if there is none, so that it is rebuilt."""
     moved = index.with_name(f"{index.name}{ASIDE}")
-    if moved.exists():
+    if moved.exists():  # set aside before a kill: the index was only partly rebuilt
         shutil.rmtree(index, ignore_errors=True)
     elif index.exists():
         index.rename(moved)
@@ -223,9 +228,9 @@ def _set_aside(index: Path) -> None:
         moved.mkdir()
 
 
-def _orphans(directory: Path, segments: Set[str]) -> Iterator[Path]:
+def _orphaned_folders(directory: Path, indexes: Set[str]) -> Iterator[Path]:
     """Yield index folders of deleted collections, which Chroma does not remove."""
     for path in directory.iterdir():
         name = path.name.removesuffix(ASIDE)
-        if path.is_dir() and (path / "header.bin").exists() and name not in segments:
+        if path.is_dir() and (path / "header.bin").exists() and name not in indexes:
             yield path

@@ -27,9 +27,9 @@ LONGEST_PASSAGE = 280
 def passage_about(text: str, asked: frozenset[str], limit: int = LONGEST_PASSAGE) -> str:
     """The passage of ``text`` about the stems ``asked``; empty if no sentence shares any of them.
 
-    It contains the sentence or line that shares most of these stems and has others too. As far as
-    ``limit`` allows, it adds lines with the remaining stems in the order of the text, such as the
-    heading above or the first row of a table.
+    It starts from the sentence or line that shares most of these stems and adds words of its own. As
+    far as ``limit`` allows, it adds lines with the remaining stems, such as the heading above or the
+    first row of a table. The lines keep the order of the text.
     """
     lines = [line.text.lstrip("# ") for line in sentences(text, MOST_SENTENCES)]
     telling = [at for at, line in enumerate(lines) if stems(line) - asked]
@@ -125,7 +125,7 @@ STATES = 0.5
 SHORT = 88
 """Maximum characters of a line about this turn, which the agent can read anyway."""
 
-LONGEST = 120
+LONGEST_RECALLED = 120
 """Maximum characters of a recalled line."""
 
 LONG_OUTPUT = 1_500
@@ -188,21 +188,21 @@ class Gap(NamedTuple):
     ref: str
 
 
-def told(reading: Reading, step: Line | None) -> Iterator[Line]:
+def trace_lines(reading: Reading, step: Line | None) -> Iterator[Line]:
     """What the user said and what the agent did, one line each. An assent includes the offer.
 
     The agent's announced ``step`` is omitted, because the cue has it.
     """
-    said, found = _main(reading.user), agreed(reading)
+    said, found = _main_sentence(reading.user), agreed(reading)
     if said is not None:
         to = f" (to: {tidy(found[1][-1].text)})" if found and found[0] == said else ""
         yield Line(fit(f"user: {tidy(said.text)}{to}", SHORT), said.ref)
-    done = _main([s for s in reading.agent if not REFUSED.search(s.words)])
+    done = _main_sentence([s for s in reading.agent if not REFUSED.search(s.words)])
     if done is not None and (step is None or tidy(done.text) != step.text):
         yield Line(fit(f"agent: {tidy(done.text)}", SHORT), done.ref)
 
 
-def _main(said: Sequence[Said]) -> Said | None:
+def _main_sentence(said: Sequence[Said]) -> Said | None:
     """The first sentence of the last observation that reports an outcome, or has content, or any."""
     last = [s for s in said if s.ref == said[-1].ref and not is_courtesy(s)]
     full = (s for s in last if len(s.text.split()) >= (8 if _GREETING.match(s.text) else 4))
@@ -210,12 +210,13 @@ def _main(said: Sequence[Said]) -> Said | None:
     return next(done, next(full, last[0] if last else None))
 
 
-def recalled(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
-    """The best line of each of the ``most`` pieces most relevant to the user's question.
+def best_evidence(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
+    """At most ``most`` pieces of evidence about the user's question, each with its best line.
 
-    If the user asks nothing, only a piece that repeats most of the user's words counts. A line that
-    is itself a question counts only if no other line answers. One place is reserved for the most
-    relevant document.
+    Of the pieces near the best one: the conversation's, newest first, then documents by relevance.
+    One place is reserved for the most relevant document. If the user asks nothing, only a piece that
+    repeats most of the user's words counts. A line that is itself a question counts only if no other
+    line answers.
     """
     asked = stems(" ".join(said.words for said in reading.user))
     asks = any(said.asks or _ASKING_BACK.search(said.words) for said in reading.user)
@@ -252,20 +253,24 @@ def _best_line(piece: Evidence, asked: frozenset[str]) -> str:
     if piece.channel is Channel.DOCUMENT:
         return passage_about(piece.text, asked) if is_ingested(piece.ref) else ""
     if piece.channel is Channel.TOOL:
-        data = (line for line in piece.text.splitlines() if len(line) <= LONGEST and is_data(line))
-        return fit(max(data, key=bearing, default=""), LONGEST)
+        data = (
+            line
+            for line in piece.text.splitlines()
+            if len(line) <= LONGEST_RECALLED and is_data(line)
+        )
+        return fit(max(data, key=bearing, default=""), LONGEST_RECALLED)
     whole = " ".join(piece.text.split())
-    if len(whole) <= LONGEST:
+    if len(whole) <= LONGEST_RECALLED:
         return whole
     said = (sentence.text for sentence in sentences(piece.text, MOST_SENTENCES))
-    return fit(max(said, key=bearing, default=""), LONGEST)
+    return fit(max(said, key=bearing, default=""), LONGEST_RECALLED)
 
 
 def is_data(line: str) -> bool:
     return len(_LOWER_WORD.findall(line)) <= MOST_WORDS and not _HEADER.match(line)
 
 
-def coming(reading: Reading) -> Line | None:
+def next_step(reading: Reading) -> Line | None:
     """The agent's last announced step."""
     for said in reversed(reading.agent):
         barred = said.asks or _NO_STEP.search(said.words) or REFUSED.search(said.words)
@@ -275,7 +280,11 @@ def coming(reading: Reading) -> Line | None:
 
 
 def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
-    """Open questions of the user, and the agent's questions and doubts. Rules leave nothing open."""
+    """What the user states as open, and the agent's questions and doubts.
+
+    The user's direct questions are skipped, because the agent answers them; so are rules, which leave
+    nothing open.
+    """
     for said in reading.user:
         if said in ruling or said.asks or is_told(said.words):
             continue
@@ -297,7 +306,7 @@ def _level(words: str) -> Level:
 def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
     """References to used documents, else to the first used piece; then to long tool outputs.
 
-    The lines of other used pieces contain their refs.
+    Other used pieces need no reference: their trace line has the ref.
     """
     documents = [piece for piece in used if is_ingested(piece.ref)]
     for piece in documents or used[:1]:

@@ -1,7 +1,8 @@
-"""Finished turns unknown to this process, because another process ended before their commit.
+"""Finished turns that another process left uncommitted, and the branches that hold such turns.
 
-The store and the audit log hold everything needed: a finished turn's evidence is stored and
-claimed on a branch. If an earlier turn is uncommitted, that is a waiting branch of its own.
+The store and the audit log hold all that their commit needs: the evidence of a finished turn is stored
+and claimed on a branch. While the turn before is uncommitted, a turn is stored on a "waiting" branch of
+its own.
 """
 
 from __future__ import annotations
@@ -21,32 +22,34 @@ from acc.thread.log import ThreadLog
 from acc.turn.observations import identities
 from acc.turn.turn import Turn
 
-_MARK = "w"
+_PREFIX = "w"
 """First letter of waiting branches; names of forks begin with b."""
 
 
 def waiting_place(
     log: ThreadLog, state: CompressedCognitiveState, turn: Turn, now: str
 ) -> CompressedCognitiveState:
-    """Return ``state`` on the first waiting branch that is free for ``turn`` or already holds
-    it.
+    """Find or create the waiting branch for ``turn``, and return ``state`` on it.
+
+    It is the first one that already holds the turn or is free; creating it writes to the store.
     """
     number, keys = state.turn + 1, identities(turn.observations)
     for name in _names(home(log, state.branch), number):
         if origin(log, name) is None:
             made = Branch(log.store, log.thread, name)
-            made.append((), made.origin(state.branch, state.turn, now))
+            made.append((), made.origin_record(state.branch, state.turn, now))
         branch = log.branch(name)
         claim = log.claims.of(branch, number)
         held = {a.identity for a in branch.own(number, "observation")}
-        if claim.text == _digest(keys) if claim is not None else held <= set(keys):
+        is_usable = held <= set(keys) if claim is None else claim.text == _digest(keys)
+        if is_usable:
             return state.on_branch(name)
     raise AssertionError("unreachable: there is always another name")
 
 
 def home(log: ThreadLog, name: str) -> str:
     """Return the branch on which turns that wait on branch ``name`` will be committed."""
-    while name.startswith(_MARK) and (found := origin(log, name)) is not None:
+    while name.startswith(_PREFIX) and (found := origin(log, name)) is not None:
         name = found[0]
     return name
 
@@ -54,9 +57,9 @@ def home(log: ThreadLog, name: str) -> str:
 def waiting_branches(log: ThreadLog, name: str) -> dict[int, str]:
     """Return the waiting branches on the path to ``name``, by the number of the waiting turn."""
     found = {}
-    while name.startswith(_MARK) and (goes_out := origin(log, name)) is not None:
-        found[goes_out[1] + 1] = name
-        name = goes_out[0]
+    while name.startswith(_PREFIX) and (parent := origin(log, name)) is not None:
+        found[parent[1] + 1] = name
+        name = parent[0]
     return found
 
 
@@ -103,7 +106,7 @@ def stored_turn(log: ThreadLog, name: str, number: int) -> Turn | None:
 def _names(branch: str, number: int) -> Iterator[str]:
     for attempt in count():
         seed = f"{branch}\x00{number}\x00{attempt}"
-        yield _MARK + hashlib.sha256(seed.encode()).hexdigest()[:12]
+        yield _PREFIX + hashlib.sha256(seed.encode()).hexdigest()[:12]
 
 
 def _digest(keys: list[str]) -> str:
@@ -137,7 +140,7 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJo
             found.append(job)
 
 
-def carried(memory: Memory, thread: Thread, state: State) -> tuple[State, list[CommitJob]]:
+def resolve_pending(memory: Memory, thread: Thread, state: State) -> tuple[State, list[CommitJob]]:
     """Find out what became of the turns pending in ``state``.
 
     Returns:
@@ -197,7 +200,7 @@ def _base(
 
 def _took_in(log: ThreadLog, branch: str, waiting: Mapping[int, str], upto: int) -> bool:
     """Whether the turns of ``branch`` up to ``upto`` are the waiting ones, not those of another
-    future.
+    continuation.
     """
     for number, name in waiting.items():
         mine = log.claims.of(log.branch(name), number)

@@ -1,8 +1,9 @@
-"""Records of a namespace as rows of vectors, synchronized with the store, for the wider scope.
+"""Vector indexes: the records of a namespace as rows of vectors, synchronized with the store.
 
-A namespace's records have computable ids, so their vectors are read by id, once, into one matrix. A query
-costs one matrix product, whatever else the store holds. The vectors contain no inverse document frequency;
-the query weighs its own buckets by their frequency among the records.
+The wider scope of recall searches them. A namespace's records have computable ids, so their vectors are
+read by id, once, into one matrix. A query costs one matrix product, whatever else the store holds. The
+vectors contain no inverse document frequency (IDF): a query weighs its own buckets by their rarity among
+the records.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 
 from acc.recall.dense import Dense, DenseRows, Rows, product
 from acc.state.model import ROOT
+from acc.stores.directory import threads_in
 from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, ArtifactStore, ManagedStore, Thread, artifact_id
-from acc.stores.shelf import Shelf, documents_mark, threads_in
+from acc.stores.shelf import Shelf, documents_revision
 from acc.thread.branch import OVERTAKEN
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ What = Literal["documents", "threads"]
 Keep = Callable[[str], bool]
 
 KNOWN = 4_096
-"""Maximum number of records kept in memory."""
+"""Maximum number of records whose text one index caches. All vectors stay in memory."""
 
 READ = 300
 """Records requested in one call of the store."""
@@ -37,7 +39,7 @@ _FIRST_READ = 16
 _KINDS = ("observation", "set_aside", "document")
 
 
-class Holding:
+class VectorIndex:
     """The documents of a namespace, or the records of its threads (their main branches).
 
     Without stored vectors (`acc.stores.protocol.ManagedStore`) they are computed from the texts.
@@ -55,12 +57,12 @@ class Holding:
         self._begin()
 
     def _begin(self) -> None:
-        """Reset to an empty holding."""
+        """Reset to an empty index."""
         space, dense = self.space, self._dense
         self._threads = Shelf(self.store, space, "threads") if self.what == "threads" else None
         self._next = {} if self._threads is not None else {f"{space.key}.documents": 1}
         self._rows = Rows()
-        self._having: NDArray[np.int64] = np.zeros(1, np.int64)
+        self._document_frequency: NDArray[np.int64] = np.zeros(1, np.int64)
         self._known: dict[str, Artifact] = {}
         self._dense_rows = DenseRows(self.store, space.tenant, dense) if dense is not None else None
         self._seen: int | None = None
@@ -76,21 +78,21 @@ class Holding:
             self._begin()
             self._rewrites = rewrites
         is_threads = self._threads is not None
-        self._now = self._counted("revision") if is_threads else documents_mark(self.store)
+        self._now = self._counted("revision") if is_threads else documents_revision(self.store)
         if self._now is not None and self._now == self._seen:
             return []
-        door = [self._threads.id_of(self._threads.end)] if self._threads is not None else []
-        return [*door, *(_id(log, seq) for log, seq in self._next.items())]
+        next_entry = [self._threads.id_of(self._threads.end)] if self._threads is not None else []
+        return [*next_entry, *(_id(log, seq) for log, seq in self._next.items())]
 
-    def take(self, there: Collection[str]) -> None:
-        """Read the added records; ``there`` are the ids of `probes` that exist in the store."""
-        grown = [log for log, seq in self._next.items() if _id(log, seq) in there]
-        if self._threads is not None and self._threads.id_of(self._threads.end) in there:
+    def take(self, existing: Collection[str]) -> None:
+        """Read the added records; ``existing`` are the ids of `probes` that exist in the store."""
+        grown = [log for log, seq in self._next.items() if _id(log, seq) in existing]
+        if self._threads is not None and self._threads.id_of(self._threads.end) in existing:
             grown += self._entered()
         for log in grown:
             self._read(log)
         if grown:
-            self._having = np.count_nonzero(self._rows.matrix > 0, axis=0)
+            self._document_frequency = np.count_nonzero(self._rows.matrix > 0, axis=0)
         self._seen = self._now
 
     def proposed(
@@ -106,17 +108,17 @@ class Holding:
         return [a for a in found if a.kind in _KINDS and a.reason not in OVERTAKEN]
 
     def dense_scores(self, asked: Vector, ids: Sequence[str]) -> NDArray[np.float64]:
-        """Return the cosine of each record with the query; 0 for a record without a vector in this holding."""
+        """Return the cosine of each record with the query; 0 for a record without a vector in this index."""
         if self._dense_rows is None:
             return np.zeros(len(ids))
         return self._dense_rows.scores(asked, ids)
 
     def _by_words(self, query: str, most: int, keep: Keep | None) -> list[str]:
         vector = np.frombuffer(embed(query), np.float32)
-        if vector[0] < 0:
+        if vector[0] < 0:  # `embed` sets -1 for a text without terms
             return []
-        having = self._having
-        asked = vector * np.log1p((len(self._rows) - having + 0.5) / (having + 0.5))
+        df = self._document_frequency
+        asked = vector * np.log1p((len(self._rows) - df + 0.5) / (df + 0.5))
         ids = self._rows.best(asked.astype(np.float32), most, product, keep)
         return [name for name, score in ids if score > 0]
 
@@ -167,36 +169,38 @@ class Holding:
             self._rows.add(artifact.id, np.frombuffer(raw, np.float32))
 
 
-class Holdings:
-    """Cache of the ``most`` recently used holdings, shared by all threads that may see them."""
+class VectorIndexes:
+    """Cache of the ``most`` recently used indexes, shared by all threads that may see them."""
 
     def __init__(self, most: int = 64) -> None:
         self._most = most
-        self._of: OrderedDict[tuple[int, str, What, int], Holding] = OrderedDict()
+        self._of: OrderedDict[tuple[int, str, What, int], VectorIndex] = OrderedDict()
 
-    def of(self, store: ArtifactStore, space: Thread, what: What, dense: Dense | None) -> Holding:
-        """Return the holding of a namespace; create it if needed."""
+    def of(
+        self, store: ArtifactStore, space: Thread, what: What, dense: Dense | None
+    ) -> VectorIndex:
+        """Return the index of a namespace; create it if needed."""
         name = (id(store), space.key, what, id(dense))
-        found = self._of.pop(name, None) or Holding(store, space, what, dense)
+        found = self._of.pop(name, None) or VectorIndex(store, space, what, dense)
         self._of[name] = found
         while len(self._of) > self._most:
             self._of.popitem(last=False)
         return found
 
 
-def refresh(holdings: Iterable[Holding]) -> None:
-    """Read the records added to any of the holdings since the last look, usually with one store call."""
-    behind = [(holding, ids) for holding in holdings if (ids := holding.probes())]
+def refresh(indexes: Iterable[VectorIndex]) -> None:
+    """Read the records added to any of the indexes since the last look, usually with one store call."""
+    behind = [(index, ids) for index in indexes if (ids := index.probes())]
     asked = [id_ for _, ids in behind for id_ in ids]
-    there = {
+    existing = {
         artifact.id
         for start in range(0, len(asked), READ)
         for artifact in behind[0][0].store.get(
             behind[0][0].space.tenant, asked[start : start + READ]
         )
     }
-    for holding, _ in behind:
-        holding.take(there)
+    for index, _ in behind:
+        index.take(existing)
 
 
 def _id(log: str, seq: int) -> str:

@@ -1,0 +1,114 @@
+"""Claims of a thread's turns, and the states committed for them.
+
+The ids of these records are computable: ``<thread key>.<branch>:t<turn>`` for the claim of a turn,
+``:s<turn>`` for its successor (the state committed for it), and ``:r<turn>`` for its refusal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from acc.state.model import CompressedCognitiveState
+from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
+from acc.thread.branch import Branch, race_error
+
+LEASE = timedelta(minutes=2)
+"""Age up to which an uncommitted claim in a shared store counts as a running writer's."""
+
+
+class Claims:
+    """The claims and successors of a thread's turns. In any store, the first record with an id wins."""
+
+    def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
+        self.store = store
+        self.thread = thread
+        self._now = now
+        self._open: set[tuple[str, int]] = set()
+
+    def of(self, branch: Branch, turn: int) -> Artifact | None:
+        """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
+        if not self.store.shared and not branch.own(turn, "observation"):
+            return None  # the only writer stores a claim together with its evidence
+        return self._record(branch, "t", turn)
+
+    def make(self, branch: Branch, turn: int, digest: str) -> Artifact:
+        """Claim ``turn`` and return the valid claim: this one, or an earlier one of another process.
+
+        In a single-process store, the caller writes the claim together with the evidence.
+        """
+        mine = self._claim_record(branch, "claim", turn, digest)
+        if self.store.shared:
+            self.store.add(self.thread.tenant, [mine])
+            mine = self._record(branch, "t", turn) or mine
+        if mine.text == digest:
+            self._open.add((branch.name, turn))
+        return mine
+
+    def successor(self, branch: Branch, turn: int) -> Artifact | None:
+        """Return the record of the state committed for ``turn``; None in a single-process store."""
+        return self._record(branch, "s", turn) if self.store.shared else None
+
+    def commit(self, branch: Branch, state: CompressedCognitiveState) -> None:
+        """Record ``state`` as the successor on a branch of a shared store.
+
+        A repetition is accepted. `ConflictError` if the turn has a different successor.
+        """
+        if not self.store.shared:
+            return
+        made = self._claim_record(branch, "successor", state.turn, state.hash, "s")
+        self.store.add(self.thread.tenant, [made])
+        first = self.successor(branch, state.turn)
+        if first is None or first.text != state.hash:
+            raise race_error(self.thread, branch.name)
+
+    def end(self, branch: Branch, turn: int) -> None:
+        """Note that the step of the claimed ``turn`` ended and its caller receives the commit."""
+        self._open.discard((branch.name, turn))
+
+    def refuse(self, branch: Branch, turn: int) -> None:
+        """Record that the claimed ``turn`` cannot be committed; no later turn recovers its user's words."""
+        self.store.add(
+            self.thread.tenant, [self._claim_record(branch, "claim", turn, "refused", "r")]
+        )
+
+    def is_refused(self, branch: Branch, turn: int) -> bool:
+        """Return whether the claimed ``turn`` was refused."""
+        return self._record(branch, "r", turn) is not None
+
+    def is_open(self, branch: Branch, turn: int) -> bool:
+        """Return whether no commit exists for the claim of ``turn``.
+
+        A single-process store holds no commits; there the answer covers only this process's claims.
+        """
+        if self.store.shared:
+            return self.successor(branch, turn) is None
+        return (branch.name, turn) in self._open
+
+    def check_no_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
+        """Raise a `ConflictError` if ``claim`` has no commit and is younger than `LEASE`.
+
+        ``own`` says that this process has no other step running in the thread.
+        """
+        if not self.store.shared or self.successor(branch, claim.turn):
+            return
+        if own and (branch.name, claim.turn) in self._open:
+            return
+        age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(claim.at)
+        if -LEASE < age < LEASE:
+            raise race_error(self.thread, branch.name)
+
+    def _record(self, branch: Branch, letter: str, turn: int) -> Artifact | None:
+        found = self.store.get(self.thread.tenant, [self._id(branch, letter, turn)])
+        return found[0] if found else None
+
+    def _claim_record(
+        self, branch: Branch, kind: Kind, turn: int, text: str, letter: str = "t"
+    ) -> Artifact:
+        return Artifact(
+            id=self._id(branch, letter, turn), thread=self.thread.key, branch=branch.name, seq=0,
+            turn=turn, kind=kind, text=text, identity=text, at=self._now(),
+        )  # fmt: skip
+
+    def _id(self, branch: Branch, letter: str, turn: int) -> str:
+        return f"{self.thread.key}.{branch.name}:{letter}{turn}"
