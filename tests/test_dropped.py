@@ -145,7 +145,7 @@ def test_an_error_on_the_way_out_is_logged(
     memory = MemoryController(store, settings=Settings(audit=tmp_path))
     left_behind(memory)
     store.full = True
-    with caplog.at_level(logging.ERROR, "acc.finalizer"):
+    with caplog.at_level(logging.ERROR, "acc.stores.finalizer"):
         del memory
         gc.collect()
     assert "its pending records cannot be written" in caplog.text

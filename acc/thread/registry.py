@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
-from acc.finalizer import when_dropped
 from acc.stores.directory import Directory
+from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.log import ThreadLog
 

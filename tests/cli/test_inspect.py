@@ -115,14 +115,14 @@ def test_a_thread_that_takes_liftings_at_the_compressors_word_verifies_and_goes_
     rules = [
         {"text": rule.rstrip("."), "quote": rule.rstrip("."), "cites": ["u1"]} for rule in RULES
     ]
-    lifts = {"retire": [{"id": "c1", "cites": ["u2"], "quote": "Hi there"}]}
+    lifts = {"retire": [{"id": "c1", "cites": ["u2"], "quote": "Do as you like with db-7"}]}
     with MemoryController.open(
         tmp_path,
         compressor=ScriptedCompressor([{"constraints": rules}, lifts]),
         policy=Policy(lifting="accept"),
     ) as memory:
         first = memory.step(None, Turn.said(" ".join(RULES)), thread="lenient")
-        done = memory.step(first.state, Turn.said("Hi there."), thread="lenient")
+        done = memory.step(first.state, Turn.said("Do as you like with db-7."), thread="lenient")
     assert len(done.state.constraints) == len(RULES) - 1, "doubtful words lift, as configured"
     assert run(["retire", "c2", "--memory", str(tmp_path)]) == 0
     capsys.readouterr()

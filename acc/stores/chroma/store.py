@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from acc.finalizer import when_dropped
 from acc.folders import expanded
 from acc.stores.chroma.client import (
     Connection,
@@ -38,6 +37,7 @@ from acc.stores.chroma.rows import (
     to_rows,
 )
 from acc.stores.chroma.vectors import DenseRecords, IndexedRecords, drop_dense, rewrite_dense
+from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import Artifact
 
 if TYPE_CHECKING:
