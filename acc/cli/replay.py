@@ -44,7 +44,7 @@ from acc.state.proposal import Mode
 from acc.text.lines import raw
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import PASTED, Channel
-from acc.turn.turn import Turn
+from acc.turn.turn import UNDATED, Turn, dated
 
 
 class ToolChannel(NamedTuple):
@@ -258,7 +258,8 @@ class _Replay:
         self._finish(time.perf_counter() - started)
 
     def _step(self, index: int) -> None:
-        step = self.controller.step(self._state, self.conversation.turns[index], thread=self.name)
+        said = dated(self.conversation.turns[index], UNDATED)
+        step = self.controller.step(self._state, said, thread=self.name)
         self._state = step.state
         self._failed += bool(step.failure)
         self._usage.update(step.usage)

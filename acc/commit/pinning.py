@@ -335,7 +335,7 @@ def rule(
     if text is None:
         refused(Reason.QUOTE_NOT_FOUND, "an assent alone is no rule")
         return None
-    if crowds := _crowds(draft, slot, quoted):
+    if crowds := None if _has_ended(draft, proposed) else _crowds(draft, slot, quoted):
         refused(*crowds)
         return None
     kept = [quoted.source, *replies, *(makers if replies else ())]
@@ -384,6 +384,12 @@ def _worded(
     if text != said:
         draft.note(Reason.USERS_WORDS, slot.name, text=said)
     return text
+
+
+def _has_ended(draft: Draft, proposed: ProposedItem) -> bool:
+    """Return whether the proposal writes a rule anew that this commit has retired: it takes the old one's place."""
+    ended = (gone.item.id for gone in draft.set_aside if gone.reason is Reason.RETIRED)
+    return bool(proposed.id) and proposed.id in ended
 
 
 def _crowds(draft: Draft, slot: SlotField, quoted: Quoted) -> tuple[Reason, str] | None:

@@ -21,7 +21,7 @@ from acc.commit.integrity import (
     settle,
 )
 from acc.commit.lifting import POINTS
-from acc.commit.pinning import amend, carry, containing, readings, rule, same_rule
+from acc.commit.pinning import amend, carry, readings, rule, same_rule
 from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
@@ -106,7 +106,12 @@ def _amended(
 def _prior(
     draft: Draft, slot: SlotField, proposed: ProposedItem, cited: Sequence[Cited]
 ) -> Item | None:
-    """Return the item that the proposal names by id or cites (law 7), or None."""
+    """Return the item that the proposal names by id or cites (law 7), or None.
+
+    A new unpinned item may rest on a source and on a held item: it leaves the held item as it is.
+    """
+    if not proposed.id and not slot.rules.pinned and any(c.observation for c in cited):
+        return None
     for item_id in (proposed.id, *(c.ref for c in cited if c.item is not None)):
         found = draft.find(item_id) if item_id else None
         if found is not None and found[0].name == slot.name:
@@ -140,17 +145,12 @@ def _add_rule(
     read = readings(draft, slot, proposed, ruling.text, sources)
     fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
-        same = same_rule(open_items, str(getattr(item, item.head))) or containing(open_items, item)
-        if same is not None:
+        if same := same_rule(open_items, str(getattr(item, item.head))):
             draft.change(slot, same)
             draft.settle(same)
             draft.note(Reason.DUPLICATE, slot.name, same)
-            continue
-        new = draft.add(slot, item)
-        for part in [old for old in open_items if containing([new], old)]:
-            draft.remove(slot, part, Reason.MADE_ROOM, detail=f"{new.id} says it")
-            open_items.remove(part)
-        open_items.append(new)
+        else:
+            open_items.append(draft.add(slot, item))
 
 
 def _add(
@@ -190,7 +190,7 @@ def _only_shortens(said: str, proposed: ProposedItem, held: Sequence[Item]) -> b
 
 def _is_of(part: str, item: Item, proposed: ProposedItem) -> bool:
     """Return whether ``part`` shortens ``item`` and keeps what it is about: its key, and what a pronoun points to."""
-    texts = (item.words, *_SENTENCES.split(item.words), *_PARTS.split(item.words))
+    texts = (item.words, *_SENTENCES.split(item.words))
     text = next((text for text in texts if shortens(part, text)), None)
     if text is None:
         return False

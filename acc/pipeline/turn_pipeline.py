@@ -26,7 +26,7 @@ from acc.thread.log import is_reply, refuse_foreign
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
 from acc.turn.redact import redacted, redacted_turn
-from acc.turn.turn import Turn
+from acc.turn.turn import Turn, dated
 
 
 class Step(BaseModel):
@@ -225,10 +225,10 @@ class TurnPipeline:
         self._compressed = answer._replace(proposal=proposal, failure=told)
 
     def _asked(self) -> CompressionRequest:
-        at = self._given.at or self._session.now()
+        asked = dated(self._turn, self._given.at or self._session.now())
         return CompressionRequest(
             self._session.compressor,
-            self._turn.model_copy(update={"at": at}),
+            asked,
             self._state,
             self._evidence,
             self._settings.policy,

@@ -19,6 +19,9 @@ from acc.turn.observations import (
 )
 from acc.turn.transcript import checked_speakers, named_channels, read_exchanges
 
+UNDATED = "unknown"
+"""`Turn.at` of a turn whose time nobody knows, such as one of a recorded conversation."""
+
 
 class Turn(BaseModel):
     """Everything that happened since the last commit.
@@ -207,3 +210,8 @@ def _said(exchange: Sequence[Observation]) -> int:
 
 def _is_answered(exchange: Sequence[Observation]) -> bool:
     return any(o.channel is Channel.AGENT for o in exchange[_said(exchange) :])
+
+
+def dated(turn: Turn, at: str) -> Turn:
+    """Return ``turn`` with the time ``at``, unless it has one."""
+    return turn if turn.at else turn.model_copy(update={"at": at})

@@ -340,3 +340,18 @@ def test_an_amended_rule_goes_only_by_words_that_end_it(
         assert len(talk.state.doubted) <= 8
         assert all(talk.state.find(d.id) for d in talk.state.doubted)
         assert ("possibly_lifted" in shown) is bool(talk.state.doubted)
+
+
+def test_a_changed_rule_takes_the_place_of_the_old_one_however_short_places_are() -> None:
+    talk = Conversation()
+    talk.take(user("Rooms at most 160 a night."), rule("Rooms at most 160 a night", "u1"))
+    for number in range(2, 24):
+        said = f"Never reboot server{number}"
+        talk.take(user(f"{said}."), rule(said, f"u{number}"))
+    held = len(talk.state.constraints)
+    words = "go up to 185 a night"
+    talk.take(user(f"Alright, {words} for rooms and take the first."), rule(words, "u24", id="c1"))
+    texts = heads(talk.state, "constraints")
+    assert len(texts) == held
+    assert "Rooms at most 160 a night" not in texts
+    assert any("185" in text for text in texts)

@@ -211,3 +211,14 @@ def test_an_items_own_refs_may_be_cited_when_it_is_updated() -> None:
     assert (item.object, item.sources) == ("8443", ("u1", "u2"))
     done = talk.take(user("Fine."), fact("service", "port", "8444", "u9", "u3", id="r1"))
     assert "cite_unknown" in reasons(done)
+
+
+def test_a_new_item_that_rests_on_a_source_and_on_a_held_item_leaves_that_one() -> None:
+    talk = Conversation()
+    talk.take(tool("ledger of Dunmore: 92,640.00"), fact("Dunmore ledger", "is", "92,640.00", "t1"))
+    new = fact("Dunmore statement", "equals the ledger", "92,640.00", "t2", "r1")
+    talk.take(tool("statement of Dunmore: 92,640.00"), new)
+    assert [(r.subject, r.object) for r in talk.state.relational_map] == [
+        ("Dunmore ledger", "92,640.00"),
+        ("Dunmore statement", "92,640.00"),
+    ]

@@ -45,7 +45,7 @@ from acc.state.policy import Lifting, Policy
 from acc.state.proposal import Mode
 from acc.state.render import Style
 from acc.stores.in_memory import InMemoryStore
-from acc.turn.turn import Turn
+from acc.turn.turn import UNDATED, Turn, dated
 
 GROUP = "acc.memories"
 """The group of entry points that publish memories."""
@@ -112,7 +112,7 @@ class ControlledMemory:
         self._memory.close()
 
     def _step(self, turn: Turn) -> Step:
-        step = self._memory.step(self.state, turn, thread=THREAD)
+        step = self._memory.step(self.state, dated(turn, UNDATED), thread=THREAD)
         if step.failure:
             self.failures.append(f"turn {step.turn.number}: {step.failure}")
         return step
