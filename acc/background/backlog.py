@@ -76,7 +76,7 @@ class Backlog:
                 return None
             if head is not None and len(lane.jobs) >= self._a_thread:
                 if head.error is not None and not lane.is_running:
-                    head.is_told = True
+                    head.is_reported = True
                     raise head.error
                 return head.ended
             busy = [each for each in self._lanes.values() if each.is_running and each.jobs]
@@ -121,9 +121,9 @@ class Backlog:
                 return False
             head = lane.jobs[0]
             if head.error is not None:
-                if not head.is_told:
+                if not head.is_reported:
                     self._mended.setdefault(key, []).append(head.error)
-                head.error, head.is_told, head.ended = None, False, Future()
+                head.error, head.is_reported, head.ended = None, False, Future()
             lane.is_running, lane.idle = True, Future()
             return True
 
@@ -168,12 +168,12 @@ class Backlog:
                 self._refused.pop(key, None)
             return found
 
-    def failed(self, job: CommitJob, error: BaseException, *, told: bool) -> None:
+    def failed(self, job: CommitJob, error: BaseException, *, reported: bool) -> None:
         """Record that the commit of ``job`` raised ``error``; the lane waits for the next
         `start`.
         """
         with self._lock:
-            job.error, job.is_told = error, told
+            job.error, job.is_reported = error, reported
             self._stop(self._lanes[job.thread.key])
         job.ended.set_result(None)
 
@@ -226,7 +226,7 @@ class Backlog:
         with self._lock:
             return any(lane.jobs for name, lane in self._lanes.items() if key in ("", name))
 
-    def untold(self) -> list[BaseException]:
+    def unreported(self) -> list[BaseException]:
         """Return all unreported errors and mark them as reported."""
         with self._lock:
             heads = [lane.jobs[0] for lane in self._lanes.values() if lane.jobs]
@@ -235,8 +235,8 @@ class Backlog:
             self._mended.clear()
             self._refused.clear()
             for head in heads:
-                if head.error is not None and not head.is_told:
-                    head.is_told = True
+                if head.error is not None and not head.is_reported:
+                    head.is_reported = True
                     errors.append(head.error)
             return errors
 

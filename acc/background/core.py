@@ -98,7 +98,7 @@ class BackgroundCore:
             raise refusal
         failed = self.backlog.stopped(key)
         if strict and failed is not None and failed.error is not None:
-            failed.is_told = True
+            failed.is_reported = True
             raise failed.error
         job, policy = looked.job, self._memory.settings.policy
         state = looked.state if job is None else self.carrying(job)
@@ -125,7 +125,7 @@ class BackgroundCore:
         turn = begun.model_copy(update={"observations": whole})
         parent = entry.state
         if before is not None and before.is_over:
-            parent, before = before.standing(self._memory.settings.policy), None
+            parent, before = before.resulting_state(self._memory.settings.policy), None
         if before is None:
             with self._memory._lock:
                 self._memory._session(entry.thread).refuse_unknown(parent)
@@ -137,7 +137,7 @@ class BackgroundCore:
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = CommitJob(entry.thread, numbered, branch.name, place, before)
-        known = self.backlog.of(job.thread.key, job.standing(self._memory.settings.policy))
+        known = self.backlog.of(job.thread.key, job.resulting_state(self._memory.settings.policy))
         return known or job
 
     def failed(self, job: CommitJob, error: BaseException) -> bool:
@@ -146,17 +146,17 @@ class BackgroundCore:
         Returns:
             Whether the following turns can be committed: only after a `PinnedOverflow`.
         """
-        told = False
+        reported = False
         if self._on_error is not None:
             try:
                 self._on_error(job.thread, error)
-                told = True
+                reported = True
             except Exception as broken:
                 error.add_note(f"and on_error raised {type(broken).__name__}: {broken}")
         if isinstance(error, PinnedOverflow):
             self.backlog.refused(job, error)
             return True
-        self.backlog.failed(job, error, told=told)
+        self.backlog.failed(job, error, reported=reported)
         return False
 
     def check_open(self) -> None:
@@ -178,7 +178,7 @@ class BackgroundCore:
 
     def tell(self) -> None:
         """Raise the first unreported error, with the others as notes."""
-        errors = self.backlog.untold()
+        errors = self.backlog.unreported()
         for other in errors[1:]:
             errors[0].add_note(f"and in another thread {type(other).__name__}: {other}")
         if errors:
@@ -190,7 +190,7 @@ class BackgroundCore:
 
     def carrying(self, job: CommitJob) -> State:
         """Return the current state with ``job`` as its last turn."""
-        state = signed(job.standing(self._memory.settings.policy), self._memory._keys)
+        state = signed(job.resulting_state(self._memory.settings.policy), self._memory._keys)
         self.backlog.know(state, job)
         return state
 

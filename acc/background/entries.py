@@ -55,7 +55,7 @@ class CommitJob:
         before: The previous finished turn, if it is uncommitted too.
         step: The result of the commit.
         error: The error of the last commit attempt.
-        is_told: Whether the error was reported.
+        is_reported: Whether the error was reported.
         is_refused: Whether its rules did not fit (`PinnedOverflow`). Then it is never committed,
             and the state before it stays.
         ended: Done when a commit attempt has ended, with any result.
@@ -68,7 +68,7 @@ class CommitJob:
     before: CommitJob | None = None
     step: Step | None = None
     error: BaseException | None = None
-    is_told: bool = False
+    is_reported: bool = False
     is_refused: bool = False
     ended: Future[None] = field(default_factory=Future)
 
@@ -82,11 +82,11 @@ class CommitJob:
             return before.prior
         return before.step.state if before.step is not None else self.parent
 
-    def standing(self, policy: Policy) -> State:
+    def resulting_state(self, policy: Policy) -> State:
         """Return CCS_t; before the commit, the newest earlier state with the turn pending."""
         if self.step is not None:
             return self.step.state
-        origin = self.parent if self.before is None else self.before.standing(policy)
+        origin = self.parent if self.before is None else self.before.resulting_state(policy)
         if self.is_refused:
             return origin
         if origin.branch != self.branch:

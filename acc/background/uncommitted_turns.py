@@ -167,7 +167,7 @@ def resolve_pending(memory: Memory, thread: Thread, state: State) -> tuple[State
                 return state, []
             turns.append(CommitJob(thread, turn, name, base, turns[-1] if turns else None))
     policy = memory.settings.policy
-    if not base.version and turns[-1].standing(policy).hash != state.hash:
+    if not base.version and turns[-1].resulting_state(policy).hash != state.hash:
         return state, []  # the first state was never stored
     with memory._lock:
         for job in turns:

@@ -111,7 +111,7 @@ def _best_first(found: Sequence[Kept]) -> Iterator[Kept]:
             yield found[place]
             continue
         about = _about(fields) - says
-        if not is_again and all(_is_told(mark, about, told) for mark in says):
+        if not is_again and all(_is_covered(mark, about, told) for mark in says):
             heappush(queue, (rank * AGAIN if rank < 0 else rank, place, True))
             continue
         for mark in says:
@@ -134,7 +134,7 @@ def _about(fields: Mapping[str, Any]) -> frozenset[str]:
     return stems(words_of({name: text for name, text in fields.items() if name != "status"}))
 
 
-def _is_told(
+def _is_covered(
     mark: str, about: frozenset[str], told: Mapping[str, Sequence[frozenset[str]]]
 ) -> bool:
     """Whether a kept item already holds ``mark``. A short mark counts only if both share a subject."""

@@ -45,7 +45,7 @@ from acc.keyless.goals import (
 )
 from acc.keyless.lookalikes import REFUSED
 from acc.keyless.overflow import without_overflow
-from acc.keyless.reading import Reading, read, said_by
+from acc.keyless.reading import TurnReading, read, said_by
 from acc.keyless.room import Room
 from acc.keyless.rules import constrain, makes_rule, rules_in
 from acc.keyless.sentences import fit, tidy
@@ -132,7 +132,7 @@ class RuleCompressor:
         return without_overflow(proposal, turn, state, evidence, self)
 
 
-def _not_read(reading: Reading) -> tuple[Remark, ...]:
+def _not_read(reading: TurnReading) -> tuple[Remark, ...]:
     """A remark on each user message in another language, because its rules are not kept."""
     refs = dict.fromkeys(said.ref for said in reading.foreign)
     for ref in refs:
@@ -140,7 +140,7 @@ def _not_read(reading: Reading) -> tuple[Remark, ...]:
     return tuple(Remark(code="language_not_read", ref=ref) for ref in refs)
 
 
-def _goals_over(reading: Reading, room: Room) -> None:
+def _goals_over(reading: TurnReading, room: Room) -> None:
     """Close goals that are done and retire goals that the user cancels."""
     asked = " ".join(said.words for said in reading.user)
     offered = " ".join(said.words for said in reading.reply)
@@ -162,7 +162,7 @@ def _goals_over(reading: Reading, room: Room) -> None:
             room.retire(meant, said.ref, said.text)
 
 
-def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
+def _goals(reading: TurnReading, ruled: Ruled, room: Room) -> None:
     """Add the user's goals, unless they are rules."""
     first = not room.open("goal_orientation")
     for said in reading.user:
@@ -172,7 +172,7 @@ def _goals(reading: Reading, ruled: Ruled, room: Room) -> None:
         room.add("goal_orientation", [said.ref], text=text, quote=said.text, done=False)
 
 
-def _trace(reading: Reading, step: Line | None, room: Room) -> None:
+def _trace(reading: TurnReading, step: Line | None, room: Room) -> None:
     """Add what was said and done in the turn, then earlier text about the same subject."""
     lines = list(trace_lines(reading, step))
     for line in lines:
@@ -190,7 +190,7 @@ def _last_trace(room: Room) -> None:
         room.add("episodic_trace", [item.id], **said_by(item))
 
 
-def _entities(reading: Reading, room: Room) -> None:
+def _entities(reading: TurnReading, room: Room) -> None:
     known = {str(getattr(item, "name", "")).casefold() for item in room.held("focal_entities")}
     told_by_agent = [said for said in reading.agent if not REFUSED.search(said.words)]
     for named, ref in entities_in((*reading.user, *told_by_agent)):
@@ -198,7 +198,7 @@ def _entities(reading: Reading, room: Room) -> None:
             room.add("focal_entities", [ref], type=named.type, name=named.name)
 
 
-def _what_next(reading: Reading, ruled: Ruled, step: Line | None, room: Room) -> None:
+def _what_next(reading: TurnReading, ruled: Ruled, step: Line | None, room: Room) -> None:
     """Add the announced next step and the open questions. Retire settled questions."""
     if step is not None:
         room.add("predictive_cue", [step.ref], text=fit(step.text, LONGEST_GOAL))

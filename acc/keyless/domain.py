@@ -17,8 +17,8 @@ from acc.keyless.acts import acts
 from acc.keyless.domain_cues import has_cue, of_line, of_record, read_by_cue, records_in
 from acc.keyless.domain_matching import Found, Sought, found_by
 from acc.keyless.domain_patterns import Pattern, is_reported, patterns
-from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_question, is_told
-from acc.keyless.reading import Reading, Said
+from acc.keyless.lookalikes import DISCLAIMER, REFUSED, is_fancy, is_past_or_fancy, is_question
+from acc.keyless.reading import Said, TurnReading
 from acc.keyless.room import Room
 from acc.keyless.sentences import plain, sentences
 from acc.keyless.topic_and_trace import is_data
@@ -68,7 +68,7 @@ class Told(NamedTuple):
     quote: str
 
 
-def fill_slots(reading: Reading, room: Room) -> None:
+def fill_slots(reading: TurnReading, room: Room) -> None:
     """Propose items for the slots that the state's schema adds to the generic ones."""
     own = _own(tuple(reading.slots.values()))
     heard = tuple(_heard(reading)) if own else ()
@@ -82,11 +82,11 @@ def fill_slots(reading: Reading, room: Room) -> None:
                 _propose(slot, Told(of_record(slot, record), {}, False, tool.ref, ""), room)
 
 
-def _heard(reading: Reading) -> Iterator[tuple[Trust, str, Sought]]:
+def _heard(reading: TurnReading) -> Iterator[tuple[Trust, str, Sought]]:
     """The texts to read, with their trust and ref."""
     for said in (said for said in _ends(reading.user) if _is_meant(said)):
         yield Trust.USER, said.ref, Sought.of(said.text, said.words, terse=False)
-    for said in (said for said in _ends(reading.agent) if _is_told(said)):
+    for said in (said for said in _ends(reading.agent) if _is_asserted(said)):
         yield Trust.AGENT, said.ref, Sought.of(said.text, said.words, terse=False)
     for tool in reading.tools:
         for line in _lines(tool):
@@ -125,14 +125,18 @@ def _is_meant(said: Said) -> bool:
 
     Patterns with reported speech in their examples handle the words of others.
     """
-    if is_question(said.words, said.asks) or is_told(said.words) or DISCLAIMER.search(said.after):
+    if (
+        is_question(said.words, said.asks)
+        or is_past_or_fancy(said.words)
+        or DISCLAIMER.search(said.after)
+    ):
         return False
     odds = acts(said.spoken)
     reported = 0.0 if is_reported(said.words) else odds["reported"]
     return odds["question"] + odds["hypothetical"] + odds["joke"] + reported < NOT_MEANT
 
 
-def _is_told(said: Said) -> bool:
+def _is_asserted(said: Said) -> bool:
     """Whether the agent reports something as a fact."""
     asks = is_question(said.words, said.asks)
     return not (

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.entities import PROPER, named_in
-from acc.keyless.lookalikes import REFUSED, is_fancy, is_hearsay, is_question, is_told
+from acc.keyless.lookalikes import REFUSED, is_fancy, is_hearsay, is_past_or_fancy, is_question
 from acc.keyless.outcomes import is_outcome, outcomes_in
-from acc.keyless.reading import Reading, Said
+from acc.keyless.reading import Said, TurnReading
 from acc.keyless.revisions import revised
 from acc.keyless.room import Room
 from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, whole_sentence
@@ -89,7 +89,7 @@ class Fact(NamedTuple):
     cites: tuple[str, ...]
 
 
-def facts_in(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
+def facts_in(reading: TurnReading, ruling: Container[Said]) -> Iterator[Fact]:
     """The facts of a turn, most certain first, each truncated to its essential words.
 
     Args:
@@ -120,7 +120,7 @@ def _core(what: str) -> str:
     return what
 
 
-def _facts(reading: Reading, ruling: Container[Said]) -> Iterator[Fact]:
+def _facts(reading: TurnReading, ruling: Container[Said]) -> Iterator[Fact]:
     """Find facts: outcomes, roles, linked values, counts, statements."""
     asked = stems(" ".join(said.words for said in reading.user))
     own = [s for s in reading.user if s not in ruling and _states(s)]
@@ -144,7 +144,9 @@ STATED = 0.2
 """Minimum probability for keeping a user's sentence as a statement."""
 
 
-def _statements(reading: Reading, own: Iterable[Said], agents: Iterable[Said]) -> Iterator[Fact]:
+def _statements(
+    reading: TurnReading, own: Iterable[Said], agents: Iterable[Said]
+) -> Iterator[Fact]:
     for said in own:
         odds = acts(said.spoken)
         if odds["fact"] + odds["guess"] >= STATED:
@@ -220,7 +222,7 @@ SAID_BY_OTHERS = 0.5
 
 def _states(said: Said) -> bool:
     """Whether a sentence states something. Demands of other people state nothing."""
-    if is_question(said.words, said.asks) or is_told(said.words):
+    if is_question(said.words, said.asks) or is_past_or_fancy(said.words):
         return False
     if not is_hearsay(said.words):
         return True
@@ -251,7 +253,7 @@ def _found(
 _GENERIC = frozenset(CompressedCognitiveState.slots())
 
 
-def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
+def relate(reading: TurnReading, ruled: Ruled, room: Room) -> None:
     """Propose the facts of the turn, and retire those that it replaces."""
     for relation in list(revised(reading, _held(room))):
         room.retire(relation)
@@ -261,7 +263,7 @@ def relate(reading: Reading, ruled: Ruled, room: Room) -> None:
         fact = canonical(fact, held)
         if not (
             is_bare(fact)
-            or _is_told(fact, room)
+            or _is_in_domain_slot(fact, room)
             or any(_covers(f, fact) for f in found if not _is_outcome(f))
         ):
             found.append(fact)
@@ -290,7 +292,7 @@ TOLD = 2 / 3
 """Minimum share of a fact's words in a domain's item for the item to contain the fact."""
 
 
-def _is_told(fact: Fact, room: Room) -> bool:
+def _is_in_domain_slot(fact: Fact, room: Room) -> bool:
     """Whether an item of a domain's slot already contains the fact, from the same source."""
     said = f"{fact.subject} {fact.object}"
     for item in room.new():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from acc.keyless.acts import acts
-from acc.keyless.lookalikes import is_hearsay, is_imagined, is_question, is_told
+from acc.keyless.lookalikes import is_hearsay, is_imagined, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, text_of
 from acc.keyless.words import CANCELLED, DONE, NEW_TOPIC, one_of
 from acc.state.items import Item
@@ -70,7 +70,7 @@ def is_cancelling(said: Said) -> bool:
     """Whether the user cancels something."""
     if not CANCELLED.search(said.words) or is_question(said.words, said.asks):
         return False
-    return not is_told(said.words) and not is_hearsay(said.words)
+    return not is_past_or_fancy(said.words) and not is_hearsay(said.words)
 
 
 ACHIEVED = 0.5

@@ -176,7 +176,7 @@ def is_hearsay(words: str) -> bool:
     return any(not _STILL_OURS.search(words[: m.start()]) for m in HEARSAY.finditer(words))
 
 
-def is_told(words: str) -> bool:
+def is_past_or_fancy(words: str) -> bool:
     """Whether a sentence reports the past, is hypothetical, is a joke, or takes itself back."""
     return is_past(words) or is_fancy(words)
 

@@ -106,8 +106,8 @@ class Said(NamedTuple):
         return Spoken(self.words, self.before, self.after)
 
 
-class Reading(NamedTuple):
-    """The input of the finders.
+class TurnReading(NamedTuple):
+    """A turn split by channel, with the prior state and the evidence: the input of the finders.
 
     Attributes:
         user: English sentences of the user (or operator), in their own words.
@@ -143,13 +143,13 @@ class Reading(NamedTuple):
         return tuple(item for item in held if isinstance(item, Relation))
 
 
-def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> Reading:
+def read(turn: Turn, state: CompressedCognitiveState, evidence: Sequence[Evidence]) -> TurnReading:
     """Split ``turn`` by channel, pending turns first."""
     seen = (*turn.pending, *turn.observations)
     user = [o for o in seen if o.trust >= Trust.USER]
     spoken = [o for o in seen if o.channel is Channel.AGENT and not o.is_call]
     reply = turn.reply_before(user[-1].ref) if user else None
-    return Reading(
+    return TurnReading(
         user=_said(o for o in user if _is_read(o)),
         foreign=_said(o for o in user if not _is_read(o)),
         agent=_said(o for o in spoken if _is_read(o)),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from acc.commit.integrity import may_replace
 from acc.keyless.classifiers import Trees
 from acc.keyless.entities import PROPER, named_in
-from acc.keyless.reading import Reading, Said
+from acc.keyless.reading import Said, TurnReading
 from acc.keyless.values import VALUES, Value, values_in
 from acc.keyless.words import one_of
 from acc.state.items import Relation
@@ -243,7 +243,7 @@ class Pair(NamedTuple):
     figures: tuple[float, ...]
 
 
-def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
+def revised(reading: TurnReading, held: Sequence[Relation]) -> Iterator[Relation]:
     """The relations to which this turn gives another value or another person.
 
     A sentence qualifies if it shares words with the fact and has another value of its kind, or
@@ -261,7 +261,7 @@ def revised(reading: Reading, held: Sequence[Relation]) -> Iterator[Relation]:
             yield pair.relation
 
 
-def paired(reading: Reading, held: Sequence[Relation]) -> list[Pair]:
+def paired(reading: TurnReading, held: Sequence[Relation]) -> list[Pair]:
     """Every sentence of a turn paired with every fact that it may replace."""
     if not held:
         return []
@@ -313,7 +313,7 @@ def _standing(figures: NDArray[np.float64], groups: Iterable[Sequence[int]]) -> 
     return np.hstack([above, reaching])
 
 
-def tellings(reading: Reading) -> Iterator[Telling]:
+def tellings(reading: TurnReading) -> Iterator[Telling]:
     """The statements of user and agent, without questions."""
     message = " ".join(said.words for said in reading.user)
     asked, revises = stems(message), bool(REVISED.search(message))

@@ -12,7 +12,7 @@ from acc.keyless.acts import acts
 from acc.keyless.goals import is_goal
 from acc.keyless.lifting import GENERIC, Effect, Heard, effects
 from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay, is_question
-from acc.keyless.reading import Reading, Said, Spoken, text_of
+from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
 from acc.keyless.values import MONTHS, figures, is_near, quantities
@@ -158,7 +158,7 @@ def makes_rule(said: Said, rules: Sequence[Rule]) -> bool:
     return bool(rules) and not (is_goal(said) and odds["goal"] > odds["rule"])
 
 
-def constrain(reading: Reading, room: Room) -> None:
+def constrain(reading: TurnReading, room: Room) -> None:
     """Add new rules. Retire or change the prior rules that the user lifts or changes."""
     reply = " ".join(said.words for said in reading.reply)
     standing = room.open("constraints")

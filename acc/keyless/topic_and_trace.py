@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 
 from acc.keyless.acts import acts
 from acc.keyless.goals import is_bare_turn, is_goal
-from acc.keyless.lookalikes import REFUSED, is_hearsay, is_told
+from acc.keyless.lookalikes import REFUSED, is_hearsay, is_past_or_fancy
 from acc.keyless.outcomes import outcomes_in
-from acc.keyless.reading import MOST_SENTENCES, Reading, Said, text_of
+from acc.keyless.reading import MOST_SENTENCES, Said, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.rules import Rule, makes_rule
 from acc.keyless.sentences import fit, plain, sentences, tidy
@@ -73,7 +73,7 @@ Ruled = Mapping[Said, Sequence[Rule]]
 """The user's sentences, each with its rules."""
 
 
-def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
+def revise_topic(reading: TurnReading, ruled: Ruled, room: Room) -> None:
     """Set the topic: of the first message, and later of the last outcome or a new subject.
 
     The topic is about the present: a later statement about the same thing replaces it. It is never
@@ -101,7 +101,7 @@ def revise_topic(reading: Reading, ruled: Ruled, room: Room) -> None:
         room.add("semantic_gist", [news.ref], text=text)
 
 
-def _news(reading: Reading, own: Sequence[Said], room: Room) -> Said | None:
+def _news(reading: TurnReading, own: Sequence[Said], room: Room) -> Said | None:
     """The last sentence that reports an outcome, or a fact about something that the topic names."""
     spoken = [said for said in (*own, *reading.agent) if not said.asks]
     told = [s for s in spoken if not (REFUSED.search(s.words) or is_hearsay(s.words))]
@@ -188,7 +188,7 @@ class Gap(NamedTuple):
     ref: str
 
 
-def trace_lines(reading: Reading, step: Line | None) -> Iterator[Line]:
+def trace_lines(reading: TurnReading, step: Line | None) -> Iterator[Line]:
     """What the user said and what the agent did, one line each. An assent includes the offer.
 
     The agent's announced ``step`` is omitted, because the cue has it.
@@ -210,7 +210,7 @@ def _main_sentence(said: Sequence[Said]) -> Said | None:
     return next(done, next(full, last[0] if last else None))
 
 
-def best_evidence(reading: Reading, most: int) -> list[tuple[Evidence, str]]:
+def best_evidence(reading: TurnReading, most: int) -> list[tuple[Evidence, str]]:
     """At most ``most`` pieces of evidence about the user's question, each with its best line.
 
     Of the pieces near the best one: the conversation's, newest first, then documents by relevance.
@@ -270,7 +270,7 @@ def is_data(line: str) -> bool:
     return len(_LOWER_WORD.findall(line)) <= MOST_WORDS and not _HEADER.match(line)
 
 
-def next_step(reading: Reading) -> Line | None:
+def next_step(reading: TurnReading) -> Line | None:
     """The agent's last announced step."""
     for said in reversed(reading.agent):
         barred = said.asks or _NO_STEP.search(said.words) or REFUSED.search(said.words)
@@ -279,14 +279,14 @@ def next_step(reading: Reading) -> Line | None:
     return None
 
 
-def gaps(reading: Reading, ruling: Container[Said]) -> Iterator[Gap]:
+def gaps(reading: TurnReading, ruling: Container[Said]) -> Iterator[Gap]:
     """What the user states as open, and the agent's questions and doubts.
 
     The user's direct questions are skipped, because the agent answers them; so are rules, which leave
     nothing open.
     """
     for said in reading.user:
-        if said in ruling or said.asks or is_told(said.words):
+        if said in ruling or said.asks or is_past_or_fancy(said.words):
             continue
         if OPEN.search(said.words) and not is_hearsay(said.words):
             yield Gap(tidy(said.text), _level(said.words), said.ref)
@@ -303,7 +303,7 @@ def _level(words: str) -> Level:
     return "low" if _LOW.search(words) else "medium"
 
 
-def worth_opening(reading: Reading, used: Sequence[Evidence]) -> Iterator[Line]:
+def worth_opening(reading: TurnReading, used: Sequence[Evidence]) -> Iterator[Line]:
     """References to used documents, else to the first used piece; then to long tool outputs.
 
     Other used pieces need no reference: their trace line has the ref.
@@ -329,7 +329,7 @@ _OFFER = re.compile(
 )  # fmt: skip
 
 
-def agreed(reading: Reading) -> tuple[Said, list[Said]] | None:
+def agreed(reading: TurnReading) -> tuple[Said, list[Said]] | None:
     """The user's assent to the agent's last reply, and the offers in that reply, if any."""
     assent = next((said for said in reading.user if is_assent(said.words)), None)
     offers = [
@@ -364,7 +364,7 @@ def is_courtesy(said: Said) -> bool:
     return not said.asks and not marks(said.words) and odds["other"] + odds["joke"] >= CHATTER
 
 
-def is_chatter(reading: Reading) -> bool:
+def is_chatter(reading: TurnReading) -> bool:
     """Whether a turn consists of courtesies and nothing is done in it."""
     spoken = bool(reading.user) and not (reading.tools or reading.pasted or reading.foreign)
     return spoken and all(map(is_courtesy, reading.user)) and agreed(reading) is None

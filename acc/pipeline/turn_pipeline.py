@@ -195,7 +195,7 @@ class TurnPipeline:
                 log.journal.retired(self._branch, self._turn, gone)
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
-            if audit is not None and not (self._retires and self._is_told(audit)):
+            if audit is not None and not (self._retires and self._is_logged(audit)):
                 audit.append(self._record(), self._state)
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
@@ -213,7 +213,7 @@ class TurnPipeline:
             ms=dict(self._ms),
         )  # fmt: skip
 
-    def _is_told(self, audit: AuditLog) -> bool:
+    def _is_logged(self, audit: AuditLog) -> bool:
         """Return whether the log already holds this commit, as when an operator's act is repeated."""
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash

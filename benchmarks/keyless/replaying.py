@@ -8,7 +8,7 @@ from acc import Settings
 from acc.controller import MemoryController
 from acc.evaluation.scenarios import Scenario
 from acc.keyless.compressor import RuleCompressor
-from acc.keyless.reading import Reading, read
+from acc.keyless.reading import TurnReading, read
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
@@ -20,7 +20,7 @@ from acc.turn.turn import Turn
 class Listening(RuleCompressor):
     """Notes what it reads, and proposes as ever."""
 
-    def __init__(self, readings: list[Reading], policy: Policy) -> None:
+    def __init__(self, readings: list[TurnReading], policy: Policy) -> None:
         super().__init__(policy.max_tokens, policy.counter)
         self._readings = readings
 
@@ -36,9 +36,9 @@ class Listening(RuleCompressor):
         return super().__call__(turn, state, evidence)
 
 
-def readings(scenario: Scenario, max_tokens: int = 800) -> list[Reading]:
+def readings(scenario: Scenario, max_tokens: int = 800) -> list[TurnReading]:
     """What the compressor reads, turn by turn, beside a state of ``max_tokens``."""
-    found: list[Reading] = []
+    found: list[TurnReading] = []
     policy = Policy(max_tokens=max_tokens)
     memory = MemoryController(InMemoryStore(), Listening(found, policy), Settings(policy=policy))
     state = None

@@ -27,7 +27,7 @@ from acc.evaluation.ground_truth import Matcher
 from acc.evaluation.scenarios import Scenario
 from acc.keyless import revisions
 from acc.keyless.classifiers import Trees
-from acc.keyless.reading import Reading
+from acc.keyless.reading import TurnReading
 from acc.keyless.revisions import paired, rows_of, tellings
 
 WEIGHTS = Path(revisions.__file__).with_name(revisions.WEIGHTS)
@@ -52,7 +52,7 @@ class Case(NamedTuple):
 
 
 def of_turn(
-    scenario: Scenario, matcher: Matcher, reading: Reading, is_dense: bool
+    scenario: Scenario, matcher: Matcher, reading: TurnReading, is_dense: bool
 ) -> Iterator[Case]:
     """Every sentence of a turn beside every fact that it may overtake."""
     turn = reading.state.turn + 1

@@ -7,7 +7,7 @@ import pytest
 from speaking import State, after, compress, turn
 
 from acc.commit.commit import commit
-from acc.keyless.reading import Reading, read
+from acc.keyless.reading import TurnReading, read
 from acc.keyless.revisions import Pair, paired, revised, rows_of
 from acc.state.items import Relation
 
@@ -17,7 +17,7 @@ LOAN = Relation(
 RENT = Relation(id="r2", subject="rent", predicate="amount", object="£950", status="observed")
 
 
-def told(agent: str, said: str = "Has anything come in?") -> Reading:
+def told(agent: str, said: str = "Has anything come in?") -> TurnReading:
     return read(turn(said, agent, number=2), State.empty(), ())
 
 
