@@ -67,7 +67,7 @@ class Draft:
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
         self.unjoined: set[str] = set()
-        self.amended: dict[str, Item] = {}
+        self.replaced: dict[str, list[Item]] = {}
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
@@ -142,12 +142,12 @@ class Draft:
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
         self.note(reason, slot.name, text=item.words, detail=detail)
-        old = self.amended.pop(item.id, None)
-        if old is not None and self.find(old.id) is None:
-            self.items[slot.name].append(old)
-            self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
-            self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
-            self._withdraw(old.id)
+        for old in self.replaced.pop(item.id, ()):
+            if self.find(old.id) is None:
+                self.items[slot.name].append(old)
+                self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
+                self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
+                self._withdraw(old.id)
 
     def saved(self, slot: SlotField) -> Saved:
         """Return what `restore` needs to undo changes to the items of ``slot``."""
@@ -155,10 +155,9 @@ class Draft:
         return Saved(items, len(self.set_aside), list(self.lifted), list(self.doubted))
 
     def _withdraw(self, item_id: str) -> None:
-        """Drop the note that the item was retired."""
-        self.notes = [
-            n for n in self.notes if not (n.item == item_id and n.reason is Reason.RETIRED)
-        ]
+        """Drop the note that the item left."""
+        left = (Reason.RETIRED, Reason.MADE_ROOM)
+        self.notes = [n for n in self.notes if not (n.item == item_id and n.reason in left)]
 
     def restore(self, saved: Saved) -> None:
         """Undo the changes since `saved`. Only the notes of refusals stay: they say what was tried."""

@@ -314,7 +314,8 @@ def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
     in ``reply`` whether to close it.
     """
     own = about(goal)
-    if is_users and any(is_assent(s) for s in (said, *sentences(said)[:1])):
+    first, *rest = sentences(said) or [said]
+    if is_users and (is_assent(said) or (is_assent(first) and not any(map(_NOT_YET.search, rest)))):
         asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
         return any(_content(s) & own for s in (*asked, reply)) if asked else False
     stated = [s for s in sentences(said) if not _NOT_YET.search(s)]

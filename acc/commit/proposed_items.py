@@ -26,6 +26,7 @@ from acc.state.items import Item
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
 from acc.state.slots import SlotField
+from acc.text.clauses import governs
 from acc.text.quoting import shortens
 from acc.text.wording import bears, marks, repeats, split_line, stems, taken, vocabulary
 from acc.turn.observations import Channel, Observation, Trust
@@ -99,7 +100,8 @@ def _amended(
     if not new:
         draft.restore(before)
         return False
-    draft.amended |= {item.id: prior for item in new}
+    for item in new:
+        draft.replaced.setdefault(item.id, []).append(prior)
     return True
 
 
@@ -190,7 +192,8 @@ def _only_shortens(said: str, proposed: ProposedItem, held: Sequence[Item]) -> b
 
 def _is_of(part: str, item: Item, proposed: ProposedItem) -> bool:
     """Return whether ``part`` shortens ``item`` and keeps what it is about: its key, and what a pronoun points to."""
-    texts = (item.words, *_SENTENCES.split(item.words))
+    apart = _SENTENCES if governs(item.words) else _PARTS
+    texts = (item.words, *apart.split(item.words))
     text = next((text for text in texts if shortens(part, text)), None)
     if text is None:
         return False

@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 
 from acc import MemoryController, Turn
+from acc.audit.redaction import Erased, Traces, erased_state
 from acc.audit.verify import verify
 from acc.errors import AuditError, InputError, PinnedOverflow, StateError
 from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Target, plan_erasure
 from acc.evidence.references import hold
 from acc.evidence.unfinished import folders
-from acc.state.model import CompressedCognitiveState
+from acc.state.model import CompressedCognitiveState, Doubted, RetiredRule
 from acc.state.policy import Policy
 from acc.stores.directory import namespace
 from acc.stores.protocol import Artifact, Thread, managed
@@ -140,6 +141,23 @@ def test_a_tombstone_commit_that_does_more_than_take_out_is_found(
     policy = Policy()
     with pytest.raises(AuditError, match="not a valid tombstone commit"):
         verify(log, {policy.fingerprint: policy})
+
+
+def test_an_erasure_takes_feedback_and_doubts_out_of_a_state() -> None:
+    said = RetiredRule(text="Never restart nginx", because="You can do it").model_dump()
+    state = CompressedCognitiveState.empty().model_copy(
+        update={
+            "feedback": (f'uncited: relational_map "{SECRET}"',),
+            "doubted": (Doubted(id="c1", text=SECRET[:40], because=SECRET),),
+            "lifted": (RetiredRule.model_validate(said),),
+        }
+    )
+    erased = Erased(frozenset({"u3"}), Traces([SECRET]))
+    after, gone = erased_state(state.sealed().canonical(), erased)
+    again = CompressedCognitiveState.load(after)
+    assert (again.feedback, again.doubted, len(again.lifted)) == ((), (), 1)
+    assert again.canonical() == after
+    assert {leaving.id for leaving in gone} == {"feedback", "doubted"}
 
 
 def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:

@@ -141,9 +141,51 @@ def two(one: str, other: str) -> Conversation:
     return talk
 
 
+def twins(one: str, other: str) -> Conversation:
+    """Two rules of which one says the other, as states of earlier releases may hold them."""
+    talk = ruled(one)
+    held = talk.state.constraints
+    more = held[0].model_copy(update={"id": "c2", "text": other, "quote": other})
+    changed = {"constraints": (*held, more), "counter": 2}
+    talk.state = talk.state.model_copy(update=changed).sealed()
+    return talk
+
+
+@pytest.mark.parametrize("other", ["Use tabs, answer in French", "Use tabs; answer in French"])
+def test_a_rule_that_says_an_earlier_one_too_leaves_it_so_that_each_can_be_lifted(
+    other: str,
+) -> None:
+    talk = ruled("Answer in French")
+    talk.take(user(f"{other}."), rule(other, "u2"))
+    assert heads(talk.state, "constraints") == ["Answer in French", other]
+    words = "You no longer need to use tabs"
+    talk.take(user(f"{words}."), end("c2", "u3", quote=words))
+    assert "Answer in French" in heads(talk.state, "constraints")
+
+
+def test_a_rule_that_finds_no_room_brings_back_the_one_that_it_says() -> None:
+    """The user only assented to it, so commit may refuse it for want of room."""
+    words = "answer in French, " + ", ".join(f"greet {host}" for host in HOSTS[:24])
+    talk = ruled("answer in French", policy=Policy(max_tokens=64))
+    done = talk.take(
+        user("Yes."), rule(words, "u2", "a1"), reply=agent(f"From now on I {words}. Is that right?")
+    )
+    assert "no_room" in reasons(done)
+    assert heads(talk.state, "constraints") == ["answer in French"]
+    assert done.set_aside == ()
+
+
+def test_a_rule_that_a_doubted_one_says_stands_beside_it() -> None:
+    talk = ruled("Use tabs, answer in French")
+    talk.take(user("You can do it now."), end("c1", "u2", quote="You can do it now"))
+    talk.take(user("Answer in French."), rule("Answer in French", "u3"))
+    assert heads(talk.state, "constraints") == ["Use tabs, answer in French", "Answer in French"]
+    assert [doubted.id for doubted in talk.state.doubted] == ["c1"]
+
+
 @pytest.mark.parametrize("other", ["Use tabs, answer in French", "Use tabs; answer in French"])
 def test_a_rule_that_another_one_says_too_may_go_without_a_quote(other: str) -> None:
-    talk = two("Answer in French", other)
+    talk = twins("Answer in French", other)
     talk.take(user("Hello."), end("c1"))
     assert heads(talk.state, "constraints") == [other]
 
@@ -167,16 +209,15 @@ def test_a_rule_within_a_weaker_or_contrary_one_stays(one: str, other: str) -> N
 
 
 def test_of_two_rules_that_say_the_same_one_stays() -> None:
-    talk = two("Answer in French", "Use tabs, answer in French")
+    talk = twins("Answer in French", "Use tabs, answer in French")
     talk.take(user("Hello."), end("c1"), end("c2"))
     talk.take(user("Hello."), end("c1"), end("c2"))
     assert heads(talk.state, "constraints") == ["Use tabs, answer in French"]
 
 
 def test_a_doubted_rule_is_no_twin() -> None:
-    talk = two("Answer in French", "Use tabs, answer in French")
-    talk.take(user("Do it as you like."), end("c2", "u3", quote="Do it as you like"))
-    talk.take(user("You can do it now."), end("c2", "u4", quote="You can do it now"))
+    talk = twins("Answer in French", "Use tabs, answer in French")
+    talk.take(user("You can do it now."), end("c2", "u2", quote="You can do it now"))
     assert [doubted.id for doubted in talk.state.doubted] == ["c2"]
     talk.take(user("Hello."), end("c1"))
     assert len(talk.state.constraints) == 2

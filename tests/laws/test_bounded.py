@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from strategies import (
+    HOSTS,
     Conversation,
     agent,
     conversations,
     document,
+    end,
     event,
     fact,
     filled,
@@ -158,8 +160,6 @@ def test_pinned_items_beyond_the_tokens_are_an_overflow_that_names_them() -> Non
 
 def test_what_retires_in_the_same_turn_makes_room_first() -> None:
     talk = filled(24, 0)
-    from strategies import end
-
     talk.take(
         user("Forget alpha. Never reboot titan."),
         end("c1", "u25", quote="Forget alpha"),
@@ -190,3 +190,34 @@ def test_a_bound_that_nothing_could_meet_is_refused() -> None:
 def test_the_empty_state_renders_as_nothing() -> None:
     assert CompressedCognitiveState.empty().render() == ""
     assert CompressedCognitiveState.empty().render("predicates") == ""
+
+
+def test_doubts_go_before_a_rule_overflows_and_the_rules_bind_on() -> None:
+    talk = Conversation(Policy(max_tokens=110))
+    for number, host in enumerate(HOSTS[:6], 1):
+        talk.take(user(f"Never reboot {host}."), rule(f"Never reboot {host}", f"u{number}"))
+    for number, host in enumerate(HOSTS[:6], 7):
+        words = f"Perhaps reboot {host} and see how it goes then"
+        talk.take(user(words), end(f"c{number - 6}", f"u{number}", quote=words))
+        assert talk.policy.tokens(talk.state) <= 110
+    assert heads(talk.state, "constraints") == [f"Never reboot {host}" for host in HOSTS[:6]]
+    for style in ("toon", "predicates"):
+        text = talk.state.render(style)
+        assert all(text.count(f"Never reboot {host}") == 1 for host in HOSTS[:6])
+
+
+@pytest.mark.parametrize("style", ["toon", "predicates"])
+@given(talk=conversations(full=True))
+def test_every_open_rule_is_rendered_once_and_every_doubt_is_of_one(
+    style: Style, talk: Conversation
+) -> None:
+    for step in talk.steps:
+        doubts = step.state.doubted
+        binding = {i.id for slot, i in step.state.items() if slot.rules.pinned and i.is_open}
+        assert len({d.id for d in doubts}) == len(doubts)
+        assert {d.id for d in doubts} <= binding
+        undoubted = step.state.model_copy(update={"doubted": ()})
+        shown, plain = step.state.render(style), undoubted.render(style)
+        for doubt in doubts:
+            others = sum(doubt.text in d.because for d in doubts)
+            assert shown.count(doubt.text) - others == plain.count(doubt.text)

@@ -326,6 +326,24 @@ def test_a_goal_is_not_done_by_words_that_do_not_bear_it_out(said: str) -> None:
     assert "quote_unrelated" in reasons(done)
 
 
+@pytest.mark.parametrize(
+    ("said", "is_done"),
+    [
+        ("Yes.", True),
+        ("Yes. Mark it.", True),
+        ("Right. It is not found yet.", False),
+        ("Ok. I will look.", False),
+    ],
+)
+def test_a_yes_to_the_agents_question_closes_a_goal_unless_the_next_sentence_says_otherwise(
+    said: str, is_done: bool
+) -> None:
+    talk = aimed()
+    asked = agent("Shall I mark the root cause as found?")
+    talk.take(user(said), goal("", "u2", id="g1", done=True), reply=asked)
+    assert [g.done for g in talk.state.goal_orientation] == [is_done]
+
+
 def test_the_operators_goal_is_not_done_on_the_agents_word() -> None:
     talk = Conversation(state=seed(goals=["Find the root cause"]))
     talk.take(user("And?"), agent("The cause is found."), goal("", "a1", id="g1", done=True))

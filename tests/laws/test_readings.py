@@ -82,6 +82,17 @@ def test_what_cannot_be_borne_out_is_dropped_with_a_reason_and_the_rule_held(
     assert [n.detail.endswith(why) for n in done.notes if n.reason == "reading_dropped"] == [True]
 
 
+@pytest.mark.parametrize("reading", ["the ledger file only", "if it is old", "not the ledger file"])
+def test_a_reading_that_restricts_the_rule_is_dropped(reading: str) -> None:
+    talk = Conversation()
+    heard = tool(
+        "This holds for the ledger file only, if it is old, and not the ledger file's copy."
+    )
+    done = talk.take(user(LEDGER), heard, rule("Never delete it", "u1", refers_to=reading))
+    assert readings(talk) == [""]
+    assert "reading_dropped" in reasons(done)
+
+
 @pytest.mark.parametrize("reading", [7, None, ["the ledger file"], {"text": "the ledger file"}])
 def test_what_is_no_text_is_none(reading: object) -> None:
     talk = Conversation()
