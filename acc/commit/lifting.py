@@ -161,9 +161,17 @@ def _reads_as_one(quoted: Sequence[str], item: Item) -> bool:
     A sentence that ends something else, or that lays ``item`` down again, is not read with its neighbour.
     """
     ends = [s for s in quoted if _LIFTS.search(s) or _CHANGES.search(s)]
-    names = [s for s in quoted if s not in ends]
-    known = about(item).union(*map(_content, names))
-    return all(_content(s) <= known for s in ends) and not any(map(_LAYS_DOWN.search, names))
+    back = [s for s in ends if _BACK.search(s)] or ends
+    names = [s for s in quoted if s not in back]
+    own = about(item)
+    is_named = any(len(_content(s) & own) > 1 for s in names)
+    known = own.union(*map(_content, names))
+    is_meant = all(_content(s) <= known or (is_named and _BACK.search(s)) for s in back)
+    return is_meant and not any(map(_LAYS_DOWN.search, names))
+
+
+_BACK = re.compile(r"\b(?:it|them|they|him|her|he|she)\b", re.IGNORECASE)
+"""Pronouns by which a sentence speaks of what the one before named."""
 
 
 def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = False) -> Bearing:

@@ -227,6 +227,8 @@ def shortens(text: str, whole: str) -> bool:
     whole phrase, from one comma or "and" to the next.
     """
     kept = [uninflected(t.casefold()) for t in tokens(text) if t not in PAUSES]
+    if "(" not in text:
+        whole = _BRACKETS.sub(_dropped, whole)
     gap: list[str] = []
     is_joined = True
     at = 0
@@ -242,6 +244,14 @@ def shortens(text: str, whole: str) -> bool:
         else:
             gap.append(token)
     return bool(kept) and at == len(kept) and _may_go(gap, is_joined, ends=True)
+
+
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
+
+
+def _dropped(found: re.Match[str]) -> str:
+    """Return nothing for a bracket that restricts nothing, otherwise the bracket."""
+    return found.group() if any(binds(token) for token in tokens(found.group())) else ""
 
 
 def _may_go(gap: Sequence[str], begins: bool, *, ends: bool) -> bool:

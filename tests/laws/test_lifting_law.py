@@ -129,3 +129,18 @@ def test_nothing_ends_a_rule_with_which_it_shares_no_word(
 def test_of_two_rules_of_the_same_words_neither_is_ended(said: list[str]) -> None:
     rules = "Never touch the nginx ledger file.", "Never send the nginx ledger file."
     assert borne(f"{' '.join(said)}.", *rules) is not Bearing.ENDS
+
+
+def test_one_sentence_may_name_the_rule_and_the_next_end_it() -> None:
+    rule = Constraint(
+        text="Leave Kestrel Tooling alone, legal is in a dispute with them",
+        quote="Leave Kestrel Tooling alone, legal is in a dispute with them",
+    )
+    named = "Kestrel is settled: we pay in full, legal signed this morning."
+    ends = "You can treat them like any other supplier again."
+    assert bearing(Said(f"{named} {ends}", f"{named} {ends}"), rule) is Bearing.ENDS
+    assert bearing(Said(ends, f"{named} {ends}"), rule) is not Bearing.ENDS
+    other = "You can treat Halden like any other supplier again."
+    assert bearing(Said(f"{named} {other}", f"{named} {other}"), rule) is not Bearing.ENDS
+    kept = "Never touch Kestrel Tooling, legal says so. You can call them again."
+    assert bearing(Said(kept, kept), rule) is not Bearing.ENDS
