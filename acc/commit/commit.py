@@ -31,7 +31,7 @@ LAWS = 4
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
-a doubted rule stayed doubted until the user answers, an update could join items, and eviction went by need.
+a doubted rule was shown apart for some turns, and before an update could join items.
 """
 
 

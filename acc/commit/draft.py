@@ -24,10 +24,13 @@ MOST_FEEDBACK = 8
 
 LONGEST_FEEDBACK = 240
 
-MOST_DOUBTED = 8
+DOUBT_TURNS = 3
+"""Turns for which a doubt is shown, so that the agent can ask: its words take room from other items."""
+
+MOST_DOUBTED = 3
 """Maximum number of rules that the state asks about; the oldest doubts give way, and their rules bind as before."""
 
-LONGEST_DOUBT = 160
+LONGEST_DOUBT = 80
 """Maximum length in characters of the words that raise a doubt."""
 
 _CHANGED = (
@@ -62,7 +65,8 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
         self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
-        self.doubted: list[Doubted] = list(state.doubted)
+        since = turn.number - DOUBT_TURNS if _begins(turn) else 0
+        self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
@@ -129,7 +133,7 @@ class Draft:
         self.settle(item)
         text = str(getattr(item, item.head))
         said = (split_line(because, LONGEST_DOUBT) or [because[:LONGEST_DOUBT]])[0]
-        self.doubted.append(Doubted(id=item.id, text=text, because=said))
+        self.doubted.append(Doubted(id=item.id, text=text, because=said, turn=self.turn.number))
         if len(self.doubted) > MOST_DOUBTED:
             self.note(Reason.LIFTED_CUT, detail=f"the doubt of {self.doubted.pop(0).id} not shown")
 

@@ -264,7 +264,7 @@ def _state_lines(reading: Reading) -> Iterator[str]:
             yield from (_item_line(slot, item, policy) for item in items)
     if state.doubted:
         doubts = "; ".join(f"{doubted.id} by {doubted.because!r}" for doubted in state.doubted)
-        yield f"Possibly lifted, and in force until the user answers: {doubts}"
+        yield f"Possibly lifted, in force unless the user confirms: {doubts}"
     if used > NEARLY_FULL * policy.max_tokens:
         order = eviction_order(draft, draft.slots.values())[:MOST_NAMED]
         yield f"Leave first when room is short: {', '.join(item.id for _, item in order)}"

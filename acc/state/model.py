@@ -7,6 +7,7 @@ next state. `canonical` returns JSON with provenance, which is stored, checkpoin
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -42,13 +43,14 @@ class RetiredRule(BaseModel):
 
 
 class Doubted(BaseModel):
-    """A pinned item that the user perhaps wanted to end. It stays, and the agent asks the user."""
+    """A rule or goal that the user perhaps ended in ``turn``. It stays in force, and the agent asks the user."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     id: str
     text: Quote
     because: Quote
+    turn: int = Field(default=0, exclude_if=operator.not_)
 
 
 class Pending(Observation):

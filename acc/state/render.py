@@ -59,8 +59,7 @@ def render_toon(state: CompressedCognitiveState) -> str:
         ]
     if state.doubted:
         tables["possibly_lifted"] = [
-            {"rule": text, "by": because, "so": "binds until the user confirms: ask"}
-            for text, because in _doubts(state)
+            {"rule": text, "ask_because": because} for text, because in _doubts(state)
         ]
     if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [

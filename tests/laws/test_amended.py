@@ -236,13 +236,15 @@ def doubted(said: Observation | None = None) -> Conversation:
 ASKED = agent(f"Shall I drop the rule '{NGINX}'?")
 
 
-def test_a_doubt_stays_while_nobody_answers() -> None:
+def test_a_doubt_stays_for_some_turns_while_nobody_answers_and_the_rule_for_good() -> None:
     talk = doubted()
     talk.take(user("How is the weather?"))
     talk.fail(user("And in Rome?"))
-    talk.take(user("Thanks."))
     assert [d.id for d in talk.state.doubted] == ["c1"]
+    talk.take(user("Thanks."))
+    assert talk.state.doubted == ()
     assert heads(talk.state, "constraints") == [NGINX]
+    assert "possibly_lifted" not in talk.state.render()
 
 
 def test_citing_the_user_for_something_else_ends_no_doubt() -> None:
@@ -297,10 +299,9 @@ def test_doubts_are_few_and_short_and_evict_no_fact() -> None:
     for number, host in enumerate(HOSTS[:12], 1):
         words = f"Perhaps reboot {host} and see " + "how it goes " * 30
         ref = f"u{talk.state.turn + 1}"
-        done = talk.take(user(words), end(f"c{number}", ref, quote=words))
-    assert [d.id for d in talk.state.doubted] == [f"c{n}" for n in range(5, 13)]
-    assert max(len(d.because) for d in talk.state.doubted) <= 160
-    assert "lifted_cut" in reasons(done)
+        talk.take(user(words), end(f"c{number}", ref, quote=words))
+    assert [d.id for d in talk.state.doubted] == ["c10", "c11", "c12"]
+    assert max(len(d.because) for d in talk.state.doubted) <= 80
     assert len(talk.state.constraints) == 12
 
 
