@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
+from acc.compress.model import ModelOptions, ModelSettings
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import ConfigurationError
+from acc.integrations.langgraph import MemoryNode, MemoryNodeOptions
 from acc.pipeline.session import Settings
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -132,3 +134,10 @@ def test_the_logs_stay_beside_the_store_where_the_process_goes_elsewhere(
 def test_a_home_that_nobody_has_is_told() -> None:
     with pytest.raises(ConfigurationError, match="nosuchuser"):
         MemoryController.open("~nosuchuser/memory")
+
+
+def test_the_options_by_name_are_those_that_the_classes_take() -> None:
+    """An editor completes the options from one list, and the classes read another: they must agree."""
+    assert set(ModelOptions.__annotations__) == {field.name for field in fields(ModelSettings)}
+    taken = set(signature(MemoryNode.__init__).parameters) - {"self", "controller"}
+    assert set(MemoryNodeOptions.__annotations__) == taken

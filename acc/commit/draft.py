@@ -65,13 +65,15 @@ class Draft:
         self.notes: list[Note] = []
         self.set_aside: list[EvictedItem] = []
         self.lifted: list[RetiredRule] = [] if _begins(turn) else list(state.lifted)
-        since = turn.number - DOUBT_TURNS if _begins(turn) else 0
+        since = (
+            turn.number - DOUBT_TURNS if _begins(turn) else -1
+        )  # earlier releases stored no turn
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
         self.unjoined: set[str] = set()
-        self.replaced: dict[str, list[Item]] = {}
+        self.replaced: dict[str, Item] = {}
         self.counter = state.counter
 
     def note(self, reason: Reason, slot: str = "", item: Item | None = None, **said: str) -> None:
@@ -146,12 +148,12 @@ class Draft:
         self.items[slot.name] = [i for i in self.items[slot.name] if i.id != item.id]
         self.notes = [note for note in self.notes if note.item != item.id]
         self.note(reason, slot.name, text=item.words, detail=detail)
-        for old in self.replaced.pop(item.id, ()):
-            if self.find(old.id) is None:
-                self.items[slot.name].append(old)
-                self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
-                self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
-                self._withdraw(old.id)
+        old = self.replaced.pop(item.id, None)
+        if old is not None and self.find(old.id) is None:
+            self.items[slot.name].append(old)
+            self.set_aside = [gone for gone in self.set_aside if gone.item.id != old.id]
+            self.lifted = [gone for gone in self.lifted if gone.text != getattr(old, old.head)]
+            self._withdraw(old.id)
 
     def saved(self, slot: SlotField) -> Saved:
         """Return what `restore` needs to undo changes to the items of ``slot``."""

@@ -114,7 +114,8 @@ def _retire_pinned(
     sources: Sources,
     retired: Collection[str],
 ) -> None:
-    undoubted = [i for i in draft.items[slot.name] if i.id not in {d.id for d in draft.doubted}]
+    doubted = {each.id for each in draft.doubted}
+    undoubted = [each for each in draft.items[slot.name] if each.id not in doubted]
     if not wanted.quote and (twin := containing(undoubted, item)):
         draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
         return

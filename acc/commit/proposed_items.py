@@ -101,7 +101,7 @@ def _amended(
         draft.restore(before)
         return False
     for item in new:
-        draft.replaced.setdefault(item.id, []).append(prior)
+        draft.replaced[item.id] = prior
     return True
 
 

@@ -397,3 +397,11 @@ def test_a_changed_rule_takes_the_place_of_the_old_one_however_short_places_are(
     assert len(texts) == held
     assert "Rooms at most 160 a night" not in texts
     assert any("185" in text for text in texts)
+
+
+def test_a_doubt_of_an_earlier_release_survives_the_steps_of_its_own_turn() -> None:
+    talk = doubted()
+    before = [each.model_copy(update={"turn": 0}) for each in talk.state.doubted]
+    talk.state = talk.state.model_copy(update={"doubted": tuple(before)}).sealed()
+    talk.take(tool("ok"))
+    assert [each.id for each in talk.state.doubted] == ["c1"]
