@@ -34,7 +34,7 @@ LONGEST_DOUBT = 80
 """Maximum length in characters of the words that raise a doubt."""
 
 _CHANGED = (
-    Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN,
+    Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN, Reason.READING_DROPPED,
 )  # fmt: skip
 
 

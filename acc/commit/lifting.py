@@ -338,7 +338,9 @@ _NOT_YET = re.compile(
 )
 
 
-_CLOSES = re.compile(r"\b(?:mark|close|tick|check|strike|cross|count|consider)\b", re.IGNORECASE)
+_CLOSES = re.compile(
+    r"\b(?:mark(?:ed)?|closed?|tick(?:ed)?|check|strike|cross|count|consider)\b", re.IGNORECASE
+)
 
 
 def reaches(
@@ -359,11 +361,13 @@ def reaches(
 
 
 def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
-    """Whether ``said`` is a plain yes to the agent's question in ``reply`` whether to close ``goal``.
+    """Whether ``said`` is a plain yes to the agent's offer in ``reply`` to close ``goal``.
 
-    A reply that names none of the goals, ``others`` included, may mean any of them.
+    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). A reply that
+    names none of the goals, ``others`` included, may mean any of them.
     """
-    asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
+    offers = [s for s in sentences(reply) if _CLOSES.search(s)]
+    asked = any(s.rstrip().endswith("?") for s in offers) or (offers and _CLOSES.search(said))
     if not asked or not _assents(said):
         return False
     words = _content(reply)

@@ -90,8 +90,15 @@ def _amended(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> bool:
-    """Replace a rule or goal by what the user now says instead; return False if the old one stays alone."""
+    """Replace a rule or goal by what the user now says instead; return False if the old one stays alone.
+
+    Fields that the proposal leaves out are those of the old item, except its words.
+    """
     before = draft.saved(slot)
+    kept = {
+        n: getattr(prior, n) for n in slot.item.asked_fields() if n not in (prior.head, "quote")
+    }
+    proposed = proposed.model_copy(update={"fields": {**kept, **proposed.fields}})
     if not amend(draft, slot, prior, proposed, sources):
         return False
     held = {item.id for item in draft.items[slot.name]}

@@ -137,10 +137,11 @@ reported speech, a hypothetical, an example or a past event.
 - A state item reads: id [trust, refs it rests on, its tokens] fields in the heading's order.
 
 How to write
-- cites: the refs that the item rests on and no others: the least trusted sets its trust. So what the user decided \
-and a tool's details are two items. status: only decided or hypothesis.
+- cites: the refs, or ids of held items, that the item rests on and no others: the least trusted sets its trust. So \
+what the user decided and a tool's details are two items. status: leave out unless decided or hypothesis.
 - id: of the item that this one changes; then write only the fields that change. A known fact's new value goes under \
-its id. To shorten or join items, cite their ids alone and add no word.
+its id. To shorten an item, leave words out; to join items, put such parts one after the other, with semicolons. \
+Then cite only their ids, and drop the others.
 - A rule or goal needs quote: words of operator or user, copied character for character from a source of now that \
 it cites. text: that quote with words left out, but no negation, condition, exception, name or number, and nothing \
 added or moved; none if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what the rule is \
@@ -153,8 +154,9 @@ date. Invent nothing: what is unknown, and matters, is a gap. If a reply and a t
 the tool's reading is the fact and the claim a gap.
 - The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. So near \
 the bound make room: drop what is done or overtaken, join, shorten; keep what answers questions.
-- Write nothing that the state already says, and no trace of what another slot holds; a turn without news gets \
-{{}}. If evidence answers the turn and the state does not, bring the answer in, citing it.
+- Write nothing that the state already says, and no trace or label of what another slot holds; a turn without news \
+gets {{}}. predictive_cue: the agent's next step, in its own words. If evidence answers the turn and the state does \
+not, bring the answer in, citing it.
 
 Reply with one JSON object and nothing else, without empty lists and fields:
 {{"SLOT": [{{"id": "only for a change", ..., "cites": ["refs"]}}], "retire": [{{"id": "of a rule or goal", \
