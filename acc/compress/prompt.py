@@ -253,9 +253,7 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     draft = Draft(reading.state, reading.turn)
     draft.lapse()
     state = draft.state()
-    used = policy.tokens(
-        reading.state
-    )  # with one turn's trace and cues, for which this turn needs room too
+    used = policy.tokens(state)
     yield f"Prior state, after turn {reading.state.turn}: {used:,} of {policy.max_tokens:,} tokens used"
     for name, slot in type(state).slots().items():
         if items := draft.items[name]:
