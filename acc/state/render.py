@@ -17,7 +17,7 @@ from acc.state.items import Entity, Gist, Item, Relation, Uncertainty, one_line
 from acc.turn.observations import Trust
 
 if TYPE_CHECKING:
-    from acc.state.model import CompressedCognitiveState
+    from acc.state.model import CompressedCognitiveState, Evicted
     from acc.state.slots import SlotField
 
 Style = Literal["toon", "predicates"]
@@ -25,7 +25,14 @@ Style = Literal["toon", "predicates"]
 
 def render(state: CompressedCognitiveState, style: Style = "toon") -> str:
     """Return the state as the agent reads it; an empty text for an empty state."""
-    shown: list[object] = [type(state), style, *state.lifted, *state.doubted, *state.pending]
+    shown: list[object] = [
+        type(state),
+        style,
+        *state.lifted,
+        *state.doubted,
+        *state.evicted,
+        *state.pending,
+    ]
     for placed in state.items():
         shown += placed
     before, text = _LAST[0]
@@ -61,6 +68,8 @@ def render_toon(state: CompressedCognitiveState) -> str:
         tables["possibly_lifted"] = [
             {"rule": text, "ask_because": because} for text, because in _doubts(state)
         ]
+    if gone := [each for each in state.evicted if each.shown]:
+        tables["evicted"] = _marked([{"ref": each.ref, "about": each.text} for each in gone], gone)
     if unread := [o for o in state.pending if o.shown]:
         tables["pending"] = [
             {"ref": o.ref, "by": o.channel.value, "unread": one_line(o.text)} for o in unread
@@ -100,12 +109,19 @@ def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
                 {**row, name: f"{text} (the compressor's reading)" if text else ""}
                 for row, text in zip(rows, read, strict=True)
             ]
-    if not says_it and any(_is_low(item) for item in items):
-        rows = [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
-    return rows
+    return rows if says_it else _marked(rows, items)
 
 
-def _is_low(item: Item) -> bool:
+def _marked(
+    rows: list[Mapping[str, Any]], items: Sequence[Item | Evicted]
+) -> list[Mapping[str, Any]]:
+    """Add a column that shows the trust if any of it is low."""
+    if not any(_is_low(item) for item in items):
+        return rows
+    return [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
+
+
+def _is_low(item: Item | Evicted) -> bool:
     return item.trust < Trust.AGENT
 
 
@@ -132,6 +148,13 @@ def render_predicates(state: CompressedCognitiveState) -> str:
     if state.doubted:
         asked = (f"ask(lift({_term(text)}) because({_term(by)}))" for text, by in _doubts(state))
         paragraphs.append("possibly_lifted:\n" + " ".join(asked))
+    if gone := [each for each in state.evicted if each.shown]:
+        left = (
+            f"left({each.ref} {_term(each.text)})"
+            + (f"@{each.trust.word}" if _is_low(each) else "")
+            for each in gone
+        )
+        paragraphs.append("evicted:\n" + " ".join(left))
     if pending := [o for o in state.pending if o.shown]:
         unread = (f"unread({o.ref} {_term(one_line(o.text))})@{o.channel.value}" for o in pending)
         paragraphs.append("pending:\n" + " ".join(unread))
