@@ -25,13 +25,14 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 4
+LAWS = 5
 """Version of the laws; it increases when the same inputs can produce a different state.
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
-a doubted rule was shown apart for some turns, and before an update could join items.
+a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records from
+before a state named what was evicted from it.
 """
 
 

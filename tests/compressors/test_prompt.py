@@ -87,7 +87,7 @@ def test_the_prompt_reads_as_it_did() -> None:
     if os.environ.get("ACC_GOLDEN") == "write":
         file.write_text(said)
     assert said == file.read_text()
-    assert CompressorPrompt().version == "acc/5"
+    assert CompressorPrompt().version == "acc/6"
 
 
 def test_every_slot_and_field_is_explained() -> None:
