@@ -36,10 +36,9 @@ def trace_evicted(draft: Draft, policy: Policy, tokens: int) -> int:
     if not entries:
         return tokens
     room = min(TRACE_TOKENS, policy.max_tokens - tokens)
-    draft.evicted, count = (), len(entries)
-    nothing = CompressedCognitiveState()
-    while count and _rendered(nothing, entries[:count], policy) > room:
-        count -= 1
+    count = 0
+    while count < len(entries) and _cost(entries[: count + 1], policy) <= room:
+        count += 1
     while True:
         draft.evicted = _shown(entries, count)
         tokens = policy.tokens(draft.state())
@@ -48,8 +47,9 @@ def trace_evicted(draft: Draft, policy: Policy, tokens: int) -> int:
         count -= 1
 
 
-def _rendered(nothing: CompressedCognitiveState, shown: tuple[Evicted, ...], policy: Policy) -> int:
-    return policy.tokens(nothing.model_copy(update={"evicted": _shown(shown, len(shown))}))
+def _cost(entries: tuple[Evicted, ...], policy: Policy) -> int:
+    evicted = _shown(entries, len(entries))
+    return policy.tokens(CompressedCognitiveState.model_construct(evicted=evicted))
 
 
 def _shown(entries: tuple[Evicted, ...], count: int) -> tuple[Evicted, ...]:
