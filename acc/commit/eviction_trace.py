@@ -7,11 +7,12 @@ newer one needs its place, and when the state says again what it was about.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Literal, get_origin
 
 from acc.commit.draft import Draft
 from acc.state.items import Item, one_line
-from acc.state.model import CompressedCognitiveState, Evicted
+from acc.state.model import Evicted
 from acc.state.policy import Policy
 from acc.state.reasons import EVICTIONS, EvictedItem
 from acc.text.wording import split_line
@@ -33,35 +34,43 @@ def trace_evicted(draft: Draft, policy: Policy, tokens: int) -> int:
         Tokens of the rendered state.
     """
     entries = tuple(_entries(draft))[:MOST_TRACED]
-    if not entries:
-        return tokens
-    room = min(TRACE_TOKENS, policy.max_tokens - tokens)
-    count = 0
-    while count < len(entries) and _cost(entries[: count + 1], policy) <= room:
-        count += 1
-    while True:
+    limit = min(tokens + TRACE_TOKENS, policy.max_tokens)
+    for count in range(_guess(entries, limit - tokens, policy), 0, -1):
         draft.evicted = _shown(entries, count)
-        tokens = policy.tokens(draft.state())
-        if not count or tokens <= policy.max_tokens:
-            return tokens
-        count -= 1
+        more = policy.tokens(draft.state())
+        if more <= limit:
+            return more
+    draft.evicted = _shown(entries, 0)
+    return tokens
 
 
-def _cost(entries: tuple[Evicted, ...], policy: Policy) -> int:
-    evicted = _shown(entries, len(entries))
-    return policy.tokens(CompressedCognitiveState.model_construct(evicted=evicted))
+def _guess(entries: tuple[Evicted, ...], room: int, policy: Policy) -> int:
+    """Return how many entries may fit in ``room`` tokens, by their words alone: to render them takes far longer."""
+    words, count = _HEADING, 0
+    for entry in entries:
+        words += f"\n  {entry.ref},{entry.text},{entry.trust.word}"
+        if policy.counter(words) > room:
+            break
+        count += 1
+    return count
+
+
+_HEADING = "evicted[1]{ref,about,by}:"
 
 
 def _shown(entries: tuple[Evicted, ...], count: int) -> tuple[Evicted, ...]:
     return tuple(
-        each.model_copy(update={"shown": place < count}) for place, each in enumerate(entries)
+        each if each.shown is (place < count) else each.model_copy(update={"shown": place < count})
+        for place, each in enumerate(entries)
     )
 
 
 def _entries(draft: Draft) -> Iterator[Evicted]:
     """Yield the entries, the newest first; one for each subject that no item of the state has."""
+    new = [_entry(gone) for gone in reversed(draft.set_aside) if _is_traced(draft, gone)]
+    if not (new or draft.before.evicted):
+        return
     seen = {_subject(item).casefold() for items in draft.items.values() for item in items}
-    new = (_entry(gone) for gone in reversed(draft.set_aside) if _is_traced(draft, gone))
     for entry in (*new, *draft.before.evicted):
         if entry is not None and entry.text.casefold() not in seen:
             seen.add(entry.text.casefold())
@@ -83,11 +92,16 @@ def _entry(gone: EvictedItem) -> Evicted | None:
 
 def _subject(item: Item) -> str:
     """Return what the item is about, cut; empty if it says no more than that."""
-    says = [name for name in item.shown_fields() if not _is_choice(type(item), name)]
-    if set(says) <= set(item.key):
-        return ""
-    named = one_line(" ".join(str(getattr(item, name)) for name in item.key if name in says))
+    named = one_line(" ".join(str(getattr(item, name)) for name in _naming(type(item))))
     return (split_line(named, LONGEST_SUBJECT) or [named[:LONGEST_SUBJECT]])[0].strip(" ,;:")
+
+
+@cache
+def _naming(item: type[Item]) -> tuple[str, ...]:
+    """Return the fields that name an item's subject; none if the item has no other words."""
+    says = [name for name in item.shown_fields() if not _is_choice(item, name)]
+    key = tuple(name for name in item.key if name in says)
+    return key if set(says) > set(key) else ()
 
 
 def _is_choice(item: type[Item], name: str) -> bool:
