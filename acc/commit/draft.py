@@ -73,6 +73,7 @@ class Draft:
         self.pending: tuple[Pending, ...] = ()
         self.evicted: tuple[Evicted, ...] = state.evicted
         self.is_models = False
+        self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
         self.replaced: dict[str, Item] = {}
         self.counter = state.counter
