@@ -15,6 +15,7 @@ from acc.operators import with_operator_acts
 from acc.pipeline.update import Stored
 from acc.state.loading import signed
 from acc.state.model import CompressedCognitiveState
+from acc.state.render import with_legend
 from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
@@ -108,7 +109,7 @@ class BackgroundCore:
         self._memory._persist_decision(looked.turn.observations, place, who)
         steps, errors = self.backlog.news(key)
         return Entry(
-            thread=who, state=state, turn=looked.turn, reads=shown(state, policy),
+            thread=who, state=state, turn=looked.turn, reads=with_legend(shown(state, policy)),
             waiting=self.backlog.waiting(key), steps=steps, errors=errors,
         )  # fmt: skip
 

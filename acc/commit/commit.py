@@ -32,7 +32,8 @@ Version 1 covers records from before rules had to be extracts of the user's word
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
 a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records from
-before a second reading, and before a figure of the same unit and size ended a rule.
+before a second reading, before a figure of the same unit and size ended a rule, and before a state named what was
+evicted from it.
 """
 
 

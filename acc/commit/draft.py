@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from acc.state.items import Item, one_line
-from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredRule
+from acc.state.model import CompressedCognitiveState, Doubted, Evicted, Pending, RetiredRule
 from acc.state.policy import Lifting, Policy
 from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.state.slots import SlotField
@@ -71,6 +71,7 @@ class Draft:
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
+        self.evicted: tuple[Evicted, ...] = state.evicted
         self.is_models = False
         self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
@@ -220,6 +221,7 @@ class Draft:
                 "lifted": tuple(self.lifted),
                 "doubted": tuple(d for d in self.doubted if self._binds(d.id)),
                 "pending": self.pending,
+                "evicted": self.evicted,
                 "feedback": self._feedback() if self.is_models else (),
                 "hash": "",
             }

@@ -250,10 +250,9 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     policy = reading.policy
     draft = Draft(reading.state, reading.turn)
     draft.lapse()
+    draft.evicted = tuple(each.model_copy(update={"shown": False}) for each in draft.evicted)
     state = draft.state()
-    used = policy.tokens(
-        reading.state
-    )  # with one turn's trace and cues, for which this turn needs room too
+    used = policy.tokens(state)
     yield f"Prior state, after turn {reading.state.turn}: {used:,} of {policy.max_tokens:,} tokens used"
     for name, slot in type(state).slots().items():
         if items := draft.items[name]:
@@ -263,6 +262,12 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     if state.doubted:
         doubts = "; ".join(f"{doubted.id} by {doubted.because!r}" for doubted in state.doubted)
         yield f"Possibly lifted, in force unless the user confirms: {doubts}"
+    if state.evicted:
+        gone = (
+            f"{each.ref} [{each.trust.word}] {json.dumps(each.text, ensure_ascii=False)}"
+            for each in state.evicted
+        )
+        yield f"Evicted, no longer in the state; the agent can open it: {'; '.join(gone)}"
     if used > NEARLY_FULL * policy.max_tokens:
         order = eviction_order(draft, draft.slots.values())[:MOST_NAMED]
         yield f"Leave first when room is short: {', '.join(item.id for _, item in order)}"

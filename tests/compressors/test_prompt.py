@@ -16,6 +16,7 @@ from strategies import (
     Conversation,
     agent,
     document,
+    event,
     fact,
     hostile_texts,
     recalled,
@@ -115,6 +116,21 @@ def test_the_modes_ask_for_different_things() -> None:
 def test_the_budget_is_shown() -> None:
     first = material(example()).splitlines()[0]
     assert re.fullmatch(r"Prior state, after turn 2: \d+ of 800 tokens used", first)
+
+
+def test_what_lived_for_the_last_turn_is_neither_shown_nor_counted() -> None:
+    talk = Conversation()
+    talk.take(
+        user("db runs on db-7."), fact("db", "runs on", "db-7", "u1"), event("db named", "u1")
+    )
+    lasting = talk.state.model_copy(update={"episodic_trace": ()})
+    assert talk.policy.tokens(lasting) < talk.policy.tokens(talk.state)
+    said = material(reading(talk, user("And now?")))
+    assert "db named" not in said
+    assert f"turn 1: {talk.policy.tokens(lasting)} of 800 tokens used" in said
+    step = material(reading(talk, tool("db-7: 81% full")))  # the turn goes on
+    assert "db named" in step
+    assert f"turn 1: {talk.policy.tokens(talk.state)} of 800 tokens used" in step
 
 
 def test_guidance_stands_in_the_stable_part_and_in_the_version() -> None:

@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, heads, reasons, rule, user
 
+from acc.text.quoting import find_passage, worded
+
 Sentence = tuple[str, tuple[str, ...]]
 """A sentence, and the words in it without which it would allow or ask for more."""
 
