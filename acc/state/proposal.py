@@ -196,7 +196,7 @@ class Proposal(BaseModel):
         retire: Retirements.
         keep: Ids of prior items to keep as they are: they count as touched in this turn.
         author: Name of the compressor.
-        usage: Tokens by kind (input, output, cached), if a model was paid.
+        usage: Tokens by kind (input, output, cached, reasoning), if a model was paid.
         account: The model's requests and how they ended, if a model was asked.
         reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
             other observations of the turn stay pending for the next commit.
