@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -24,6 +23,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Mode
 from acc.state.slots import SlotField
+from acc.text.times import moment
 from acc.turn.observations import SET_ASIDE, Evidence, Observation, Trust
 from acc.turn.turn import Turn
 
@@ -40,16 +40,17 @@ def fence_key(texts: Sequence[str]) -> str:
     return key
 
 
-def fenced(observation: Observation, key: str) -> str:
+def fenced(observation: Observation, key: str, day: str = "") -> str:
     """Return the words of ``observation`` between fences, each line marked with its ref.
 
     Speech of operator, user and agent is unchanged, because quotes must be found in it. In lines
     of tools and documents, control and invisible characters become spaces.
     """
     name = f" {json.dumps(one_line(observation.name)[:_LONGEST_NAME])}" if observation.name else ""
+    day = f" of {day}" if day else ""
     cut = f" ({observation.left_out:,} characters left out)" if observation.left_out else ""
     kind = _kind(observation)
-    head = f"<<{key} {kind} {observation.ref}{name}{cut}"
+    head = f"<<{key} {kind} {observation.ref}{name}{day}{cut}"
     return "\n".join([head, *_marked(observation), f"{key}>>"])
 
 
@@ -229,8 +230,8 @@ def material(reading: Reading) -> str:
     key = fence_key([state, *_texts((*turn.pending, *evidence, *reply, *turn.observations))])
     parts = [
         state,
-        *_section("Unread sources of earlier turns", turn.pending, key),
-        *_section("Evidence recalled for this turn", evidence, key),
+        *_section("Unread sources of earlier turns", turn.pending, key, turn.at),
+        *_section("Evidence recalled for this turn", evidence, key, turn.at),
         *_section("The agent's reply before", reply, key),
         *_section(f"Turn {turn.number}{_dated(turn.at)}", turn.observations, key),
     ]
@@ -239,12 +240,8 @@ def material(reading: Reading) -> str:
 
 def _dated(at: str) -> str:
     """Return ``at`` with its weekday for a heading; empty if it is no time."""
-    try:
-        moment = datetime.fromisoformat(at)
-    except ValueError:
-        return ""
-    zone = f" {moment.tzname()}" if moment.tzinfo is not None else ""
-    return f", {moment:%A %Y-%m-%d %H:%M}{zone}"
+    then = moment(at)
+    return f", {then:%A %Y-%m-%d %H:%M} {then.tzname()}" if then is not None else ""
 
 
 def _state_lines(reading: Reading) -> Iterator[str]:
@@ -297,13 +294,21 @@ def _item_line(slot: SlotField, item: Item, policy: Policy) -> str:
     while values and values[-1] == "":
         values.pop()
     refs = [*item.sources[:1], *item.sources[1:][1 - MOST_REFS :]]
-    about = ", ".join([item.trust.word, *refs, str(policy.counter(item.words))])
+    time = [str(item.dated)] if item.dated else []
+    about = ", ".join([item.trust.word, *refs, str(policy.counter(item.words)), *time])
     return f"- {item.id} [{about}] {json.dumps(values, ensure_ascii=False)[1:-1]}"
 
 
-def _section(title: str, sources: Sequence[Observation], key: str) -> Iterator[str]:
+def _section(title: str, sources: Sequence[Observation], key: str, now: str = "") -> Iterator[str]:
     if sources:
-        yield "\n".join([title, *(fenced(source, key) for source in sources)])
+        yield "\n".join([title, *(fenced(source, key, _day(source.at, now)) for source in sources)])
+
+
+def _day(at: str, now: str) -> str:
+    """Return the day of ``at`` if it is another one than that of ``now``, and both are known."""
+    then, today = moment(at), moment(now)
+    is_other = then is not None and today is not None and then.date() != today.date()
+    return f"{then:%a %Y-%m-%d}" if then is not None and is_other else ""
 
 
 def _texts(sources: Sequence[Observation]) -> list[str]:

@@ -47,7 +47,7 @@ def render_toon(state: CompressedCognitiveState) -> str:
     """Return the state in TOON: one table per slot, one row per item.
 
     A column ``by`` shows the trust where a slot holds items from tools or documents and has no status or
-    channel column.
+    channel column. A column ``time`` shows when dated items were said, until when they hold, or that they expired.
     """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
@@ -102,6 +102,10 @@ def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
             ]
     if not says_it and any(_is_low(item) for item in items):
         rows = [{**row, "by": item.trust.word} for row, item in zip(rows, items, strict=True)]
+    if any(item.dated for item in items):
+        rows = [
+            {**row, "time": str(item.dated or "")} for row, item in zip(rows, items, strict=True)
+        ]
     return rows
 
 
@@ -117,7 +121,8 @@ def render_predicates(state: CompressedCognitiveState) -> str:
     """Return the state in the predicate notation of the paper's Figure 3.
 
     An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and ``@document``
-    mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains ``@``.
+    mark low trust, ``@hypothesis`` and ``@done`` mark status, ``@until(...)`` and the like mark time. Unquoted
+    text never contains ``@``.
     """
     paragraphs = []
     for name, slot in state.slots().items():
@@ -161,8 +166,11 @@ def _body(item: Item) -> str:
 def _marks(item: Item) -> Iterator[str]:
     if getattr(item, "status", "") == "hypothesis":
         yield "hypothesis"
-    if not item.is_open:
+    if getattr(item, "done", False):
         yield "done"
+    if item.dated:
+        word, _, time = str(item.dated).partition(" ")
+        yield f"{word}({time})"
     for name in item.asides:
         if text := getattr(item, name):
             yield f"compressor_reads({name} {_quoted(text)})"
