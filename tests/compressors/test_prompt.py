@@ -88,7 +88,7 @@ def test_the_prompt_reads_as_it_did() -> None:
     if os.environ.get("ACC_GOLDEN") == "write":
         file.write_text(said)
     assert said == file.read_text()
-    assert CompressorPrompt().version == "acc/5"
+    assert CompressorPrompt().version == "acc/6"
 
 
 def test_every_slot_and_field_is_explained() -> None:
@@ -315,3 +315,28 @@ def test_a_dated_item_shows_its_time() -> None:
     ).state
     shown = material(Reading(Turn.said("Hi.").numbered(2), state, (), Policy(), "revise"))
     assert "[user, u1, 8, until Fri 2026-03-06 18:00]" in shown
+
+
+def test_an_agents_reply_is_labelled_as_the_agents_with_a_mark_where_it_repeats_a_tool() -> None:
+    table = "db-7: /data 81% used of 400 GB, /var 12%"
+    said = (
+        user("How full is db-7?"),
+        Observation(channel=Channel.AGENT, text="df({})", name="df", call_id="c"),
+        Observation(channel=Channel.TOOL, text=table, name="df", call_id="c"),
+        agent("On db-7 the volume /data is 81% used of 400 GB."),
+    )
+    seen: list[str] = []
+
+    def compress(turn: Turn, state: Any, found: Sequence[Evidence]) -> Proposal:
+        seen.append(material(Reading(turn, state, tuple(found), Policy(), "revise")))
+        return Proposal()
+
+    memory = MemoryController(InMemoryStore(), compress, Settings(clock=FixedClock()))
+    state = memory.step(None, Turn(observations=said), thread="t").state
+    for words in ("Thanks. Is nginx up?", "Is redis up?"):
+        state = memory.step(state, Turn.said(words), thread="t").state
+    memory.step(state, Turn.said("How full was the volume /data on db-7?"), thread="t")
+    heads = [re.findall(r"^<<\w{8} (agent .*)$", text, re.MULTILINE) for text in seen]
+    assert heads[0] == ['agent call a1 "df"', "agent a1.1 (repeats t1)"]
+    assert heads[1] == ["agent a1.1 (repeats t1)"]
+    assert "agent a1.1 (repeats a tool)" in heads[3]
