@@ -33,7 +33,7 @@ Version 1 covers records from before rules had to be extracts of the user's word
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
 a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records
-from before items had a time and rules could expire.
+from before items had a time, rules could expire, and lowered labels had a note.
 """
 
 
