@@ -184,7 +184,8 @@ class Draft:
                 for item in self.items[slot.name]:
                     self.remove(slot, item, Reason.LAPSED)
             elif slot.rules.pinned:
-                for item in [each for each in self.items[slot.name] if not each.is_open]:
+                closed = [each for each in self.items[slot.name] if not each.is_open]
+                for item in [each for each in closed if not each.is_expired]:
                     self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
     def _binds(self, item_id: str) -> bool:

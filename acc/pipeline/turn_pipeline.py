@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -116,12 +116,16 @@ class TurnPipeline:
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
-            whole = numbered.model_copy(update={"pending": self._state.unread()})
+            whole = numbered.model_copy(update={"pending": tuple(self._unread())})
             whole = self._with_heard(self._with_reply(whole))
             # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
-            self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+            cut = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+            written = (a.at for a in self._branch.at_turn(cut.number) if a.kind == "observation")
+            self._turn = dated(
+                cut, next(written, "") or self._session.now()
+            )  # a repeat's is the same
 
     def recall(self) -> None:
         """Recall candidates from the thread: A_t."""
@@ -225,10 +229,9 @@ class TurnPipeline:
         self._compressed = answer._replace(proposal=proposal, failure=told)
 
     def _asked(self) -> CompressionRequest:
-        asked = dated(self._turn, self._given.at or self._session.now())
         return CompressionRequest(
             self._session.compressor,
-            asked,
+            self._turn,
             self._state,
             self._evidence,
             self._settings.policy,
@@ -245,6 +248,12 @@ class TurnPipeline:
             return self._session.log.claims.is_open(branch, turn)
         last = audit.last_on(branch.name)
         return last is None or last["state"]["turn"] < turn
+
+    def _unread(self) -> Iterator[Observation]:
+        """Yield the state's pending observations with the times of their stored evidence."""
+        for observation in self._state.unread():
+            times = [part.when for part in self._branch.parts(observation.ref)]
+            yield observation.model_copy(update={"at": "".join(times[:1])})
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""

@@ -82,8 +82,9 @@ class Pending(Observation):
     """
 
     shown: bool = True
-    # The stored evidence has this id. A stored state must keep its form and its hash.
+    # The stored evidence has these. A stored state must keep its form and its hash.
     message: SkipJsonSchema[str] = Field(default="", exclude=True)
+    at: SkipJsonSchema[str] = Field(default="", exclude=True)
 
     def plain(self) -> Observation:
         """Return the observation in the form that a turn carries."""

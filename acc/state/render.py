@@ -69,6 +69,11 @@ def _toon(tables: dict[str, Any]) -> str:
 
 
 def _item_tables(state: CompressedCognitiveState) -> dict[str, Any]:
+    """Return a table per slot, with a row per item.
+
+    A column ``by`` shows the trust where a slot holds items from tools or documents and has no status or
+    channel column. A column ``time`` shows when dated items were said, until when they hold, or that they expired.
+    """
     tables: dict[str, Any] = {}
     for name, slot in state.slots().items():
         if items := _undoubted(state, name):
@@ -124,7 +129,12 @@ def _rows(slot: SlotField, items: Sequence[Item]) -> list[Mapping[str, Any]]:
                 {**row, name: f"{text} (the compressor's reading)" if text else ""}
                 for row, text in zip(rows, read, strict=True)
             ]
-    return rows if says_it else _marked(rows, items)
+    rows = rows if says_it else _marked(rows, items)
+    if any(item.dated for item in items):
+        rows = [
+            {**row, "time": str(item.dated or "")} for row, item in zip(rows, items, strict=True)
+        ]
+    return rows
 
 
 def _marked(
@@ -148,7 +158,8 @@ def _item_paragraphs(state: CompressedCognitiveState) -> str:
     """Return the state in the predicate notation of the paper's Figure 3.
 
     An item that is one well-formed predicate is unquoted; other texts are quoted. ``@tool`` and ``@document``
-    mark low trust, ``@hypothesis`` and ``@done`` mark status. Unquoted text never contains ``@``.
+    mark low trust, ``@hypothesis`` and ``@done`` mark status, ``@until(...)`` and the like mark time. Unquoted
+    text never contains ``@``.
     """
     paragraphs = []
     for name, slot in state.slots().items():
@@ -205,8 +216,11 @@ def _body(item: Item) -> str:
 def _marks(item: Item) -> Iterator[str]:
     if getattr(item, "status", "") == "hypothesis":
         yield "hypothesis"
-    if not item.is_open:
+    if getattr(item, "done", False):
         yield "done"
+    if item.dated:
+        word, _, time = str(item.dated).partition(" ")
+        yield f"{word}({time})"
     for name in item.asides:
         if text := getattr(item, name):
             yield f"compressor_reads({name} {_quoted(text)})"
