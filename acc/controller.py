@@ -28,6 +28,7 @@ from acc.pipeline.session import OnOverflow, Redactor, Settings, StateKey
 from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import Stored
 from acc.recall.candidates import Recall
+from acc.recovery import adopt, recover
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy, policy_with
 from acc.stores.protocol import Thread
@@ -253,6 +254,48 @@ class MemoryController(_Controller):
         """
         return retire(self, ids, reason, whose(thread), state)
 
+    def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
+        """Accept ``state`` as the one to go on from, although the store or the audit log lacks its past.
+
+        A step refuses to go on silently where the store was emptied, exchanged or damaged, or where the
+        audit log is behind the store. After this call the next step from ``state`` goes on, in this
+        process and in others, from this object and from the same state in a checkpoint. Evidence that
+        the store lacks stays lost: the state's items stay, but their sources cannot be opened. The
+        audit record of that step says that the state was adopted.
+
+        Args:
+            state: A state of this thread, intact; None to begin anew. `state_at` returns the states of
+                the audit log.
+            thread: The conversation.
+
+        Returns:
+            The state to continue from.
+
+        Raises:
+            StateError: The state was edited, or belongs to another thread.
+            StoreError: The store cannot be read or written.
+        """
+        return adopt(self, state, whose(thread))
+
+    def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
+        """Commit the turns again that the store has and the audit log lacks, in order.
+
+        The log may be behind after a restore from a backup, or after a loss of files. Each stored turn is
+        compressed once more, after the newest state in the log, or from the beginning if the log is
+        empty. The keyless rules propose what they proposed before; a model is asked, and paid, again.
+
+        Returns:
+            The newest state; None if the thread has no turn.
+
+        Raises:
+            AuditError: The log cannot be read, or the store has further branches that the log lacks.
+            ConfigurationError: The memory keeps no audit logs, or the compressor does not work.
+            PinnedOverflow: A turn does not fit. The turns before it are committed.
+            ConflictError: A step of this thread is running.
+            StoreError: The store cannot be read.
+        """
+        return recover(self, whose(thread))
+
     def with_operator_acts(self, state: Stored, thread: str | Thread) -> CompressedCognitiveState:
         """Return ``state`` without the items that operators have retired in this thread since.
 
@@ -343,6 +386,14 @@ class AsyncMemoryController(_Controller):
     ) -> Step:
         """See `MemoryController.retire`."""
         return await asyncio.to_thread(retire, self, ids, reason, whose(thread), state)
+
+    async def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
+        """See `MemoryController.adopt`."""
+        return await asyncio.to_thread(adopt, self, state, whose(thread))
+
+    async def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
+        """See `MemoryController.recover`."""
+        return await asyncio.to_thread(recover, self, whose(thread))
 
     async def with_operator_acts(
         self, state: Stored, thread: str | Thread

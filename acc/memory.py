@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from acc.audit.log import AuditLog, keep_private
+from acc.audit.unlogged import refuse_stale_end
 from acc.clock import stamps
 from acc.compress.fallback import check_compressor, check_fallback
 from acc.compress.protocol import Compressor
@@ -85,8 +86,19 @@ class Memory:
             self.artifacts.close()
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
-        """Return the newest committed state in a thread's audit log, or None."""
-        entry = (audit := self._audit_of(whose(thread))) and audit.last()
+        """Return the newest committed state in a thread's audit log, or None.
+
+        Raises:
+            AuditError: The log cannot be read, or the store has acknowledged turns that the log lacks.
+            StoreError: The store cannot be read.
+        """
+        who = whose(thread)
+        audit = self._audit_of(who)
+        if audit is None:
+            return None
+        with self._lock:
+            refuse_stale_end(audit, self._log_of(who), self.settings.policy.schema.empty())
+        entry = audit.last()
         return self._from_log(entry) if entry else None
 
     def state_at(

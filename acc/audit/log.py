@@ -138,6 +138,11 @@ class AuditLog:
                 return entry
         return None
 
+    def has_turn(self, branch: str, *turns: int) -> bool:
+        """Return whether the log has a record of one of ``turns`` of ``branch``."""
+        states = (entry["state"] for entry in self._newest_first(branch.encode()))
+        return any(state["branch"] == branch and state["turn"] in turns for state in states)
+
     def record_of(self, state_hash: str) -> dict[str, Any] | None:
         """Return the newest record of a commit that made or continued this state, or None."""
         named = self._newest_first(state_hash.encode())
@@ -171,10 +176,14 @@ class AuditLog:
             line = next(_tail_first(self.path), b"")
         return 0 if _is_whole(line) else len(line)
 
+    def newest(self, most: int) -> list[dict[str, Any]]:
+        """Return the last ``most`` records, newest first."""
+        return list(islice(self._newest_first(), most))
+
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
         """Return the newest record of each branch among the last ``most`` records."""
         found: dict[str, dict[str, Any]] = {}
-        for entry in islice(self._newest_first(), most):
+        for entry in self.newest(most):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 

@@ -15,7 +15,7 @@ import typer
 from packaging.requirements import Requirement
 
 from acc import __version__
-from acc.cli.opening import check_memory, opened
+from acc.cli.opening import FIX_LOGS, check_memory, opened
 from acc.cli.options import (
     DEFAULT_MEMORY,
     JsonOption,
@@ -25,7 +25,9 @@ from acc.cli.options import (
     TenantOption,
 )
 from acc.cli.output import count, print_json
+from acc.controller import MemoryController
 from acc.errors import AccError, StoreError
+from acc.evidence.log_health import compare_logs
 from acc.evidence.upkeep import check_shelves, check_vectors, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
@@ -197,7 +199,25 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
             "nameless": list(shelves.nameless),
+            "logs": _logs(controller, memory, tenant),
         }  # fmt: skip
+
+
+def _logs(controller: MemoryController, memory: Path, tenant: str) -> list[dict[str, Any]]:
+    """Check that the audit logs can be written, and compare them with the store."""
+    folder = memory / "audit"
+    files = [folder, *folder.glob("*.jsonl")] if folder.is_dir() else []
+    locked = [path for path in files if not os.access(path, os.W_OK)]
+    found = [
+        {"thread": "", "what": f"the audit log {path} cannot be written", "is_known": False}
+        for path in locked
+    ]
+    if not locked:
+        found += [
+            {"thread": each.thread.thread, "what": each.what, "is_known": each.is_known}
+            for each in compare_logs(controller, tenant)
+        ]
+    return found
 
 
 def _progress(done: int, total: int) -> None:
@@ -215,6 +235,8 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
     yield _vectors(store, command, repaired=repaired)
     for document in store["partial"]:
         yield _partial_document(document, command, repaired=repaired)
+    for each in store["logs"]:
+        yield _log_finding(**each)
     if unlisted := len(store["unlisted"]):
         what = f"{unlisted:,} threads or users are missing in the directory of threads"
         if repaired:
@@ -226,6 +248,15 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
             "note", f"evidence of {count(nameless, 'user')} whose names are not in the directory",
             "nothing: the names are added when these users ingest or finish something again",
         )  # fmt: skip
+
+
+def _log_finding(thread: str, what: str, is_known: bool) -> Finding:
+    if not thread:
+        return Finding("bad", what, "give this user write access to the audit folder and its files")
+    what = f"thread {thread}: {what}"
+    if is_known:
+        return Finding("note", f"{what}; an operator has adopted a state since")
+    return Finding("bad", what, FIX_LOGS)
 
 
 def _vectors(store: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:

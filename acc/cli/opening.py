@@ -32,6 +32,12 @@ from acc.text.tokens import utf8_quarter
 
 Record = Mapping[str, Any]
 
+FIX_LOGS = (
+    "restore a backup of the whole folder; or, in Python, commit stored turns again with "
+    "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
+)
+"""What to do where the audit logs and the store differ."""
+
 
 @dataclass(frozen=True)
 class LoggedThread:

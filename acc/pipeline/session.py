@@ -159,13 +159,18 @@ class ThreadSession:
         known = state.stored_hash
         if audit.ends_with(known) or audit.record_of(known) or self._is_copy(state, audit):
             return
-        made = self.log.claims.successor(self.log.branch(state.branch), state.turn)
+        log = self.log
+        log.refuse_lost(state)
+        log.journal.refresh()
+        if state.hash in log.journal.adopted:
+            return
+        made = log.claims.successor(log.branch(state.branch), state.turn)
         if audit.last() is not None and (made is None or made.text != known):
             raise StateError(
                 "no commit of this thread made the state",
                 where=f"thread {self.thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
-                hint="give the state that the last step returned, or last_state(thread); or take it over at a "
-                "lower trust with State.load(raw, adopt=Trust.USER)",
+                hint="give the state that the last step returned, or last_state(thread); or go on from this "
+                "one: state = memory.adopt(state, thread=thread)",
             )
 
     def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from acc.audit.log import AuditLog
 from acc.audit.record import record
+from acc.audit.unlogged import refuse_unlogged
 from acc.commit.commit import Commit, commit
 from acc.compress.fallback import CompressionRequest, CompressionResult, acompressed, compressed
 from acc.errors import ConflictError, PinnedOverflow, StoreError
@@ -238,9 +239,12 @@ class TurnPipeline:
 
     def _is_given_up(self, branch: Branch, turn: int) -> bool:
         """Return whether a claimed turn has no commit; the caller knows that no other step is running."""
-        if branch.turns and branch.turns[-1] > turn:
-            return False  # a later turn continues from it
         audit = self._session.audit
+        if branch.newest > turn:  # a later turn continues from it: this step begins a fork
+            began_later = self._from.turn and audit is not None and audit.last() is None
+            if audit is not None and not self._session.is_shared and not began_later:
+                refuse_unlogged(audit, self._session.log, branch)
+            return False
         if audit is None or self._session.is_shared:
             return self._session.log.claims.is_open(branch, turn)
         last = audit.last_on(branch.name)
@@ -299,7 +303,7 @@ class TurnPipeline:
         return record(
             thread=self._thread, policy=self._settings.policy, prior=self._state, turn=self._turn,
             evidence=self._evidence, proposal=asked.proposal, done=self._done,
-            at=self._session.now(),
+            adopted=self._from.hash in self._session.log.journal.adopted, at=self._session.now(),
             verdicts=[v.model_dump(mode="json") for v in self._verdicts],
             failure=asked.failure, outcome=asked.outcome, usage=asked.usage, money=asked.money,
             account=asked.account.model_dump(mode="json") if asked.account else None,

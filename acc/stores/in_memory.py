@@ -14,7 +14,12 @@ class InMemoryStore:
     """Keeps records in a dict per tenant; accepts and refuses the same records as the Chroma store.
 
     Safe for use by any number of threads. The records end with the process.
+
+    Attributes:
+        temporary: True: a thread that began in another process has no past here, which is no loss.
     """
+
+    temporary = True
 
     def __init__(self) -> None:
         self._tenants: dict[str, dict[str, Artifact]] = {}

@@ -32,10 +32,13 @@ class Branch:
     Attributes:
         artifacts: All artifacts in order, the ancestors' first.
         turns: The turn of each artifact.
+        newest: The newest turn with a record, including inherited ones; 0 if there is none.
         index: Lexical index of the artifacts' words.
         retired: Maps a ref to the turn that retired the rule or goal with that source.
         erased: Refs of erased evidence.
         messages: Maps the id of a chat message to its turn.
+        missing: Ids of its own places that hold no record although a later place does. Every place
+            is written, and a deletion leaves a tombstone: such a record was lost by damage.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -44,10 +47,12 @@ class Branch:
         self.name = name
         self.artifacts: list[Artifact] = []
         self.turns: array[int] = array("i")
+        self.newest = 0
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
         self.erased: set[str] = set()
         self.messages: dict[str, int] = {}
+        self.missing: list[str] = []
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -73,15 +78,39 @@ class Branch:
             return
         batch = _FIRST_READ
         while True:
-            ids = [self.id_of(seq) for seq in range(self._next, self._next + batch)]
-            found = self.store.get(self.thread.tenant, ids)
+            end = self._next + batch
+            found = self._read(range(self._next, end))
             for artifact in found:
                 self._add(artifact)
-            self._next += len(found)
-            if len(found) < batch:
+            if found:
+                self._next = found[-1].seq + 1
+            if self._next < end:
                 break
             batch = min(batch * 2, _LARGEST_READ)
         self._is_current = True
+
+    def _read(self, places: range) -> list[Artifact]:
+        """Return the records at ``places``; note the ids of missing ones before the last that exists.
+
+        A new record never takes the place of a missing one: the records after it still exist.
+        """
+        found = self.store.get(self.thread.tenant, [self.id_of(seq) for seq in places])
+        if not found or found[-1].seq == places.start + len(found) - 1:
+            return found
+        # Another process may have written the first ones after the read had passed them.
+        ids = [self.id_of(seq) for seq in range(places.start, found[-1].seq + 1)]
+        found = self.store.get(self.thread.tenant, ids)
+        there = {artifact.id for artifact in found}
+        self.missing += [each for each in ids if each not in there]
+        return found
+
+    def committed(self) -> int:
+        """Return the newest of its own turns that must have been committed; 0 if none must.
+
+        The last turn may have been begun only. An earlier one was committed: the next began from its state.
+        """
+        upto = max((turn for _, turn in self._ancestors), default=0)
+        return max((turn for turn in self._by_turn if upto < turn < self.newest), default=0)
 
     def branch_of(self, turn: int) -> str:
         """Return the name of the branch on which ``turn`` is stored: this one or an ancestor."""
@@ -170,6 +199,7 @@ class Branch:
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
         self.turns.append(artifact.turn)
+        self.newest = max(self.newest, artifact.turn)
         # The gate never admits overtaken items; indexing their words would only enlarge the index.
         text = "" if artifact.reason in OVERTAKEN else artifact.text
         self.index.add(text, before.text if before is not None and together else "")

@@ -32,6 +32,10 @@ class Claims:
             return None  # the only writer stores a claim together with its evidence
         return self._record(branch, "t", turn)
 
+    def has(self, branch: Branch, turn: int) -> bool:
+        """Return whether ``turn`` is claimed on ``branch``, even if it holds no observation."""
+        return self._record(branch, "t", turn) is not None
+
     def make(self, branch: Branch, turn: int, digest: str) -> Artifact:
         """Claim ``turn`` and return the valid claim: this one, or an earlier one of another process.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -154,13 +154,16 @@ class ThreadLog:
 
         Raises:
             ConflictError: Another process is stepping from the same state.
-            StateError: The state belongs to another thread, or still contains erased evidence.
+            StateError: The state belongs to another thread, still contains erased evidence, or has a past
+                that the store lacks.
             StoreError: The store cannot be read or written.
         """
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
-        _refuse_erased(self.branch(state.branch), state)
-        turn = without_pending(turn, state, self.branch(state.branch))
+        self.refuse_lost(state)
+        past = self._past(state)
+        _refuse_erased(past, state)
+        turn = without_pending(turn, state, past)
         before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
@@ -194,6 +197,7 @@ class ThreadLog:
         """
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
+        self.refuse_lost(state)
         for branch in self._candidates(state):
             if self.claims.of(branch, number) is None:
                 turn = Turn(observations=tuple(observations))
@@ -212,6 +216,61 @@ class ThreadLog:
         branch.append_later(new)
         if not later:
             branch.flush()
+
+    def refuse_lost(self, state: CompressedCognitiveState) -> None:
+        """Raise a `StoreError` if the store lacks evidence of the past of ``state``, unless it was adopted.
+
+        A state that no thread has committed has no past in a store.
+        """
+        lost = self._lost(state)
+        if not lost:
+            return
+        self.journal.refresh()
+        if state.hash not in self.journal.adopted:
+            raise StoreError(
+                f"the past of the state is not in the store: the state is at turn {state.turn} of branch "
+                f"{state.branch}, hash {state.hash[:12]}; {lost}",
+                where=f"thread {self.thread.thread!r}",
+                hint="open the store that the state was made with, for the same tenant, user and agent; or "
+                "restore a backup that has this turn; or go on without the past: "
+                "memory.adopt(state, thread=thread)",
+            )
+
+    def _lost(self, state: CompressedCognitiveState) -> str:
+        """Say what the store lacks of the past of ``state``; empty if nothing."""
+        branch = self._found(state.branch)
+        if branch is None:
+            root = self.branch(ROOT).newest
+            return f"the store has no such branch, and turn {root} as the newest of {ROOT}"
+        if state.bound_to != self.thread.owner_key:
+            return ""
+        if branch.newest < state.turn and not self.claims.has(branch, state.turn):
+            is_new = not branch.newest and getattr(self.store, "temporary", False)
+            newest = f"turn {branch.newest}" if branch.newest else "no turn"
+            return "" if is_new else f"the store has {newest} as the newest of this branch"
+        if branch.missing:
+            lost = f"{len(branch.missing)} records, such as {branch.missing[0]}"
+            return f"the store has turn {branch.newest} of this branch, but has lost {lost}"
+        return ""
+
+    def _past(self, state: CompressedCognitiveState) -> Branch:
+        """Return the branch of ``state``; for an adopted state without one, an empty branch."""
+        return self._found(state.branch) or Branch(self.store, self.thread, state.branch)
+
+    def branches_after(
+        self, states: Iterable[tuple[str, str]], names: Iterable[str]
+    ) -> list[Branch]:
+        """Return the existing branches with these names, and the first forks from these states.
+
+        Args:
+            states: Branch and hash of each state.
+            names: Names of branches.
+        """
+        forks = {_fork_name(branch, state_hash, 0) for branch, state_hash in states}
+        ids = [artifact_id(self.thread.key, name, 0) for name in sorted(forks)]
+        there = [artifact.branch for artifact in self.store.get(self.thread.tenant, ids)]
+        found = (self._found(name) for name in dict.fromkeys([ROOT, *names, *there]))
+        return [branch for branch in found if branch is not None]
 
     def flush(self) -> None:
         """Write the queued artifacts of all branches."""
@@ -233,18 +292,26 @@ class ThreadLog:
         return branch
 
     def _candidates(self, state: CompressedCognitiveState) -> Iterator[Branch]:
-        """Yield the state's branch, then forks from this state, each created on demand."""
-        yield self.branch(state.branch)
+        """Yield the state's branch, then forks from this state, each created on demand.
+
+        An adopted state with a lost past gets only forks: its own branch has other turns, or gaps.
+        """
+        if not self._lost(state):
+            yield self.branch(state.branch)
         for attempt in count():
-            seed = f"{state.branch}\x00{state.hash}\x00{attempt}"
-            yield self._forked(f"b{hashlib.sha256(seed.encode()).hexdigest()[:12]}", state)
+            yield self._forked(_fork_name(state.branch, state.hash, attempt), state)
 
     def _forked(self, name: str, state: CompressedCognitiveState) -> Branch:
         branch = self._found(name)
         if branch is None:
+            parent = self._found(state.branch)
+            # Nothing is known of a lost branch, not even the branch that it left.
+            base, turn = (
+                (parent, min(state.turn, parent.newest)) if parent else (self.branch(ROOT), 0)
+            )
             branch = Branch(self.store, self.thread, name)
-            branch.inherit(self.branch(state.branch), state.turn)
-            branch.append((), branch.origin_record(state.branch, state.turn, self._now()))
+            branch.inherit(base, turn)
+            branch.append((), branch.origin_record(base.name, turn, self._now()))
             self._branches[name] = branch
         return branch
 
@@ -269,7 +336,8 @@ class ThreadLog:
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
-        fresh = [] if self.store.shared or not new else marks
+        # A turn without observations leaves nothing but its claim.
+        fresh = marks if not self.store.shared and (new or not turn.observations) else []
         branch.append(new, *fresh)
         named = tuple(
             o.model_copy(update={"ref": ref})
@@ -299,6 +367,11 @@ class ThreadLog:
                 call_id=observation.call_id, message=observation.message, text=text,
                 identity=key, at=self._now(),
             )  # fmt: skip
+
+
+def _fork_name(branch: str, state_hash: str, attempt: int) -> str:
+    seed = f"{branch}\x00{state_hash}\x00{attempt}"
+    return f"b{hashlib.sha256(seed.encode()).hexdigest()[:12]}"
 
 
 def _gone_id(turn: int, gone: EvictedItem) -> str:
