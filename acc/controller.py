@@ -12,19 +12,19 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from acc.clock import Clock, SystemClock
 from acc.compress.fallback import Fallback
 from acc.compress.model import chosen
 from acc.compress.protocol import Compressor
-from acc.errors import InputError, PinnedOverflow
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
-from acc.pipeline.session import OnOverflow, Redactor, Settings, StateKey
+from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
 from acc.pipeline.turn_pipeline import Step
 from acc.pipeline.update import Stored
 from acc.recall.candidates import Recall
@@ -34,6 +34,9 @@ from acc.state.policy import Policy, policy_with
 from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
+
+if TYPE_CHECKING:
+    from acc.evidence.backup import Copied
 
 _LOG = logging.getLogger(__name__)
 
@@ -65,6 +68,7 @@ class _Controller(Memory):
         on_overflow: OnOverflow | None = None,
         state_key: StateKey = None,
         redact: Redactor = "secrets",
+        durability: Durability = "power",
     ) -> Self:
         """Open the memory in a folder: an embedded Chroma store and its audit logs.
 
@@ -107,6 +111,7 @@ class _Controller(Memory):
             on_overflow=on_overflow,
             state_key=state_key,
             redact=redact,
+            durability=durability,
         )
         compressor = chosen(compressor, model)
         store = ChromaArtifactStore.embedded(folder)
@@ -142,6 +147,27 @@ class _Controller(Memory):
                 hint="use a ref of the state",
             )
         return text
+
+    def back_up(self, to: str | Path) -> Copied:
+        """Copy the memory's folder to the new folder ``to``; see `acc.evidence.backup.back_up`.
+
+        Other threads may go on: their steps wait for the copy. ``acc backup`` does the same from another
+        process.
+
+        Raises:
+            ConfigurationError: The records are not in a folder of this memory; use the means of their database.
+            InputError, ConflictError, StoreError: See `acc.evidence.backup.back_up`.
+        """
+        from acc.evidence.backup import back_up
+
+        folder: Path | None = getattr(self.artifacts, "directory", None)
+        if folder is None:
+            raise ConfigurationError(
+                "the records are not in a folder of this memory",
+                where=type(self.artifacts).__name__,
+                hint="back up the database by its own means, and then copy the audit folder",
+            )
+        return back_up(folder, self.settings.audit, expanded(to).absolute())
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""

@@ -251,7 +251,8 @@ class Memory:
         if self.settings.audit is None:
             return None
         if thread.key not in self._audits:
-            self._audits[thread.key] = AuditLog.of(self.settings.audit, thread)
+            sync = self.settings.durability == "power"
+            self._audits[thread.key] = AuditLog.of(self.settings.audit, thread, sync=sync)
         return self._audits[thread.key]
 
 

@@ -191,6 +191,21 @@ class TestLogBehindTheStore:
             assert run([command, *arguments]) == 1
             assert told in "".join(capsys.readouterr())
 
+    @pytest.mark.parametrize("name", ["audit", "audit.lock", "log"])
+    def test_doctor_tells_of_logs_that_cannot_be_written(
+        self, folder: Path, name: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        """The superuser may write to every file, so each is replaced by a thing of another type."""
+        path = log_of(folder) if name == "log" else folder / name
+        if path.is_dir():
+            shutil.rmtree(path)
+            path.touch()
+        else:
+            path.unlink()
+            path.mkdir()
+        assert run(["doctor", "--memory", str(folder)]) == 1
+        assert f"{path} cannot be written" in capsys.readouterr().out
+
 
 class TestStoreBehindTheState:
     def test_another_store_is_refused_and_adopted(self, folder: Path, tmp_path: Path) -> None:

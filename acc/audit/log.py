@@ -44,22 +44,26 @@ _HALF = ".half"
 class AuditLog:
     """The records of one thread, in one file."""
 
-    def __init__(self, path: Path, thread: Thread | None = None) -> None:
-        """Open the log at ``path``. If ``thread`` is given, every record must belong to it."""
+    def __init__(self, path: Path, thread: Thread | None = None, *, sync: bool = True) -> None:
+        """Open the log at ``path``. If ``thread`` is given, every record must belong to it.
+
+        ``sync`` writes each record to the disk before `append` returns.
+        """
         self.path = path
         self.thread = thread
+        self._sync = sync
         self._digest: str | None = None
         self._head = ""
         self._size = 0
 
     @classmethod
-    def of(cls, folder: Path, thread: Thread) -> AuditLog:
+    def of(cls, folder: Path, thread: Thread, *, sync: bool = True) -> AuditLog:
         """Return the log of ``thread`` in ``folder``; an existing log with the older, short name is used."""
         name, short = cls.names(thread)
         path, before = folder / name, folder / short
         if not path.exists() and before.exists() and cls(before).owner() in (None, thread):
             path = before
-        return cls(path, thread)
+        return cls(path, thread, sync=sync)
 
     @staticmethod
     def names(thread: Thread) -> tuple[str, str]:
@@ -82,7 +86,8 @@ class AuditLog:
         """Write ``record`` at the end, chained to the previous record.
 
         ``prior``, the state before the commit, is written too unless the previous record ends with
-        it. The record is on the disk when this returns: it survives a power cut, as the store's records do.
+        it. With ``sync`` the record is on the disk when this returns: it survives a power cut, as the
+        store's records do. Without it the record survives a kill of the process.
         After an `AuditError`, treat the commit as not acknowledged.
         """
         self._check_owner(record)
@@ -113,7 +118,8 @@ class AuditLog:
         if self.path.exists():
             with opened_private(self.path, "ab") as file:
                 file.write(line)
-                synced(file)
+                if self._sync:
+                    synced(file)
                 self._size = file.tell()
             return
         # A killed writer must not leave a new log without a whole record: an empty log means that
@@ -121,9 +127,11 @@ class AuditLog:
         half = self.path.with_suffix(_HALF)
         with opened_private(half) as file:
             file.write(line)
-            synced(file)
+            if self._sync:
+                synced(file)
         half.replace(self.path)
-        sync_folder(self.path.parent)
+        if self._sync:
+            sync_folder(self.path.parent)
         self._size = len(line)
 
     def last(self) -> dict[str, Any] | None:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -25,7 +26,6 @@ from acc.cli.options import (
     TenantOption,
 )
 from acc.cli.output import count, print_json
-from acc.controller import MemoryController
 from acc.errors import AccError, StoreError
 from acc.evidence.log_health import compare_logs
 from acc.evidence.upkeep import check_shelves, check_vectors, interrupted
@@ -187,6 +187,11 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             f"the folder {memory} cannot be written",
             hint="give this user write access, or name another folder with --memory",
         )
+    if unwritable := _unwritable(memory / "audit"):
+        raise StoreError(
+            f"{unwritable} cannot be written: every step would fail",
+            hint="give this user write access to the audit folder and to its files",
+        )
     with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(controller)
         health = check_vectors(controller.artifacts, tenant, repair=repair, progress=_progress)
@@ -199,25 +204,21 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
             "nameless": list(shelves.nameless),
-            "logs": _logs(controller, memory, tenant),
+            "logs": [
+                {"thread": each.thread.thread, "what": each.what, "is_known": each.is_known}
+                for each in compare_logs(controller, tenant)
+            ],
         }  # fmt: skip
 
 
-def _logs(controller: MemoryController, memory: Path, tenant: str) -> list[dict[str, Any]]:
-    """Check that the audit logs can be written, and compare them with the store."""
-    folder = memory / "audit"
-    files = [folder, *folder.glob("*.jsonl")] if folder.is_dir() else []
-    locked = [path for path in files if not os.access(path, os.W_OK)]
-    found = [
-        {"thread": "", "what": f"the audit log {path} cannot be written", "is_known": False}
-        for path in locked
-    ]
-    if not locked:
-        found += [
-            {"thread": each.thread.thread, "what": each.what, "is_known": each.is_known}
-            for each in compare_logs(controller, tenant)
-        ]
-    return found
+def _unwritable(audit: Path) -> Path | None:
+    """Return the audit folder, its lock or a log, if a step could not write to it."""
+    if audit.exists() and not audit.is_dir():
+        return audit
+    files = [audit.with_name(f"{audit.name}.lock"), *sorted(audit.glob("*.jsonl"))]
+    wrong = (each for each in files if each.exists() and not each.is_file())
+    locked = (each for each in (audit, *files) if each.exists() and not os.access(each, os.W_OK))
+    return next(chain(wrong, locked), None)
 
 
 def _progress(done: int, total: int) -> None:
@@ -251,8 +252,6 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
 
 
 def _log_finding(thread: str, what: str, is_known: bool) -> Finding:
-    if not thread:
-        return Finding("bad", what, "give this user write access to the audit folder and its files")
     what = f"thread {thread}: {what}"
     if is_known:
         return Finding("note", f"{what}; an operator has adopted a state since")

@@ -243,7 +243,10 @@ def verify(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check the audit logs by recomputing every commit, and compare them with the store."""
+    """Check the audit logs by recomputing every commit.
+
+    Also tells what an embedded store has and the logs lack, and the other way round.
+    """
     schemas = [schema_named(name) for name in schema or ()]
     found = _all_threads(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:

@@ -98,8 +98,11 @@ def left_half_done(memory: Memory) -> bool:
 def interrupted(memory: Memory) -> list[str]:
     """Describe the interrupted work that the folder's marks name. Changes nothing."""
     folder = marks_folder(memory)
-    if folder is None:
-        return []
+    return [] if folder is None else interrupted_in(folder)
+
+
+def interrupted_in(folder: Path) -> list[str]:
+    """Describe the interrupted work that the marks in ``folder`` name."""
     names = {
         VACUUM: "a vacuum was interrupted; no data was lost",
         IMPORT: "an import was interrupted; its records have to be removed",

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from acc.audit.log import AuditLog
 from acc.clock import Clock, SystemClock, stamps
@@ -27,6 +27,7 @@ from acc.turn.redact import Redact
 
 OnOverflow = Callable[[PinnedOverflow], Sequence[str]]
 StateKey = bytes | str | Sequence[bytes | str] | None
+Durability = Literal["power", "kill"]
 Redactor = Callable[[str], str] | Literal["secrets"] | None
 
 
@@ -52,6 +53,9 @@ class Settings:
             See `acc.state.loading`.
         redact: Removes secrets from every input before it is stored or compressed: "secrets"
             (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
+        durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
+            only a kill of the process, without waiting for the disk. An embedded store always waits. See
+            docs/operations.md.
 
     Raises:
         ConfigurationError: A setting has an invalid value.
@@ -68,6 +72,7 @@ class Settings:
     on_overflow: OnOverflow | None = None
     state_key: StateKey = field(default=None, repr=False)
     redact: Redactor = "secrets"
+    durability: Durability = "power"
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -99,6 +104,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "on_overflow": (
         lambda value: value is None or callable(value),
         "give a function of a PinnedOverflow that returns ids of items to retire",
+    ),
+    "durability": (
+        lambda value: value in get_args(Durability),
+        'give "power", or "kill" not to wait for the disk',
     ),
     "redact": (
         lambda value: value in (None, "secrets") or callable(value),
