@@ -243,16 +243,17 @@ class TestStoreBehindTheState:
         assert run(["doctor", "--memory", str(folder)]) == 1
         assert f"ends at turn {TURNS} of branch main, but the store" in "".join(capsys.readouterr())
 
-    @pytest.mark.parametrize("place", [1, 5, TURNS])
+    @pytest.mark.parametrize("place", [0, 4, TURNS, -2, -1])
     def test_a_lost_record_is_refused_and_nothing_new_is_lost(
         self, folder: Path, place: int
     ) -> None:
         with MemoryController.open(folder) as memory:
             state = memory.last_state("t")
-            store = managed(memory.artifacts)
-            store.delete(WHO.tenant, [f"{WHO.key}.main:{place}"])
+            lost = memory._log_of(WHO).branch("main").artifacts[place]
+            managed(memory.artifacts).delete(WHO.tenant, [lost.id])
+        name = lost.ref if place == -1 else lost.id
         with MemoryController.open(folder) as memory:
-            with pytest.raises(StoreError, match=f"lost 1 record.*main:{place}.*adopt"):
+            with pytest.raises(StoreError, match=f"lost .*{name}.*adopt"):
                 memory.step(state, Turn.said("On."), thread="t")
             state = memory.step(memory.adopt(state, thread="t"), Turn.said("On."), thread="t").state
             state = memory.step(state, Turn.said("And on."), thread="t").state
@@ -260,6 +261,30 @@ class TestStoreBehindTheState:
             heard = words(memory, state)
             assert heard[-2:] == ["On.", "And on."]
             assert len(heard) in (TURNS + 1, TURNS + 2)
+
+    def test_a_record_lost_before_a_fork_is_refused_on_the_fork_until_it_is_adopted(
+        self, folder: Path
+    ) -> None:
+        with MemoryController.open(folder) as memory:
+            fork = memory.step(
+                memory.state_at("t", "main", 4), Turn.said("Another way."), thread="t"
+            ).state
+            managed(memory.artifacts).delete(WHO.tenant, [f"{WHO.key}.main:3"])
+        with MemoryController.open(folder) as memory:
+            with pytest.raises(StoreError, match="main:3"):
+                memory.step(fork, Turn.said("On."), thread="t")
+            state = memory.step(memory.adopt(fork, thread="t"), Turn.said("On."), thread="t").state
+        with MemoryController.open(folder) as memory:
+            assert memory.step(state, Turn.said("On on."), thread="t").state.turn == 7
+
+    def test_a_record_lost_after_a_fork_is_nothing_to_the_fork(self, folder: Path) -> None:
+        with MemoryController.open(folder) as memory:
+            fork = memory.step(
+                memory.state_at("t", "main", 2), Turn.said("Another way."), thread="t"
+            ).state
+            managed(memory.artifacts).delete(WHO.tenant, [f"{WHO.key}.main:9"])
+        with MemoryController.open(folder) as memory:
+            assert memory.step(fork, Turn.said("On."), thread="t").state.turn == 4
 
     def test_a_branch_that_is_not_there_is_adopted(self, folder: Path, tmp_path: Path) -> None:
         with MemoryController.open(folder) as memory:

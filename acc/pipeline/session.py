@@ -182,6 +182,23 @@ class ThreadSession:
                 "one: state = memory.adopt(state, thread=thread)",
             )
 
+    def refuse_incomplete(self, state: CompressedCognitiveState) -> None:
+        """Raise if the store lacks records of the state's own turn that its audit record names.
+
+        It reads the log for the first step after an opening; the process has written the others itself.
+
+        Raises:
+            StoreError: Records are missing, and the state was not adopted.
+            AuditError: The log cannot be read.
+        """
+        audit = self.audit
+        if audit is None or not state.turn or audit.ends_with(state.stored_hash):
+            return
+        entry = audit.record_of(state.stored_hash)
+        if entry is not None and entry["state"]["hash"] == state.stored_hash:
+            refs = [str(o["ref"]) for o in entry["turn"]["observations"] if o.get("ref")]
+            self.log.refuse_lost(state, refs)
+
     def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
         """Return whether ``state`` is a committed state migrated to this schema or moved to a new branch."""
         entry = audit.record_of(state.parent) if state.parent else None

@@ -110,6 +110,7 @@ class TurnPipeline:
         with self._timed("store"), self._session.lock:
             log = self._session.log
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
+            self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
             begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun

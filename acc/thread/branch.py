@@ -37,8 +37,8 @@ class Branch:
         retired: Maps a ref to the turn that retired the rule or goal with that source.
         erased: Refs of erased evidence.
         messages: Maps the id of a chat message to its turn.
-        missing: Ids of its own places that hold no record although a later place does. Every place
-            is written, and a deletion leaves a tombstone: such a record was lost by damage.
+        missing: Ids of places, its own and inherited ones, that hold no record although a later place
+            does. Every place is written, and a deletion leaves a tombstone: damage took the record.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -64,9 +64,13 @@ class Branch:
         """Add the artifacts of ``ancestor`` up to and including ``turn``."""
         above = [(name, min(upto, turn)) for name, upto in ancestor._ancestors]
         self._ancestors = [*above, (ancestor.name, turn)]
+        last = 0
         for artifact in ancestor.artifacts:
             if artifact.turn <= turn:
                 self._add(artifact)
+                last = artifact.seq if artifact.branch == ancestor.name else last
+        own = {ancestor.id_of(seq) for seq in range(last, ancestor._next)}
+        self.missing = [place for place in ancestor.missing if place not in own]
 
     def refresh(self) -> None:
         """Read the artifacts that were added to the store since the last refresh.

@@ -38,6 +38,7 @@ class Journal:
     Attributes:
         adopted: The hashes of the states that an operator adopted; for each, the turns that the store
             had then and the audit log lacked: the newest by branch.
+        adopted_from: The branches of these states.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
@@ -47,6 +48,7 @@ class Journal:
         self._acts: list[Act] = []
         self._refused: dict[str, tuple[str, int]] = {}
         self.adopted: dict[str, dict[str, int]] = {}
+        self.adopted_from: set[str] = set()
 
     def refresh(self) -> None:
         """Read the records that were added since the last refresh."""
@@ -138,6 +140,7 @@ class Journal:
         if record.kind == "act" and record.reason == _ADOPTED:
             places = (place.rpartition(":") for place in json.loads(record.text or "[]"))
             self.adopted[record.identity] = {branch: int(turn) for branch, _, turn in places}
+            self.adopted_from.add(record.name)
         elif record.kind == "act":
             keys = frozenset(json.loads(record.text or "[]"))
             self._acts.append(Act(record.name, record.ref, keys))

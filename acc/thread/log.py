@@ -217,12 +217,13 @@ class ThreadLog:
         if not later:
             branch.flush()
 
-    def refuse_lost(self, state: CompressedCognitiveState) -> None:
+    def refuse_lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> None:
         """Raise a `StoreError` if the store lacks evidence of the past of ``state``, unless it was adopted.
 
-        A state that no thread has committed has no past in a store.
+        A state that no thread has committed has no past in a store. ``refs`` are observations that the
+        store must have.
         """
-        lost = self._lost(state)
+        lost = self._lost(state, refs)
         if not lost:
             return
         self.journal.refresh()
@@ -236,7 +237,7 @@ class ThreadLog:
                 "memory.adopt(state, thread=thread)",
             )
 
-    def _lost(self, state: CompressedCognitiveState) -> str:
+    def _lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> str:
         """Say what the store lacks of the past of ``state``; empty if nothing."""
         branch = self._found(state.branch)
         if branch is None:
@@ -249,8 +250,11 @@ class ThreadLog:
             newest = f"turn {branch.newest}" if branch.newest else "no turn"
             return "" if is_new else f"the store has {newest} as the newest of this branch"
         if branch.missing:
-            lost = f"{len(branch.missing)} records, such as {branch.missing[0]}"
-            return f"the store has turn {branch.newest} of this branch, but has lost {lost}"
+            named = f"{len(branch.missing)} records, such as {branch.missing[0]}"
+            return f"the store has turn {branch.newest} of this branch, but has lost {named}"
+        parts = {ref: branch.parts(ref) for ref in refs if branch.newest}
+        if cut := [ref for ref, found in parts.items() if not found or len(found) < found[0].parts]:
+            return f"the store has turn {branch.newest} of this branch, but has lost {', '.join(cut)} of it"
         return ""
 
     def _past(self, state: CompressedCognitiveState) -> Branch:
@@ -286,10 +290,17 @@ class ThreadLog:
                 if not found:
                     return None
                 origin = json.loads(found[0].text)
-                branch.inherit(self.branch(origin["parent"]), origin["turn"])
+                self._inherit(branch, self.branch(origin["parent"]), origin["turn"])
             self._branches[name] = branch
         branch.refresh()
         return branch
+
+    def _inherit(self, branch: Branch, parent: Branch, turn: int) -> None:
+        branch.inherit(parent, turn)
+        if branch.missing:
+            self.journal.refresh()
+            if parent.name in self.journal.adopted_from:  # an operator knows of them
+                branch.missing = []
 
     def _candidates(self, state: CompressedCognitiveState) -> Iterator[Branch]:
         """Yield the state's branch, then forks from this state, each created on demand.
@@ -310,7 +321,7 @@ class ThreadLog:
                 (parent, min(state.turn, parent.newest)) if parent else (self.branch(ROOT), 0)
             )
             branch = Branch(self.store, self.thread, name)
-            branch.inherit(base, turn)
+            self._inherit(branch, base, turn)
             branch.append((), branch.origin_record(base.name, turn, self._now()))
             self._branches[name] = branch
         return branch
