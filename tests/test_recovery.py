@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,8 +22,16 @@ from acc import (
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.cli import run
-from acc.errors import AccError, AuditError, StateError, StoreError
+from acc.errors import (
+    AccError,
+    AuditError,
+    ConfigurationError,
+    PinnedOverflow,
+    StateError,
+    StoreError,
+)
 from acc.memory import whose
+from acc.pipeline.session import Durability
 from acc.state.policy import Policy
 from acc.stores.protocol import managed
 
@@ -316,6 +325,40 @@ class TestStoreBehindTheState:
             state = memory.step(memory.last_state("t"), Turn.said("On."), thread="t").state
             assert state.turn == 6
         assert run(["verify", "--memory", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize(("durability", "syncs"), [("power", 3), ("kill", 0)])
+def test_the_durability_says_whether_a_record_waits_for_the_disk(
+    durability: Durability, syncs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+
+    def note(file: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{file}"))
+
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("the names of open files are read from /proc")
+    with MemoryController.open(tmp_path, durability=durability) as memory:
+        monkeypatch.setattr(os, "fsync", note)
+        state = talk(memory, last=3)
+    assert len([name for name in synced if name.endswith((".jsonl", ".half"))]) == syncs
+    with MemoryController.open(tmp_path) as memory:
+        assert memory.last_state("t") == state
+
+
+def test_a_durability_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="durability"):
+        MemoryController.open(tmp_path, durability="fast")  # type: ignore[arg-type]
+
+
+def test_a_larger_bound_ends_an_overflow_of_tokens(tmp_path: Path) -> None:
+    long = [f"Never restart service-{n} {'of the very long named cluster ' * 8}." for n in range(4)]
+    with MemoryController.open(tmp_path, max_tokens=200) as memory:
+        state = memory.step(None, Turn.said(long[0]), thread="t").state
+        with pytest.raises(PinnedOverflow, match="increase max_tokens"):
+            memory.step(state, Turn.said(" ".join(long[1:3])), thread="t")
+    with MemoryController.open(tmp_path, max_tokens=800) as memory:
+        assert len(memory.step(state, Turn.said(long[3]), thread="t").state.constraints) >= 2
 
 
 def test_an_asynchronous_memory_refuses_adopts_and_recovers(folder: Path) -> None:

@@ -42,7 +42,13 @@ _HALF = ".half"
 
 
 class AuditLog:
-    """The records of one thread, in one file."""
+    """The records of one thread, in one file.
+
+    Attributes:
+        path: The file.
+        thread: The thread.
+        checked_size: Size of the file when its end was last compared with the store; -1 for never.
+    """
 
     def __init__(self, path: Path, thread: Thread | None = None, *, sync: bool = True) -> None:
         """Open the log at ``path``. If ``thread`` is given, every record must belong to it.
@@ -55,6 +61,7 @@ class AuditLog:
         self._digest: str | None = None
         self._head = ""
         self._size = 0
+        self.checked_size = -1
 
     @classmethod
     def of(cls, folder: Path, thread: Thread, *, sync: bool = True) -> AuditLog:
@@ -145,6 +152,11 @@ class AuditLog:
             if state["branch"] == branch and turn in (None, state["turn"]):
                 return entry
         return None
+
+    def size(self) -> int:
+        """Return the size of the file in bytes; 0 if there is none."""
+        with _readable(self.path):
+            return self.path.stat().st_size if self.path.exists() else 0
 
     def has_turn(self, branch: str, *turns: int) -> bool:
         """Return whether the log has a record of one of ``turns`` of ``branch``."""

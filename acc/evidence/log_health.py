@@ -66,24 +66,47 @@ def compare_logs(memory: Memory, tenant: str) -> Iterator[Mismatch]:
 
 
 def _of_thread(log: ThreadLog, audit: AuditLog | None, held: _Branches) -> Iterator[Mismatch]:
-    log.journal.refresh()
-    known = log.journal.adopted
     last = audit.last() if audit else None
+    found = [*_unlogged(audit, last, held), *_incomplete(log, last, held)]
+    if found:
+        log.journal.refresh()
+    adopted = log.journal.adopted
+    for name, turn, what in found:
+        is_known = any(turn <= places.get(name, 0) for places in adopted.values())
+        # A state was adopted although the store lacked its past: no turn of the store was left behind.
+        is_known = is_known or (not turn and bool(adopted))
+        yield Mismatch(log.thread, name, what, is_known)
+
+
+def _unlogged(
+    audit: AuditLog | None, last: Mapping[str, Any] | None, held: _Branches
+) -> Iterator[tuple[str, int, str]]:
+    """Yield each branch with committed turns that the log lacks, its newest turn, and the words for it."""
+    end = (last["state"]["branch"], last["state"]["turn"]) if last else ()
     for name, of in held.items():
         newest = max(of.turns, default=0)
         # The newest turn may have been begun only. The turn before it was committed.
         committed = max(of.turns - {newest}, default=0)
-        if committed and not (audit and audit.has_turn(name, committed, newest)):
-            what = f"the store has turn {newest} of branch {name}, but the audit log {_end(last)}"
-            is_known = any(newest <= places.get(name, 0) for places in known.values())
-            yield Mismatch(log.thread, name, what, is_known)
+        if not committed or end in ((name, committed), (name, newest)):
+            continue
+        if not (audit and audit.has_turn(name, committed, newest)):
+            yield (
+                name,
+                newest,
+                f"the store has turn {newest} of branch {name}, but the audit log {_end(last)}",
+            )
+
+
+def _incomplete(
+    log: ThreadLog, last: Mapping[str, Any] | None, held: _Branches
+) -> Iterator[tuple[str, int, str]]:
+    """Yield each branch of which the store lost records, 0, and the words for it."""
+    for name, of in held.items():
         if gaps := set(range(1, max(of.places, default=0))) - of.places:
-            what = f"the store has lost records of branch {name}, such as {log.thread.key}.{name}:{min(gaps)}"
-            yield Mismatch(log.thread, name, what, bool(known))
+            place = f"{log.thread.key}.{name}:{min(gaps)}"
+            yield name, 0, f"the store has lost records of branch {name}, such as {place}"
     if last is not None and (lost := _lost(log, last["state"], held)):
-        state = last["state"]
-        what = f"the audit log {_end(last)}, but {lost}"
-        yield Mismatch(log.thread, str(state["branch"]), what, str(state["hash"]) in known)
+        yield str(last["state"]["branch"]), 0, f"the audit log {_end(last)}, but {lost}"
 
 
 def _lost(log: ThreadLog, state: Mapping[str, Any], held: _Branches) -> str:
