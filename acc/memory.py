@@ -24,6 +24,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
+from acc.thread.off_loop import OffLoop
 from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
@@ -68,6 +69,11 @@ class Memory:
         self.resumed: list[str] = []
 
     @property
+    def _off_loop(self) -> OffLoop:
+        """Runs the work of asynchronous callers."""
+        return self._threads.off_loop
+
+    @property
     def _lock(self) -> AbstractContextManager[bool]:
         """The lock to hold while you read or write a log of the store."""
         return self._threads.lock
@@ -78,7 +84,11 @@ class Memory:
         self._audits.clear()
 
     def close(self) -> None:
-        """Write pending records and release the store, even if a write fails. Safe to repeat."""
+        """Write pending records and release the store, even if a write fails. Safe to repeat.
+
+        What cancelled calls were writing is written first.
+        """
+        self._off_loop.settle()
         try:
             self._threads.close()
         finally:
@@ -174,9 +184,9 @@ class Memory:
         thread: str | Thread,
     ) -> None:
         """Store the agent's words and actions in the turn that follows ``state``."""
-        prior, done = self.load(state), self._observed(decision)
-        with self._lock:
-            self._log_of(whose(thread)).record(prior, done)
+        prior, done, who = self.load(state), self._observed(decision), whose(thread)
+        with self._lock, self._threads.intact(who):
+            self._log_of(who).record(prior, done)
 
     def _refused_before(self, turn: Turn, thread: str | Thread) -> bool:
         """Implement `MemoryController.was_refused`."""
@@ -198,7 +208,9 @@ class Memory:
         who = whose(thread)
         turn = self._normalize(turn, who)
         with self._threads.stepping(who):
-            yield TurnPipeline(self._session(who), self.load(state), turn)
+            run = TurnPipeline(self._session(who), self.load(state), turn)
+            yield run
+            run.hand_over()
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

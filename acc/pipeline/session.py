@@ -22,6 +22,7 @@ from acc.state.loading import Keys, keys_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
+from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
 
@@ -142,6 +143,20 @@ class ThreadSession:
     def now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
+
+    def is_given_up(self, branch: Branch, turn: int) -> bool:
+        """Return whether a claimed turn has no commit that a caller received.
+
+        The caller knows that no other step of the thread is running.
+        """
+        if branch.turns and branch.turns[-1] > turn:
+            return False  # a later turn continues from it
+        if self.log.claims.is_open(branch, turn):
+            return True
+        if self.audit is None or self.is_shared:
+            return False
+        last = self.audit.last_on(branch.name)
+        return last is None or last["state"]["turn"] < turn
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
         """Raise if the thread's audit log holds commits and none of them produced ``state``.
