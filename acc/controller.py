@@ -140,7 +140,7 @@ class _Controller(Memory):
             await self._off_loop.run(key, run.recall)
             await self._think(run)
             await self._off_loop.run(key, run.persist)
-            return run.step
+        return run.received()
 
     async def _think(self, run: TurnPipeline) -> None:
         """Run the stages that write nothing, without blocking the event loop for long."""
@@ -231,7 +231,7 @@ class MemoryController(_Controller):
             run.recall()
             run.think()
             run.persist()
-            return run.step
+        return run.received()
 
     async def _think(self, run: TurnPipeline) -> None:
         await asyncio.to_thread(run.think)

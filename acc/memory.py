@@ -201,6 +201,8 @@ class Memory:
     def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
         """Yield the pipeline of one turn; only one step of a thread may run at a time.
 
+        Afterwards call `TurnPipeline.received`.
+
         Raises:
             ConflictError: Another step of the thread is running.
             StateError: ``state`` was edited, has another schema, or belongs to another thread.
@@ -208,9 +210,7 @@ class Memory:
         who = whose(thread)
         turn = self._normalize(turn, who)
         with self._threads.stepping(who):
-            run = TurnPipeline(self._session(who), self.load(state), turn)
-            yield run
-            run.hand_over()
+            yield TurnPipeline(self._session(who), self.load(state), turn)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

@@ -216,10 +216,12 @@ class TurnPipeline:
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
             self._claims = log.claims
 
-    def hand_over(self) -> None:
-        """Note that the caller receives the commit; until then a later step takes the turn for given up."""
+    def received(self) -> Step:
+        """Return the result of the step. Until then a later step takes the turn for given up."""
+        step = self.step
         if self._claims is not None:
             self._claims.end(self._branch, self._turn.number)
+        return step
 
     @property
     def step(self) -> Step:
