@@ -7,11 +7,11 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cancelling import Slow
 from driving import KINDS, Driven, Held, answered, texts
 
 from acc import Settings
@@ -21,7 +21,6 @@ from acc.controller import AsyncMemoryController, MemoryController
 from acc.keyless.compressor import RuleCompressor
 from acc.memory import Memory, whose
 from acc.state.model import CompressedCognitiveState
-from acc.stores.in_memory import InMemoryStore
 from acc.testing import FixedClock
 from acc.turn.turn import Turn
 
@@ -106,34 +105,6 @@ def test_a_step_takes_up_what_was_begun(kind: str, tmp_path: Path) -> None:
     assert again.state.hash == step.state.hash
 
 
-class Slow(InMemoryStore):
-    """A store that waits in its call number ``at`` until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.at: int | None = None
-        self.calls = 0
-        self.waits, self.go = threading.Event(), threading.Event()
-
-    def hold(self, at: int | None) -> None:
-        self.at, self.calls = at, 0
-
-    def add(self, tenant: str, artifacts: Any) -> None:
-        self._pass()
-        super().add(tenant, artifacts)
-        self._pass()
-
-    def get(self, tenant: str, ids: Any) -> Any:
-        self._pass()
-        return super().get(tenant, ids)
-
-    def _pass(self) -> None:
-        here, self.calls = self.calls, self.calls + 1
-        if here == self.at:
-            self.waits.set()
-            assert self.go.wait(20)
-
-
 @pytest.mark.parametrize("kind", ["begin", "finish"])
 def test_a_call_that_is_cancelled_anywhere_loses_nothing(kind: str, tmp_path: Path) -> None:
     async def cancelled(at: int | None, audit: Path) -> int:
@@ -163,7 +134,7 @@ def test_a_call_that_is_cancelled_anywhere_loses_nothing(kind: str, tmp_path: Pa
             return calls
         await asyncio.to_thread(store.waits.wait, 20)
         task.cancel()
-        store.go.set()
+        store.let_go()
         with pytest.raises(asyncio.CancelledError):
             await task
         entry = await behind.begin(state, Turn.said(NEXT), thread="t", wait=None)

@@ -3,53 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Any
 
 import pytest
+from cancelling import Slow
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController
+from acc import AsyncMemoryController, MemoryController
 from acc.background import AsyncBackgroundMemory, BackgroundMemory
 from acc.integrations.background_node import BackgroundMemoryNode
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langgraph import MemoryNode
-from acc.stores import Artifact
 from graphs import CONFIG, RULE, evidence
 
 FIRST, NEXT = "Checkout is slow. Why?", "Are you there?"
-
-
-class Slow(InMemoryStore):
-    """A store that waits in its call number ``at`` until it is let go."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.at: int | None = None
-        self.calls = 0
-        self.waits, self.go = threading.Event(), threading.Event()
-
-    def hold(self, at: int | None) -> None:
-        self.at, self.calls = at, 0
-
-    def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-        self._pass()
-        super().add(tenant, artifacts)
-        self._pass()
-
-    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
-        self._pass()
-        return super().get(tenant, ids)
-
-    def _pass(self) -> None:
-        here, self.calls = self.calls, self.calls + 1
-        if here == self.at:
-            self.waits.set()
-            assert self.go.wait(20)
 
 
 KINDS = ["sync", "async", "sync behind", "async behind"]
@@ -111,7 +81,7 @@ async def a_run(kind: str, at: int, streams: bool) -> None:
     while not (store.waits.is_set() or task.done()):
         await asyncio.sleep(0.001)
     task.cancel()
-    store.go.set()
+    store.let_go()
     await asyncio.wait([task])
     out = await say(graph, NEXT)
     if behind is not None:  # its turns are pending in the state
