@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from acc.clock import Clock, SystemClock
 from acc.compress.fallback import Fallback
@@ -25,7 +25,7 @@ from acc.gate.protocol import GateLike
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
 from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
-from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.turn_pipeline import Step, TurnPipeline
 from acc.pipeline.update import Stored
 from acc.recall.candidates import Recall
 from acc.recovery import adopt, recover
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MODEL_TOKENS = 1_600
 """Default bound of the state when a language model compresses: chosen by measurement, see docs/models.md."""
@@ -122,6 +124,39 @@ class _Controller(Memory):
             store.close()
             raise
         return memory
+
+    async def _astep(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        """One step for asynchronous callers, on either controller."""
+        key = whose(thread).key
+        async with self._off_loop.resting(key):
+            try:
+                return await self._stages(state, turn, thread)
+            except PinnedOverflow as overflow:
+                room = await self._off_loop.run(key, make_room, self, overflow)
+                if room is None:
+                    raise
+            step = await self._stages(room.state, turn, thread)
+            return step.model_copy(update={"room": room})
+
+    async def _stages(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        key = whose(thread).key
+        await self._threads.after_cancelled(key)
+        with self._running(state, turn, thread) as run:
+            await self._off_loop.run(key, run.store)
+            await self._off_loop.run(key, run.recall)
+            await self._think(run)
+            await self._off_loop.run(key, run.persist)
+        return run.received()
+
+    async def _think(self, run: TurnPipeline) -> None:
+        """Run the stages that write nothing, without blocking the event loop for long."""
+        raise NotImplementedError
+
+    async def _beside(
+        self, thread: str | Thread, act: Callable[P, T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Run ``act`` for an asynchronous caller; it ends even if the caller is cancelled."""
+        return await self._off_loop.complete(whose(thread).key, act, *args, **named)
 
     def open_evidence(
         self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
@@ -217,14 +252,16 @@ class MemoryController(_Controller):
         return self._step(room.state, turn, thread).model_copy(update={"room": room})
 
     def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        self._off_loop.settle(whose(thread).key)
         with self._running(state, turn, thread) as run:
             run.store()
             run.recall()
-            run.qualify()
-            run.compress()
-            run.commit()
+            run.think()
             run.persist()
-        return run.step
+        return run.received()
+
+    async def _think(self, run: TurnPipeline) -> None:
+        await asyncio.to_thread(run.think)
 
     def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
@@ -233,6 +270,7 @@ class MemoryController(_Controller):
 
         They belong to the turn that follows ``state``. The next `step` from ``state`` reads them.
         """
+        self._off_loop.settle(whose(thread).key)
         self._persist_decision(decision, state, thread)
 
     def feedback(
@@ -278,6 +316,7 @@ class MemoryController(_Controller):
             StateError: The state was edited, or belongs to another thread.
             StoreError: The retirement cannot be written.
         """
+        self._off_loop.settle(whose(thread).key)
         return retire(self, ids, reason, whose(thread), state)
 
     def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
@@ -301,6 +340,7 @@ class MemoryController(_Controller):
             StateError: The state was edited, or belongs to another thread.
             StoreError: The store cannot be read or written.
         """
+        self._off_loop.settle(whose(thread).key)
         return adopt(self, state, whose(thread))
 
     def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
@@ -320,6 +360,7 @@ class MemoryController(_Controller):
             ConflictError: A step of this thread is running.
             StoreError: The store cannot be read.
         """
+        self._off_loop.settle(whose(thread).key)
         return recover(self, whose(thread))
 
     def with_operator_acts(self, state: Stored, thread: str | Thread) -> CompressedCognitiveState:
@@ -375,61 +416,51 @@ class AsyncMemoryController(_Controller):
     """
 
     async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
-        """See `MemoryController.step`. A compressor with ``acompress`` is awaited."""
-        try:
-            return await self._step(state, turn, thread)
-        except PinnedOverflow as overflow:
-            room = await asyncio.to_thread(make_room, self, overflow)
-            if room is None:
-                raise
-        step = await self._step(room.state, turn, thread)
-        return step.model_copy(update={"room": room})
+        """See `MemoryController.step`. A compressor with ``acompress`` is awaited.
 
-    async def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
-        with self._running(state, turn, thread) as run:
-            await asyncio.to_thread(run.store)
-            await asyncio.to_thread(run.recall)
-            run.qualify()
-            await run.acompress()
-            run.commit()
-            await asyncio.to_thread(run.persist)
-        return run.step
+        A cancelled step loses nothing that was said: what it was writing is written first, for which it
+        waits a short while, and the next step from ``state`` reads it.
+        """
+        return await self._astep(state, turn, thread)
+
+    async def _think(self, run: TurnPipeline) -> None:
+        await run.athink()
 
     async def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """See `MemoryController.record`."""
-        await asyncio.to_thread(self._persist_decision, decision, state, thread)
+        await self._beside(thread, self._persist_decision, decision, state, thread)
 
     async def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
     ) -> tuple[str, ...]:
         """See `MemoryController.feedback`."""
-        return await asyncio.to_thread(self._feedback, target, utility, thread)
+        return await self._beside(thread, self._feedback, target, utility, thread)
 
     async def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
     ) -> Step:
         """See `MemoryController.retire`."""
-        return await asyncio.to_thread(retire, self, ids, reason, whose(thread), state)
+        return await self._beside(thread, retire, self, ids, reason, whose(thread), state)
 
     async def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
         """See `MemoryController.adopt`."""
-        return await asyncio.to_thread(adopt, self, state, whose(thread))
+        return await self._beside(thread, adopt, self, state, whose(thread))
 
     async def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """See `MemoryController.recover`."""
-        return await asyncio.to_thread(recover, self, whose(thread))
+        return await self._beside(thread, recover, self, whose(thread))
 
     async def with_operator_acts(
         self, state: Stored, thread: str | Thread
     ) -> CompressedCognitiveState:
         """See `MemoryController.with_operator_acts`."""
-        return await asyncio.to_thread(with_operator_acts, self, state, whose(thread))
+        return await self._beside(thread, with_operator_acts, self, state, whose(thread))
 
     async def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
         """See `MemoryController.was_refused`."""
-        return await asyncio.to_thread(self._refused_before, turn, thread)
+        return await self._beside(thread, self._refused_before, turn, thread)
 
     async def __aenter__(self) -> Self:
         return self

@@ -25,6 +25,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
+from acc.thread.off_loop import OffLoop
 from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
@@ -69,6 +70,11 @@ class Memory:
         self.resumed: list[str] = []
 
     @property
+    def _off_loop(self) -> OffLoop:
+        """Runs the work of asynchronous callers."""
+        return self._threads.off_loop
+
+    @property
     def _lock(self) -> AbstractContextManager[bool]:
         """The lock to hold while you read or write a log of the store."""
         return self._threads.lock
@@ -79,7 +85,11 @@ class Memory:
         self._audits.clear()
 
     def close(self) -> None:
-        """Write pending records and release the store, even if a write fails. Safe to repeat."""
+        """Write pending records and release the store, even if a write fails. Safe to repeat.
+
+        What cancelled calls were writing is written first.
+        """
+        self._off_loop.settle()
         try:
             self._threads.close()
         finally:
@@ -186,9 +196,9 @@ class Memory:
         thread: str | Thread,
     ) -> None:
         """Store the agent's words and actions in the turn that follows ``state``."""
-        prior, done = self.load(state), self._observed(decision)
-        with self._lock:
-            self._log_of(whose(thread)).record(prior, done)
+        prior, done, who = self.load(state), self._observed(decision), whose(thread)
+        with self._lock, self._threads.intact(who):
+            self._log_of(who).record(prior, done)
 
     def _refused_before(self, turn: Turn, thread: str | Thread) -> bool:
         """Implement `MemoryController.was_refused`."""
@@ -202,6 +212,8 @@ class Memory:
     @contextmanager
     def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
         """Yield the pipeline of one turn; only one step of a thread may run at a time.
+
+        Afterwards call `TurnPipeline.received`.
 
         Raises:
             ConflictError: Another step of the thread is running.

@@ -100,7 +100,7 @@ def _retired(
         run.retire(ids)
         run.commit()
         run.persist()
-    step = run.step
+    step = run.received()
     if left := [item_id for item_id in ids if step.state.find(item_id)]:
         notes = "; ".join(str(note) for note in step.commit.refused)
         raise ConfigurationError(f"not retired: {notes}", where=", ".join(left))

@@ -27,7 +27,7 @@ def adopt(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveStat
     """Implement `MemoryController.adopt`."""
     chosen = memory.settings.policy.schema.load(state)
     audit = memory._audit_of(thread)
-    with memory._lock:
+    with memory._lock, memory._threads.intact(thread):
         log = memory._log_of(thread)
         refuse_foreign(chosen, thread, lambda: log.branch(ROOT))
         ends = [entry["state"] for entry in audit.newest_by_branch()] if audit else []
@@ -63,11 +63,9 @@ def recover(memory: Memory, thread: Thread) -> CompressedCognitiveState | None:
             with memory._running(state, turn, thread) as run:
                 run.store()
                 run.recall()
-                run.qualify()
-                run.compress()
-                run.commit()
+                run.think()
                 run.persist()
-            state = run.step.state
+            state = run.received().state
         _LOG.warning("thread %r: turn %d was committed again", thread.thread, state.turn)
     return memory.last_state(thread)
 

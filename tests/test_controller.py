@@ -509,33 +509,6 @@ class TestCancelling:
         assert done.state.turn == 1
         assert not done.failure
 
-    def test_what_was_said_in_a_step_that_was_cancelled_while_it_wrote_is_heard(self) -> None:
-        """What runs in a worker thread cannot be called back: it ends beside the next step."""
-
-        class Slow(InMemoryStore):
-            writing = threading.Event()
-            go = threading.Event()
-
-            def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-                self.writing.set()
-                assert self.go.wait(20)
-                super().add(tenant, artifacts)
-
-        async def cancel() -> list[str]:
-            store = Slow()
-            memory = AsyncMemoryController(store, quiet)
-            step = asyncio.create_task(memory.step(None, Turn.said("the first"), thread="t"))
-            await asyncio.to_thread(store.writing.wait, 20)
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            store.go.set()
-            done = await memory.step(None, Turn.said("the second"), thread="t")
-            branch = memory._log_of(Thread(thread="t")).branch(done.state.branch)
-            return [a.text for a in branch.artifacts]
-
-        assert asyncio.run(cancel()) == ["the first", "the second"]
-
 
 # --- update_state -------------------------------------------------------------------------
 

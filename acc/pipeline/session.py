@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from acc.audit.log import AuditLog
+from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
 from acc.compress.fallback import Fallback
 from acc.compress.protocol import Compressor
@@ -22,6 +23,7 @@ from acc.state.loading import Keys, keys_of
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
+from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
 
@@ -151,6 +153,27 @@ class ThreadSession:
     def now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
+
+    def is_given_up(self, branch: Branch, turn: int) -> bool:
+        """Return whether a claimed turn has no commit that a caller received.
+
+        The caller knows that no other step of the thread is running.
+
+        Raises:
+            AuditError: Later turns of the branch were committed, and the audit log lacks them.
+        """
+        audit = self.audit
+        if branch.newest > turn:  # a later turn continues from it: this step begins a fork
+            began_later = turn > 1 and audit is not None and audit.last() is None
+            if audit is not None and not self.is_shared and not began_later:
+                refuse_unlogged(audit, self.log, branch)
+            return False
+        if self.log.claims.is_open(branch, turn):
+            return True
+        if audit is None or self.is_shared:
+            return False
+        last = audit.last_on(branch.name)
+        return last is None or last["state"]["turn"] < turn
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
         """Raise if the thread's audit log holds commits and none of them produced ``state``.

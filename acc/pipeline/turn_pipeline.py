@@ -10,7 +10,6 @@ from pydantic import BaseModel, ConfigDict, SerializeAsAny
 
 from acc.audit.log import AuditLog
 from acc.audit.record import record
-from acc.audit.unlogged import refuse_unlogged
 from acc.commit.commit import Commit, commit
 from acc.compress.fallback import CompressionRequest, CompressionResult, acompressed, compressed
 from acc.errors import ConflictError, PinnedOverflow, StoreError
@@ -23,6 +22,7 @@ from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
+from acc.thread.claims import Claims
 from acc.thread.log import is_reply, refuse_foreign
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
@@ -94,6 +94,7 @@ class TurnPipeline:
         self._given = turn
         self._turn = turn
         self._branch: Branch
+        self._claims: Claims | None = None
         self._repeats = False
         self._taken_up: tuple[str, ...] = ()
         self._candidates: list[Candidate] = []
@@ -112,7 +113,7 @@ class TurnPipeline:
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
             self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
-            begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
+            begun = log.begin(self._state, self._turn, is_given_up=self._session.is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun
             log.journal.refresh()
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
@@ -150,6 +151,18 @@ class TurnPipeline:
         """
         with self._timed("compress"):
             self._take(compressed(self._asked()))
+
+    def think(self) -> None:
+        """Run the stages that touch neither the store nor the audit log."""
+        self.qualify()
+        self.compress()
+        self.commit()
+
+    async def athink(self) -> None:
+        """Run `think`, awaiting a compressor that offers ``acompress``."""
+        self.qualify()
+        await self.acompress()
+        self.commit()
 
     async def acompress(self) -> None:
         """Run `compress`, awaiting a compressor that offers ``acompress``."""
@@ -202,7 +215,14 @@ class TurnPipeline:
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
-            log.claims.end(self._branch, self._turn.number)
+            self._claims = log.claims
+
+    def received(self) -> Step:
+        """Return the result of the step. Until then a later step takes the turn for given up."""
+        step = self.step
+        if self._claims is not None:
+            self._claims.end(self._branch, self._turn.number)
+        return step
 
     @property
     def step(self) -> Step:
@@ -237,19 +257,6 @@ class TurnPipeline:
             self._settings.fallback,
             keyless,
         )
-
-    def _is_given_up(self, branch: Branch, turn: int) -> bool:
-        """Return whether a claimed turn has no commit; the caller knows that no other step is running."""
-        audit = self._session.audit
-        if branch.newest > turn:  # a later turn continues from it: this step begins a fork
-            began_later = self._from.turn and audit is not None and audit.last() is None
-            if audit is not None and not self._session.is_shared and not began_later:
-                refuse_unlogged(audit, self._session.log, branch)
-            return False
-        if audit is None or self._session.is_shared:
-            return self._session.log.claims.is_open(branch, turn)
-        last = audit.last_on(branch.name)
-        return last is None or last["state"]["turn"] < turn
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""

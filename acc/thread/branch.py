@@ -16,7 +16,7 @@ from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id
 from acc.text.lines import one_line
 from acc.text.ranking import LexicalIndex
-from acc.turn.observations import Channel, Observation
+from acc.turn.observations import Channel, Observation, identities
 from acc.turn.turn import Turn
 
 OVERTAKEN = ("replaced", "settled", "retired")
@@ -236,12 +236,48 @@ def complete_texts(artifacts: Sequence[Artifact]) -> list[Artifact]:
     return [a for a in artifacts if a.part == 0 and parts[a.identity] == a.parts]
 
 
-def with_recorded_actions(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
-    """Add the agent's recorded words, calls and results to ``turn`` if the turn has none."""
-    if any(_is_action(o.channel, o.call_id) for o in turn.observations):
+def left_over(
+    turn: Turn, stored: Sequence[Artifact], claim: Artifact | None = None
+) -> list[Artifact]:
+    """Return the ``stored`` artifacts that belong to ``turn``, and that its own observations lack.
+
+    Until the turn is claimed, no step has read what is stored for it, so all of it belongs to the turn.
+    Afterwards it is what the claim took up. A claim of an earlier version names nothing: it took up the
+    agent's recorded words, calls and results if the turn had none.
+    """
+    mine = list(stored)
+    if claim is not None:
+        has_acts = any(_is_action(o.channel, o.call_id) for o in turn.observations)
+        acts = [] if has_acts else [a for a in stored if _is_action(a.channel, a.call_id)]
+        mine = [a for a in stored if a.ref in claim.sources] if claim.sources else acts
+    given = {*identities(turn.observations)}
+    return [a for a in mine if a.identity not in given]
+
+
+def replaced(turn: Turn, left: Sequence[Artifact]) -> list[Artifact]:
+    """Return the agent's words of ``left`` that the agent's words in ``turn`` replace.
+
+    An answer that was recorded and then generated again is another one. Calls, their results and the
+    user's words happened, and stay.
+    """
+    answers = any(o.channel is Channel.AGENT and not o.is_call for o in turn.observations)
+    return [a for a in left if answers and a.channel is Channel.AGENT and not (a.call_id or a.name)]
+
+
+def preceded(turn: Turn, branch: Branch, left: Sequence[Artifact]) -> Turn:
+    """Return ``turn`` with the observations that are stored as ``left`` before its own."""
+    if not left:
         return turn
-    recorded = observed(branch, [a for a in stored if _is_action(a.channel, a.call_id)])
-    return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
+    return turn.model_copy(update={"observations": (*observed(branch, left), *turn.observations)})
+
+
+def unexpected(turn: Turn, left: Sequence[Artifact]) -> list[Artifact]:
+    """Return those of ``left`` that were begun and never finished.
+
+    What `record` stored is expected by a turn that brings no words, calls or results of the agent.
+    """
+    has_acts = any(_is_action(o.channel, o.call_id) for o in turn.observations)
+    return [a for a in left if has_acts or not _is_action(a.channel, a.call_id)]
 
 
 def actions_before_user(stored: Sequence[Artifact]) -> list[Artifact]:

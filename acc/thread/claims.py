@@ -6,7 +6,7 @@ The ids of these records are computable: ``<thread key>.<branch>:t<turn>`` for t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from acc.state.model import CompressedCognitiveState
@@ -18,13 +18,17 @@ LEASE = timedelta(minutes=2)
 
 
 class Claims:
-    """The claims and successors of a thread's turns. In any store, the first record with an id wins."""
+    """The claims and successors of a thread's turns. In any store, the first record with an id wins.
+
+    Attributes:
+        open: Branch and turn of each claim of this process whose commit no caller received.
+    """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self.store = store
         self.thread = thread
         self._now = now
-        self._open: set[tuple[str, int]] = set()
+        self.open: set[tuple[str, int]] = set()
 
     def of(self, branch: Branch, turn: int) -> Artifact | None:
         """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
@@ -36,17 +40,22 @@ class Claims:
         """Return whether ``turn`` is claimed on ``branch``, even if it holds no observation."""
         return self._record(branch, "t", turn) is not None
 
-    def make(self, branch: Branch, turn: int, digest: str) -> Artifact:
+    def make(
+        self, branch: Branch, turn: int, digest: str, taken_up: Sequence[str] = ()
+    ) -> Artifact:
         """Claim ``turn`` and return the valid claim: this one, or an earlier one of another process.
 
-        In a single-process store, the caller writes the claim together with the evidence.
+        ``taken_up`` are refs of observations that were stored for the turn before and that the step did
+        not bring: a repetition of the step finds them by the claim. In a single-process store, the caller
+        writes the claim together with the evidence.
         """
         mine = self._claim_record(branch, "claim", turn, digest)
+        mine = mine.model_copy(update={"sources": tuple(taken_up)})
         if self.store.shared:
             self.store.add(self.thread.tenant, [mine])
             mine = self._record(branch, "t", turn) or mine
         if mine.text == digest:
-            self._open.add((branch.name, turn))
+            self.open.add((branch.name, turn))
         return mine
 
     def successor(self, branch: Branch, turn: int) -> Artifact | None:
@@ -67,8 +76,8 @@ class Claims:
             raise race_error(self.thread, branch.name)
 
     def end(self, branch: Branch, turn: int) -> None:
-        """Note that the step of the claimed ``turn`` ended and its caller receives the commit."""
-        self._open.discard((branch.name, turn))
+        """Note that the caller of the step receives the commit of the claimed ``turn``."""
+        self.open.discard((branch.name, turn))
 
     def refuse(self, branch: Branch, turn: int) -> None:
         """Record that the claimed ``turn`` cannot be committed; no later turn recovers its user's words."""
@@ -81,13 +90,13 @@ class Claims:
         return self._record(branch, "r", turn) is not None
 
     def is_open(self, branch: Branch, turn: int) -> bool:
-        """Return whether no commit exists for the claim of ``turn``.
+        """Return whether the claim of ``turn`` has no commit, or one that the caller never received.
 
-        A single-process store holds no commits; there the answer covers only this process's claims.
+        A step that was cancelled while it persisted leaves such a commit. A single-process store holds no
+        commits; there the answer covers only this process's claims.
         """
-        if self.store.shared:
-            return self.successor(branch, turn) is None
-        return (branch.name, turn) in self._open
+        is_open = (branch.name, turn) in self.open
+        return is_open or (self.store.shared and self.successor(branch, turn) is None)
 
     def check_no_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
         """Raise a `ConflictError` if ``claim`` has no commit and is younger than `LEASE`.
@@ -96,7 +105,7 @@ class Claims:
         """
         if not self.store.shared or self.successor(branch, claim.turn):
             return
-        if own and (branch.name, claim.turn) in self._open:
+        if own and (branch.name, claim.turn) in self.open:
             return
         age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(claim.at)
         if -LEASE < age < LEASE:

@@ -26,8 +26,11 @@ from acc.thread.branch import (
     actions_before_user,
     complete_texts,
     join_unrepeated,
+    left_over,
     observed,
-    with_recorded_actions,
+    preceded,
+    replaced,
+    unexpected,
     without_pending,
 )
 from acc.thread.claims import Claims
@@ -96,7 +99,7 @@ class Begun(NamedTuple):
         branch: The branch of the turn.
         turn: The turn, numbered, with the refs of its stored observations.
         repeats: Whether another step already committed this turn.
-        recovered: Refs of observations from an abandoned turn that began from the same state.
+        recovered: Refs of observations from an abandoned or unfinished turn that began from the same state.
     """
 
     branch: Branch
@@ -143,8 +146,9 @@ class ThreadLog:
     ) -> Begun:
         """Claim the turn that follows ``state`` and write its evidence.
 
-        The turn includes observations that `record` stored for it. It also includes observations of a turn
-        that was claimed with other words and abandoned, for example by a kill: no commit has them.
+        The turn includes all that was stored for it before, by `record` or by a turn that began and never
+        finished. It also includes observations of a turn that was claimed with other words and abandoned,
+        for example by a kill: no commit has them.
 
         Args:
             state: CCS_t-1.
@@ -167,27 +171,55 @@ class ThreadLog:
         before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
-            full = with_recorded_actions(turn, branch, stored)
+            claim = self.claims.of(branch, number)
+            left = left_over(turn, stored, claim)
+            full = preceded(turn, branch, left)
             if before:
                 full = full.model_copy(
                     update={"observations": join_unrepeated(before, full.observations)}
                 )
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
-            claim = self.claims.of(branch, number)
-            if claim is None and {a.identity for a in stored} <= set(keys):
-                claim = self.claims.make(branch, number, mine)
-            if claim is not None and claim.text == mine:
+            fresh: list[Artifact] = []
+            if claim is None:
+                # An earlier version committed a turn without a claim if all of it was recorded before.
+                is_past = branch.newest > number
+                gone = left if is_past else replaced(turn, left)
+                if gone:
+                    kept = [a for a in left if a not in gone]
+                    before = join_unrepeated(before, observed(branch, kept))
+                    continue
+                claim = self.claims.make(branch, number, mine, [a.ref for a in left])
+                fresh = [claim]
+            if claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
-                written = self._write(branch, full, keys, number, [claim])
-                return Begun(branch, written, repeats, refs_of(before, written))
-            if claim is not None:
-                self.claims.check_no_race(branch, claim, own=is_given_up is not None)
-                if is_given_up is not None and is_given_up(branch, number):
-                    if self.claims.is_refused(branch, number):
-                        # A refusal covers the user's words, not the agent's earlier ones.
-                        stored = actions_before_user(stored)
-                    before = join_unrepeated(before, observed(branch, stored))
+                written = self._write(branch, full, keys, number, fresh)
+                begun = (*before, *observed(branch, unexpected(turn, left)))
+                return Begun(branch, written, repeats, refs_of(begun, written))
+            self.claims.check_no_race(branch, claim, own=is_given_up is not None)
+            if is_given_up is not None and is_given_up(branch, number):
+                if self.claims.is_refused(branch, number):
+                    # A refusal covers the user's words, not the agent's earlier ones.
+                    stored = actions_before_user(stored)
+                before = join_unrepeated(before, observed(branch, stored))
+        raise AssertionError("unreachable: a new branch fits every turn")
+
+    def begun(
+        self, state: CompressedCognitiveState, is_given_up: Callable[[Branch, int], bool]
+    ) -> tuple[Observation, ...]:
+        """Return what `begin` would take up for the turn that follows ``state``, in the order of storing."""
+        number = state.turn + 1
+        before: tuple[Observation, ...] = ()
+        for branch in self._candidates(state):
+            stored = complete_texts(branch.own(number, "observation"))
+            if self.claims.of(branch, number) is None:
+                here = observed(branch, stored)
+                both = join_unrepeated(before, here)
+                return (*here, *both[: len(both) - len(here)])
+            if is_given_up(branch, number):
+                if self.claims.is_refused(branch, number):
+                    stored = actions_before_user(stored)
+                before = join_unrepeated(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -347,9 +379,7 @@ class ThreadLog:
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
-        # A turn without observations leaves nothing but its claim.
-        fresh = marks if not self.store.shared and (new or not turn.observations) else []
-        branch.append(new, *fresh)
+        branch.append(new, *([] if self.store.shared else marks))
         named = tuple(
             o.model_copy(update={"ref": ref})
             for o, ref in zip(turn.observations, cites, strict=True)

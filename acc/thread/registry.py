@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
@@ -13,9 +15,31 @@ from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.log import ThreadLog
+from acc.thread.off_loop import PATIENCE, OffLoop
 
 MOST_LOGS = 64
 """Maximum number of logs in memory; the least recently used is evicted and read again on demand."""
+
+
+class _Mark:
+    """The mark of a step that is running, with the task that runs it, if any."""
+
+    def __init__(self) -> None:
+        self.ended: Future[None] = Future()
+        try:
+            self._task = asyncio.current_task()
+        except RuntimeError:
+            self._task = None
+        self._before = self._cancelled
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether the step is being cancelled."""
+        return self._cancelled > self._before
+
+    @property
+    def _cancelled(self) -> int:
+        return 0 if self._task is None else self._task.cancelling()
 
 
 class ThreadRegistry:
@@ -33,7 +57,10 @@ class ThreadRegistry:
         )  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
         self._directory = Directory(store)
-        self._under_way: set[str] = set()
+        # A mark that its step did not remove, because that was interrupted, ends with the step.
+        self._under_way: WeakValueDictionary[str, _Mark] = WeakValueDictionary()
+        self._open: dict[str, set[tuple[str, int]]] = {}
+        self.off_loop = OffLoop()
         logs = self._logs
         when_dropped(
             self,
@@ -43,20 +70,45 @@ class ThreadRegistry:
 
     @contextmanager
     def stepping(self, thread: Thread) -> Iterator[None]:
-        """Mark a step of ``thread`` as running; a `ConflictError` if another one is running."""
-        with self._guard:
-            if thread.key in self._under_way:
-                raise ConflictError(
-                    "another step of this thread is running",
-                    where=f"thread {thread.thread!r}",
-                    hint="wait until it ends, then step from the state that it committed",
-                )
-            self._under_way.add(thread.key)
+        """Mark a step of ``thread`` as running; a `ConflictError` if another one is running.
+
+        If the step is interrupted, as by Ctrl-C, the thread's log is read again on the next use.
+        """
+        mine = _Mark()
         try:
-            yield
+            with self._guard:
+                if self._under_way.setdefault(thread.key, mine) is not mine:
+                    raise ConflictError(
+                        "another step of this thread is running",
+                        where=f"thread {thread.thread!r}",
+                        hint="wait until it ends, then step from the state that it committed",
+                    )
+            with self.intact(thread):
+                yield
         finally:
             with self._guard:
-                self._under_way.discard(thread.key)
+                if self._under_way.get(thread.key) is mine:
+                    del self._under_way[thread.key]
+            mine.ended.set_result(None)
+
+    async def after_cancelled(self, key: str) -> None:
+        """Wait for a step of the thread that is being cancelled, a short while; not for a running one."""
+        mark = self._under_way.get(key)
+        if mark is not None and mark.is_cancelled:
+            await asyncio.wait([asyncio.wrap_future(mark.ended)], timeout=PATIENCE)
+
+    @contextmanager
+    def intact(self, thread: Thread) -> Iterator[None]:
+        """Drop the thread's log if the block is interrupted: its copy of the store may be incomplete."""
+        try:
+            yield
+        except (Exception, asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException:
+            with self.lock:
+                if (log := self._logs.pop(thread.key, None)) is not None:
+                    self._keep_open(thread.key, log)
+            raise
 
     def log(
         self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
@@ -66,6 +118,7 @@ class ThreadRegistry:
             log = self._logs.get(thread.key)
             if log is None:
                 log = ThreadLog(self.store, thread, now, self._directory)
+                log.claims.open |= self._open.pop(thread.key, set())
                 recover(log)
                 self._logs[thread.key] = log
             self._logs.move_to_end(thread.key)
@@ -92,7 +145,12 @@ class ThreadRegistry:
         for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
             if key != next(reversed(self._logs)):
                 self._logs[key].flush()
-                del self._logs[key]
+                self._keep_open(key, self._logs.pop(key))
+
+    def _keep_open(self, key: str, log: ThreadLog) -> None:
+        """Keep which claims of a dropped log have no commit that a caller received."""
+        if log.claims.open:
+            self._open[key] = log.claims.open
 
 
 def _flushed(logs: OrderedDict[str, ThreadLog]) -> None:
