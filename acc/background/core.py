@@ -132,8 +132,8 @@ class BackgroundCore:
         # A state with a pending turn of this process is uncommitted but trusted.
         parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
-        with self._memory._lock:
-            branch, numbered, *_ = self._memory._log_of(entry.thread).begin(place, turn)
+        with self._memory._locked_log(entry.thread) as log:
+            branch, numbered, *_ = log.begin(place, turn)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = CommitJob(entry.thread, numbered, branch.name, place, before)
@@ -200,8 +200,8 @@ class BackgroundCore:
         """
         if before is None or before.is_over:
             return state
-        with self._memory._lock:
-            return waiting_place(self._memory._log_of(who), state, turn, self._memory._now())
+        with self._memory._locked_log(who) as log:
+            return waiting_place(log, state, turn, self._memory._now())
 
 
 _OPEN: set[BackgroundCore] = set()

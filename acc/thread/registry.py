@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from weakref import WeakValueDictionary
@@ -14,8 +15,11 @@ from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.log import ThreadLog
 
-MOST_LOGS = 64
-"""Maximum number of logs in memory; the least recently used is evicted and read again on demand."""
+_LOG = logging.getLogger(__name__)
+
+MOST_BYTES = 192 << 20
+"""Limit of the memory of all logs (`ThreadLog.size`). Beyond it, the least recently used are evicted and
+read again on demand."""
 
 
 class ThreadRegistry:
@@ -32,6 +36,8 @@ class ThreadRegistry:
             threading.Lock()
         )  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._sizes: Counter[str] = Counter()
+        self._replaced = 0
         self._directory = Directory(store)
         self._under_way: set[str] = set()
         logs = self._logs
@@ -59,25 +65,39 @@ class ThreadRegistry:
                 self._under_way.discard(thread.key)
 
     def log(
-        self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
+        self,
+        thread: Thread,
+        now: Callable[[], str],
+        read: Callable[[ThreadLog], Callable[[], None]],
     ) -> ThreadLog:
-        """Return the thread's log; read it from the store and call ``recover`` if it is not open."""
+        """Return the thread's log.
+
+        If it is not open, ``read`` reads it from the store, and returns what is left to do under the lock.
+        A caller that does not hold the lock lets other threads go on meanwhile: a long log takes seconds.
+        """
         with self.lock:
-            log = self._logs.get(thread.key)
-            if log is None:
-                log = ThreadLog(self.store, thread, now, self._directory)
-                recover(log)
+            if thread.key in self._logs:
+                return self._used(thread.key)
+            replaced = self._replaced
+        log = ThreadLog(self.store, thread, now, self._directory)
+        finish = read(log)
+        with self.lock:
+            if thread.key not in self._logs:  # otherwise another caller was faster
+                if replaced != self._replaced:
+                    log = ThreadLog(self.store, thread, now, self._directory)
+                    finish = read(log)
+                # A log that was opened, written and evicted meanwhile has added records.
+                log.expire()
+                finish()
                 self._logs[thread.key] = log
-            self._logs.move_to_end(thread.key)
-            self._evict_logs()
-            return log
+            return self._used(thread.key)
 
     def forget(self) -> None:
         """Drop every log; the next use reads it again. Call it after records were replaced or deleted."""
         with self.lock:
-            for key, log in list(self._logs.items()):
-                log.flush()
-                del self._logs[key]
+            self._replaced += 1
+            for key in list(self._logs):
+                self._evict(key)
 
     def close(self) -> None:
         """Flush every log, even if one fails; then raise the first error."""
@@ -87,12 +107,24 @@ class ThreadRegistry:
             if _OPEN.get(id(self.store)) is self:
                 del _OPEN[id(self.store)]
 
-    def _evict_logs(self) -> None:
-        idle = [key for key in self._logs if key not in self._under_way]
-        for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
-            if key != next(reversed(self._logs)):
-                self._logs[key].flush()
-                del self._logs[key]
+    def _used(self, key: str) -> ThreadLog:
+        """Return the open log ``key`` as the most recently used one; evict others beyond the limit."""
+        log = self._logs[key]
+        self._logs.move_to_end(key)
+        self._sizes[key] = log.size
+        total = self._sizes.total()
+        for other in list(self._logs) if total > MOST_BYTES else ():
+            if total <= MOST_BYTES:
+                break
+            if other != key and other not in self._under_way:
+                total -= self._sizes[other]
+                self._evict(other)
+        return log
+
+    def _evict(self, key: str) -> None:
+        self._logs[key].flush()
+        del self._logs[key], self._sizes[key]
+        _LOG.debug("the log of thread %s left the memory and is read again on demand", key)
 
 
 def _flushed(logs: OrderedDict[str, ThreadLog]) -> None:
