@@ -197,12 +197,14 @@ def _is_speech(artifact: Artifact) -> bool:
     return spoken and not artifact.call_id
 
 
-def race_error(thread: Thread, branch: str) -> ConflictError:
-    """Return the error for the writer that lost a race."""
+def race_error(thread: Thread, branch: str, seconds: float | None = None) -> ConflictError:
+    """Return the error for the writer that lost a race; ``seconds`` is `ConflictError.retry_after`."""
+    wait = "until it ends" if seconds is None else f"until it ends, or {seconds:.0f} seconds"
     return ConflictError(
         "another process runs a step of this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
-        hint="wait until it ends, load the thread's current state, and step again",
+        hint=f"wait {wait}, load the thread's current state, and step again",
+        retry_after=seconds,
     )
 
 

@@ -6,13 +6,14 @@ import logging
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
 from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
+from acc.thread.lease import kept_alive
 from acc.thread.log import ThreadLog
 
 _LOG = logging.getLogger(__name__)
@@ -59,7 +60,10 @@ class ThreadRegistry:
                 )
             self._under_way.add(thread.key)
         try:
-            yield
+            with (
+                kept_alive(lambda: self._renew(thread.key)) if self.store.shared else nullcontext()
+            ):
+                yield
         finally:
             with self._guard:
                 self._under_way.discard(thread.key)
@@ -106,6 +110,11 @@ class ThreadRegistry:
         with _GUARD:
             if _OPEN.get(id(self.store)) is self:
                 del _OPEN[id(self.store)]
+
+    def _renew(self, key: str) -> None:
+        """Renew the claim of the step that is running in a thread."""
+        if (log := self._logs.get(key)) is not None:
+            log.claims.renew()
 
     def _used(self, key: str) -> ThreadLog:
         """Return the open log ``key`` as the most recently used one; evict others beyond the limit."""
