@@ -22,6 +22,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from turn_overhead import observed, scripted
 
@@ -65,7 +66,7 @@ def build(folder: Path, threads: int, turns: int) -> int:
 
 
 def measure(folder: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return seconds, peak megabytes and exit status of each command on the memory in ``folder``."""
+    """Return the times, the peak memory and the exit status of each command on the memory in ``folder``."""
     found = {}
     for name in names:
         command = [sys.executable, "-c", _MAIN, *COMMANDS[name], "--memory", str(folder)]
@@ -75,6 +76,7 @@ def measure(folder: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
         process.returncode = os.waitstatus_to_exitcode(status)
         found[name] = {
             "seconds": round(time.perf_counter() - start, 2),
+            "cpu_seconds": round(used.ru_utime + used.ru_stime, 2),
             "megabytes": round(used.ru_maxrss / 1_000, 1),
             "status": process.returncode,
         }
@@ -83,7 +85,7 @@ def measure(folder: Path, names: Sequence[str]) -> dict[str, dict[str, float]]:
 
 def compare(threads: int, turns: int, times: int, names: Sequence[str]) -> dict[str, object]:
     """Measure two memories, one ``times`` as large as the other, and how much more the large one costs."""
-    results = []
+    results: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:
         for size in (threads, threads * times):
             memory = Path(folder) / str(size)
@@ -93,7 +95,7 @@ def compare(threads: int, turns: int, times: int, names: Sequence[str]) -> dict[
     ratios = {
         name: {
             what: round(large[name][what] / small[name][what], 2)
-            for what in ("seconds", "megabytes")
+            for what in ("seconds", "cpu_seconds", "megabytes")
         }
         for name in names
     }

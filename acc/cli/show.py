@@ -85,9 +85,9 @@ def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> 
     found = logged_threads(memory, damaged)
     if json:
         print_json([
-            {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
-             "tokens": each.last["tokens"], "at": each.last["at"], "log": str(each.log.path)}
-            for each in found
+            {**each.thread.model_dump(), "turns": last["state"]["turn"],
+             "tokens": last["tokens"], "at": last["at"], "log": str(each.log.path)}
+            for each in found if (last := each.last)
         ])  # fmt: skip
     else:
         _print_threads(found)
@@ -100,9 +100,9 @@ def _print_threads(found: Sequence[LoggedThread]) -> None:
         print("no thread has a commit")
         return
     rows: list[list[str]] = [
-        [each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
-         each.last["at"], each.log.path.stem]
-        for each in found
+        [each.thread.thread, f"{last['state']['turn']:,}", f"{last['tokens']:,}",
+         last["at"], each.log.path.stem]
+        for each in found if (last := each.last)
     ]  # fmt: skip
     headings = ["thread", "turns", "tokens", "last commit", "log"]
     owners = [(each.thread.user, each.thread.agent, each.thread.tenant) for each in found]
@@ -250,8 +250,8 @@ def verify(
         print_json([
             {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
              "torn_bytes": each.log.torn_bytes(),
-             "head": each.last["digest"], "state": each.last["state"]["hash"]}
-            for each, result in zip(found, results, strict=True)
+             "head": last["digest"], "state": last["state"]["hash"]}
+            for each, result in zip(found, results, strict=True) if (last := each.last)
         ])  # fmt: skip
         return
     for label, each, (commits, redacted, earlier) in zip(
@@ -293,14 +293,11 @@ def _recompute(
     logged: LoggedThread, head: str, schemas: Sequence[Schema], max_tokens: int | None
 ) -> _Counts:
     policies: dict[str, Policy] = {}
-    seen = set()
     redacted: list[int] = []
     earlier: list[int] = []
     try:
-        for record in logged.log.records():
-            if (fingerprint := record["policy"]["fingerprint"]) not in seen:
-                seen.add(fingerprint)
-                policies |= _policies(record, schemas, max_tokens)
+        for policy in logged.policies():
+            policies |= _policies({"policy": policy}, schemas, max_tokens)
         commits = verify_log(
             logged.log, policies, head=head, redacted=redacted, earlier=earlier,
             state_key=state_key(),

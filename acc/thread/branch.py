@@ -22,8 +22,8 @@ from acc.turn.turn import Turn
 OVERTAKEN = ("replaced", "settled", "retired")
 """Eviction reasons of items that a later observation made obsolete."""
 
-_RECORD_BYTES, _TEXT_BYTES = 4_000, 2
-"""Memory of a record with its entries in the index, and of each character of its text; measured."""
+_RECORD_BYTES = 1_500
+"""Memory of a record without its text and its entries in the index; measured."""
 
 _FIRST_READ = 16
 _LARGEST_READ = 1024
@@ -39,7 +39,6 @@ class Branch:
         retired: Maps a ref to the turn that retired the rule or goal with that source.
         erased: Refs of erased evidence.
         messages: Maps the id of a chat message to its turn.
-        size: The memory that the branch takes, in bytes, roughly.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -52,7 +51,7 @@ class Branch:
         self.retired: dict[str, int] = {}
         self.erased: set[str] = set()
         self.messages: dict[str, int] = {}
-        self.size = _RECORD_BYTES
+        self._chars = 0
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -87,6 +86,11 @@ class Branch:
                 break
             batch = min(batch * 2, _LARGEST_READ)
         self._is_current = True
+
+    @property
+    def size(self) -> int:
+        """The memory that the branch takes, in bytes, roughly."""
+        return _RECORD_BYTES * (1 + len(self.artifacts)) + self._chars + self.index.size
 
     def expire(self) -> None:
         """Make the next refresh read the store."""
@@ -178,7 +182,7 @@ class Branch:
         self._by_ref.setdefault(artifact.ref, []).append(position)
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
-        self.size += _RECORD_BYTES + _TEXT_BYTES * len(artifact.text)
+        self._chars += len(artifact.text)
         self.turns.append(artifact.turn)
         # The gate never admits overtaken items; indexing their words would only enlarge the index.
         text = "" if artifact.reason in OVERTAKEN else artifact.text

@@ -18,7 +18,7 @@ from acc.thread.log import ThreadLog
 
 _LOG = logging.getLogger(__name__)
 
-MOST_BYTES = 192 << 20
+MOST_BYTES = 128 << 20
 """Limit of the memory of all logs (`ThreadLog.size`). Beyond it, the least recently used are evicted and
 read again on demand."""
 
