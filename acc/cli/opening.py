@@ -280,8 +280,9 @@ def policy_of(
 
 
 def _recorded_schema(name: str) -> Schema:
-    is_published = any(entry.value == name for entry in published().values())
-    if name.partition(":")[0].partition(".")[0] not in OWN_PACKAGES and not is_published:
+    is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
+    # The published ones are found in the metadata of all installed packages, which takes a while.
+    if not is_own and name not in (entry.value for entry in published().values()):
         raise ConfigurationError(
             "the thread uses a schema that is not installed", where=name,
             hint=f"give --schema {name}",

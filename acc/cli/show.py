@@ -245,7 +245,8 @@ def verify(
     if head and len(found) != 1:
         hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
-    results = [_recompute(each, head, schemas, max_tokens) for each in found]
+    policies: dict[str, Policy] = {}
+    results = [_recompute(each, head, policies, schemas, max_tokens) for each in found]
     if json:
         print_json([
             {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
@@ -290,14 +291,19 @@ class _Counts(NamedTuple):
 
 
 def _recompute(
-    logged: LoggedThread, head: str, schemas: Sequence[Schema], max_tokens: int | None
+    logged: LoggedThread,
+    head: str,
+    policies: dict[str, Policy],
+    schemas: Sequence[Schema],
+    max_tokens: int | None,
 ) -> _Counts:
-    policies: dict[str, Policy] = {}
+    """Recompute a thread's commits; ``policies`` by fingerprint keeps those of all threads so far."""
     redacted: list[int] = []
     earlier: list[int] = []
     try:
         for policy in logged.policies():
-            policies |= _policies({"policy": policy}, schemas, max_tokens)
+            if policy["fingerprint"] not in policies:
+                policies |= _policies({"policy": policy}, schemas, max_tokens)
         commits = verify_log(
             logged.log, policies, head=head, redacted=redacted, earlier=earlier,
             state_key=state_key(),
