@@ -296,7 +296,7 @@ class _CallThread(Generic[T]):
         call that waits in the socket ends with the next byte, or with that time-out.
         """
         with self._guard:  # a thread that is over may have left its id to another one
-            if not self._is_over:
+            if not (self._is_over or self.result.done()):
                 ident = ctypes.c_ulong(self._thread.ident or 0)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_Abandoned))
 

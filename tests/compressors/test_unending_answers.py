@@ -122,7 +122,7 @@ def asked(compressor: ModelCompressor, how: str) -> CompressionError:
 
 
 def compressor(url: str, whose: str) -> ModelCompressor:
-    times = {"deadline": 1.0, "timeout": 0.8}
+    times = {"deadline": 3.0, "timeout": 2.5}
     if whose == "own":
         return OpenAICompressor("m", base_url=url, **times)  # type: ignore[arg-type]
     client = openai.OpenAI(base_url=url, api_key="none")
@@ -145,7 +145,7 @@ def test_a_dripping_server_keeps_neither_thread_nor_connection(
         asking = compressor(server.url, whose)
         started = time.monotonic()
         outcome = asked(asking, way).account.outcome  # type: ignore[union-attr]
-        assert time.monotonic() - started < 5
+        assert time.monotonic() - started < 12
         assert outcome in (Outcome.DEADLINE, Outcome.TIMEOUT)
         assert server.served
         assert holds(lambda: call_threads() == before)
