@@ -172,8 +172,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
-        with self._lock:
-            branch = self._log_of(who).branch(state.branch)
+        with self._locked_log(who) as log:
+            branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
         if not (text or branch.parts(ref)):
             raise InputError(
@@ -209,11 +209,9 @@ class _Controller(Memory):
         from acc.evidence.references import give_feedback
 
         who = whose(thread)
-        with self._lock:
-            log = self._audit_of(who)
-            return give_feedback(
-                self.artifacts, log, who, target, utility, self._now(), self._log_of(who)
-            )
+        with self._locked_log(who) as log:
+            audit = self._audit_of(who)
+            return give_feedback(self.artifacts, audit, who, target, utility, self._now(), log)
 
 
 class MemoryController(_Controller):

@@ -27,8 +27,7 @@ def adopt(memory: Memory, state: Any, thread: Thread) -> CompressedCognitiveStat
     """Implement `MemoryController.adopt`."""
     chosen = memory.settings.policy.schema.load(state)
     audit = memory._audit_of(thread)
-    with memory._lock, memory._threads.intact(thread):
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log, memory._threads.intact(thread):
         refuse_foreign(chosen, thread, lambda: log.branch(ROOT))
         ends = [entry["state"] for entry in audit.newest_by_branch()] if audit else []
         ends.append(chosen.canonical())
@@ -72,8 +71,8 @@ def recover(memory: Memory, thread: Thread) -> CompressedCognitiveState | None:
 
 def _stored_turn(memory: Memory, thread: Thread, state: CompressedCognitiveState) -> Turn | None:
     """Return the stored turn that follows ``state`` on its branch, or None."""
-    with memory._lock:
-        branch = memory._log_of(thread).branch(state.branch)
+    with memory._locked_log(thread) as log:
+        branch = log.branch(state.branch)
         stored = complete_texts(branch.own(state.turn + 1, "observation"))
         if not stored and branch.newest <= state.turn:
             return None

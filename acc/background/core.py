@@ -117,8 +117,8 @@ class BackgroundCore:
         if job is None or job.is_over:
             state = with_operator_acts(self._memory, state, who)
         place = self._place(state, job, looked.turn, who)
-        with self._memory._lock:
-            begun = self._memory._log_of(who).begun(place, self._is_given_up(who))
+        with self._memory._locked_log(who) as log:
+            begun = log.begun(place, self._is_given_up(who))
         turn = looked.turn.model_copy(
             update={"observations": join_unrepeated(begun, looked.turn.observations)}
         )
@@ -148,19 +148,17 @@ class BackgroundCore:
         if before is not None and before.is_over:
             parent, before = before.resulting_state(self._memory.settings.policy), None
         if before is None:
-            with self._memory._lock:
-                self._memory._session(entry.thread).refuse_unknown(parent)
+            session = self._memory._session(entry.thread)
+            with session.locked_log(parent.branch):
+                session.refuse_unknown(parent)
         # A state with a pending turn of this process is uncommitted but trusted.
         parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
-        with self._memory._lock, self._memory._threads.intact(entry.thread):
-            branch, numbered, *_ = self._memory._log_of(entry.thread).begin(
-                place,
-                turn,
-                is_given_up=self._is_given_up(entry.thread),
-            )
+        who = entry.thread
+        with self._memory._locked_log(who) as log, self._memory._threads.intact(who):
+            branch, numbered, *_ = log.begin(place, turn, is_given_up=self._is_given_up(who))
             if before is not None:  # the backlog knows what waits, and a commit claims it elsewhere
-                self._memory._log_of(entry.thread).claims.end(branch, numbered.number)
+                log.claims.end(branch, numbered.number)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = CommitJob(entry.thread, numbered, branch.name, place, before)
@@ -236,8 +234,7 @@ class BackgroundCore:
         ``before`` is uncommitted. What other waiting branches hold for it and nobody commits is
         stored there too.
         """
-        with self._memory._lock:
-            log = self._memory._log_of(who)
+        with self._memory._locked_log(who) as log:
             place = state
             if before is not None and not before.is_over:
                 place = waiting_place(log, state, turn, self._memory._now())

@@ -156,8 +156,7 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJo
         base: A committed state or the thread's first state.
     """
     found: list[CommitJob] = []
-    with memory._lock:
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log:
         while True:
             number = base.turn + 1 + len(found)
             turn = stored_turn(log, base.branch, number)
@@ -181,8 +180,7 @@ def resolve_pending(memory: Memory, thread: Thread, state: State) -> tuple[State
     audit = memory._audit_of(thread)
     if audit is None or not state.pending:
         return state, []
-    with memory._lock:
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log:
         branch, waiting = home(log, state.branch), waiting_branches(log, state.branch)
         base = _base(memory, log, list(audit.records()), state)
         if base is None:

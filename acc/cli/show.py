@@ -89,9 +89,9 @@ def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> 
     found = logged_threads(memory, damaged)
     if json:
         print_json([
-            {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
-             "tokens": each.last["tokens"], "at": each.last["at"], "log": str(each.log.path)}
-            for each in found
+            {**each.thread.model_dump(), "turns": last["state"]["turn"],
+             "tokens": last["tokens"], "at": last["at"], "log": str(each.log.path)}
+            for each in found if (last := each.last)
         ])  # fmt: skip
     else:
         _print_threads(found)
@@ -104,9 +104,9 @@ def _print_threads(found: Sequence[LoggedThread]) -> None:
         print("no thread has a commit")
         return
     rows: list[list[str]] = [
-        [each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
-         each.last["at"], each.log.path.stem]
-        for each in found
+        [each.thread.thread, f"{last['state']['turn']:,}", f"{last['tokens']:,}",
+         last["at"], each.log.path.stem]
+        for each in found if (last := each.last)
     ]  # fmt: skip
     headings = ["thread", "turns", "tokens", "last commit", "log"]
     owners = [(each.thread.user, each.thread.agent, each.thread.tenant) for each in found]
@@ -252,15 +252,16 @@ def verify(
     if head and len(found) != 1:
         hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
-    results = [_recompute(each, head, schemas, max_tokens) for each in found]
+    policies: dict[str, Policy] = {}
+    results = [_recompute(each, head, policies, schemas, max_tokens) for each in found]
     differ = _against_store(memory, found, everything=thread is None)
     if json:
         print_json([
             {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
              "torn_bytes": each.log.torn_bytes(),
-             "head": each.last["digest"], "state": each.last["state"]["hash"],
+             "head": last["digest"], "state": last["state"]["hash"],
              "store": [one.what for one in differ if one.thread == each.thread]}
-            for each, result in zip(found, results, strict=True)
+            for each, result in zip(found, results, strict=True) if (last := each.last)
         ])  # fmt: skip
         _refuse(differ, memory)
         return
@@ -334,17 +335,19 @@ class _Counts(NamedTuple):
 
 
 def _recompute(
-    logged: LoggedThread, head: str, schemas: Sequence[Schema], max_tokens: int | None
+    logged: LoggedThread,
+    head: str,
+    policies: dict[str, Policy],
+    schemas: Sequence[Schema],
+    max_tokens: int | None,
 ) -> _Counts:
-    policies: dict[str, Policy] = {}
-    seen = set()
+    """Recompute a thread's commits; ``policies`` by fingerprint keeps those of all threads so far."""
     redacted: list[int] = []
     earlier: list[int] = []
     try:
-        for record in logged.log.records():
-            if (fingerprint := record["policy"]["fingerprint"]) not in seen:
-                seen.add(fingerprint)
-                policies |= _policies(record, schemas, max_tokens)
+        for policy in logged.policies():
+            if policy["fingerprint"] not in policies:
+                policies |= _policies({"policy": policy}, schemas, max_tokens)
         commits = verify_log(
             logged.log, policies, head=head, redacted=redacted, earlier=earlier,
             state_key=state_key(),

@@ -151,8 +151,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         if last is None or not turns:
             return last
         first = turns[0].observations[0].identity[:32]
-        with self.controller._lock:
-            begun = self.controller._log_of(thread).branch(ROOT).at_turn(1)
+        with self.controller._locked_log(thread) as log:
+            begun = log.branch(ROOT).at_turn(1)
         return None if any(a.identity[:32] == first for a in begun) else last
 
 

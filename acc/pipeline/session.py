@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,7 +20,7 @@ from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
 from acc.recall.candidates import Recall
 from acc.state.loading import Keys, keys_of
-from acc.state.model import CompressedCognitiveState
+from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
 from acc.thread.branch import Branch
@@ -127,7 +127,7 @@ class ThreadSession:
         thread: The thread.
         settings: The memory's settings.
         compressor: The memory's compressor; None for the keyless rules.
-        open_log: Returns the thread's log; reads it from the store if it is not open.
+        open_log: Returns the thread's log; if it is not open, reads this branch of it from the store.
         audit: The thread's audit log; None if no logs are kept.
         lock: Held while a log is read or written.
         keys: Keys that sign states.
@@ -138,7 +138,7 @@ class ThreadSession:
     thread: Thread
     settings: Settings
     compressor: Compressor | None
-    open_log: Callable[[], ThreadLog]
+    open_log: Callable[[str], ThreadLog]
     audit: AuditLog | None
     lock: AbstractContextManager[bool]
     keys: Keys
@@ -148,7 +148,14 @@ class ThreadSession:
     @property
     def log(self) -> ThreadLog:
         """The thread's log."""
-        return self.open_log()
+        return self.open_log(ROOT)
+
+    @contextmanager
+    def locked_log(self, branch: str) -> Iterator[ThreadLog]:
+        """Yield the thread's log and hold the lock; a log that is not open is read before that."""
+        self.open_log(branch)
+        with self.lock:
+            yield self.log
 
     def now(self) -> str:
         """Return the current time in the format of records."""

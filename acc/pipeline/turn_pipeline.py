@@ -108,8 +108,7 @@ class TurnPipeline:
 
     def store(self) -> None:
         """Store the evidence first: a later crash loses no observation."""
-        with self._timed("store"), self._session.lock:
-            log = self._session.log
+        with self._timed("store"), self._session.locked_log(self._state.branch) as log:
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
             self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)

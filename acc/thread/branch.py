@@ -22,6 +22,9 @@ from acc.turn.turn import Turn
 OVERTAKEN = ("replaced", "settled", "retired")
 """Eviction reasons of items that a later observation made obsolete."""
 
+_RECORD_BYTES = 1_500
+"""Memory of a record without its text and its entries in the index; measured."""
+
 _FIRST_READ = 16
 _LARGEST_READ = 1024
 
@@ -53,6 +56,7 @@ class Branch:
         self.erased: set[str] = set()
         self.messages: dict[str, int] = {}
         self.missing: list[str] = []
+        self._chars = 0
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -115,6 +119,15 @@ class Branch:
         """
         upto = max((turn for _, turn in self._ancestors), default=0)
         return max((turn for turn in self._by_turn if upto < turn < self.newest), default=0)
+
+    @property
+    def size(self) -> int:
+        """The memory that the branch takes, in bytes, roughly."""
+        return _RECORD_BYTES * (1 + len(self.artifacts)) + self._chars + self.index.size
+
+    def expire(self) -> None:
+        """Make the next refresh read the store."""
+        self._is_current = False
 
     def branch_of(self, turn: int) -> str:
         """Return the name of the branch on which ``turn`` is stored: this one or an ancestor."""
@@ -202,6 +215,7 @@ class Branch:
         self._by_ref.setdefault(artifact.ref, []).append(position)
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
+        self._chars += len(artifact.text)
         self.turns.append(artifact.turn)
         self.newest = max(self.newest, artifact.turn)
         # The gate never admits overtaken items; indexing their words would only enlarge the index.
@@ -221,12 +235,14 @@ def _is_speech(artifact: Artifact) -> bool:
     return spoken and not artifact.call_id
 
 
-def race_error(thread: Thread, branch: str) -> ConflictError:
-    """Return the error for the writer that lost a race."""
+def race_error(thread: Thread, branch: str, seconds: float | None = None) -> ConflictError:
+    """Return the error for the writer that lost a race; ``seconds`` is `ConflictError.retry_after`."""
+    wait = "until it ends" if seconds is None else f"until it ends, or {seconds:.0f} seconds"
     return ConflictError(
         "another process runs a step of this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
-        hint="wait until it ends, load the thread's current state, and step again",
+        hint=f"wait {wait}, load the thread's current state, and step again",
+        retry_after=seconds,
     )
 
 

@@ -308,6 +308,16 @@ class ThreadLog:
         found = (self._found(name) for name in dict.fromkeys([ROOT, *names, *there]))
         return [branch for branch in found if branch is not None]
 
+    @property
+    def size(self) -> int:
+        """The memory that the log takes, in bytes, roughly."""
+        return sum(branch.size for branch in self._branches.values())
+
+    def expire(self) -> None:
+        """Make the next use of each branch look for added records, even if no other process writes."""
+        for branch in self._branches.values():
+            branch.expire()
+
     def flush(self) -> None:
         """Write the queued artifacts of all branches."""
         for branch in self._branches.values():

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from weakref import WeakValueDictionary
 
 from acc.errors import ConflictError
 from acc.stores.directory import Directory
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import ArtifactStore, Thread
+from acc.thread.lease import kept_alive
 from acc.thread.log import ThreadLog
 from acc.thread.off_loop import PATIENCE, OffLoop
 
-MOST_LOGS = 64
-"""Maximum number of logs in memory; the least recently used is evicted and read again on demand."""
+_LOG = logging.getLogger(__name__)
+
+MOST_BYTES = 128 << 20
+"""Limit of the memory of all logs (`ThreadLog.size`). Beyond it, the least recently used are evicted and
+read again on demand."""
 
 
 class _Mark:
@@ -56,6 +61,8 @@ class ThreadRegistry:
             threading.Lock()
         )  # never held during I/O: a cancelled step must not wait for it
         self._logs: OrderedDict[str, ThreadLog] = OrderedDict()
+        self._sizes: Counter[str] = Counter()
+        self._replaced = 0
         self._directory = Directory(store)
         # A mark that its step did not remove, because that was interrupted, ends with the step.
         self._under_way: WeakValueDictionary[str, _Mark] = WeakValueDictionary()
@@ -83,7 +90,9 @@ class ThreadRegistry:
                         where=f"thread {thread.thread!r}",
                         hint="wait until it ends, then step from the state that it committed",
                     )
-            with self.intact(thread):
+            shared = self.store.shared
+            lease = kept_alive(lambda: self._renew(thread.key)) if shared else nullcontext()
+            with self.intact(thread), lease:
                 yield
         finally:
             with self._guard:
@@ -106,31 +115,45 @@ class ThreadRegistry:
             raise
         except BaseException:
             with self.lock:
-                if (log := self._logs.pop(thread.key, None)) is not None:
-                    self._keep_open(thread.key, log)
+                if thread.key in self._logs:
+                    self._drop(thread.key)
             raise
 
     def log(
-        self, thread: Thread, now: Callable[[], str], recover: Callable[[ThreadLog], None]
+        self,
+        thread: Thread,
+        now: Callable[[], str],
+        read: Callable[[ThreadLog], Callable[[], None]],
     ) -> ThreadLog:
-        """Return the thread's log; read it from the store and call ``recover`` if it is not open."""
+        """Return the thread's log.
+
+        If it is not open, ``read`` reads it from the store, and returns what is left to do under the lock.
+        A caller that does not hold the lock lets other threads go on meanwhile: a long log takes seconds.
+        """
         with self.lock:
-            log = self._logs.get(thread.key)
-            if log is None:
-                log = ThreadLog(self.store, thread, now, self._directory)
+            if thread.key in self._logs:
+                return self._used(thread.key)
+            replaced = self._replaced
+        log = ThreadLog(self.store, thread, now, self._directory)
+        finish = read(log)
+        with self.lock:
+            if thread.key not in self._logs:  # otherwise another caller was faster
+                if replaced != self._replaced:
+                    log = ThreadLog(self.store, thread, now, self._directory)
+                    finish = read(log)
+                # A log that was opened, written and evicted meanwhile has added records.
+                log.expire()
+                finish()
                 log.claims.open |= self._open.pop(thread.key, set())
-                recover(log)
                 self._logs[thread.key] = log
-            self._logs.move_to_end(thread.key)
-            self._evict_logs()
-            return log
+            return self._used(thread.key)
 
     def forget(self) -> None:
         """Drop every log; the next use reads it again. Call it after records were replaced or deleted."""
         with self.lock:
-            for key, log in list(self._logs.items()):
-                log.flush()
-                del self._logs[key]
+            self._replaced += 1
+            for key in list(self._logs):
+                self._evict(key)
 
     def close(self) -> None:
         """Flush every log, even if one fails; then raise the first error."""
@@ -140,15 +163,35 @@ class ThreadRegistry:
             if _OPEN.get(id(self.store)) is self:
                 del _OPEN[id(self.store)]
 
-    def _evict_logs(self) -> None:
-        idle = [key for key in self._logs if key not in self._under_way]
-        for key in idle[: max(0, len(self._logs) - MOST_LOGS)]:
-            if key != next(reversed(self._logs)):
-                self._logs[key].flush()
-                self._keep_open(key, self._logs.pop(key))
+    def _renew(self, key: str) -> bool:
+        """Renew the claim of the step that is running in a thread; return whether one is."""
+        if (log := self._logs.get(key)) is not None and key in self._under_way:
+            log.claims.renew()
+        return key in self._under_way
 
-    def _keep_open(self, key: str, log: ThreadLog) -> None:
-        """Keep which claims of a dropped log have no commit that a caller received."""
+    def _used(self, key: str) -> ThreadLog:
+        """Return the open log ``key`` as the most recently used one; evict others beyond the limit."""
+        log = self._logs[key]
+        self._logs.move_to_end(key)
+        self._sizes[key] = log.size
+        total = self._sizes.total()
+        for other in list(self._logs) if total > MOST_BYTES else ():
+            if total <= MOST_BYTES:
+                break
+            if other != key and other not in self._under_way:
+                total -= self._sizes[other]
+                self._evict(other)
+        return log
+
+    def _evict(self, key: str) -> None:
+        self._logs[key].flush()
+        self._drop(key)
+        _LOG.debug("the log of thread %s left the memory and is read again on demand", key)
+
+    def _drop(self, key: str) -> None:
+        """Drop an open log; keep which of its claims have no commit that a caller received."""
+        log = self._logs.pop(key)
+        del self._sizes[key]
         if log.claims.open:
             self._open[key] = log.claims.open
 

@@ -166,13 +166,24 @@ def batches(items: Sequence[T], size: int = BATCH) -> Iterator[list[T]]:
 
 
 def list_ids(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
-    """Return the sorted artifact ids of a collection, or of one kind or thread."""
+    """Return the sorted artifact ids of a collection, or of one kind or thread.
+
+    Chroma lists any number of its own ids, but reads the metadata of some 32,000 records at most.
+    """
     wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
     where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
-    found = ask(lambda: collection.get(where=where, include=["metadatas"]))
-    metadatas = found["metadatas"] or []
-    pairs = zip(found["ids"], metadatas, strict=True)
-    return sorted(_full_id(key, metadata or {}) for key, metadata in pairs)
+    keys = ask(lambda: collection.get(where=where, include=[]))["ids"]
+    plain = [key for key in keys if not key.startswith(_HASHED)]
+    hashed = [key for key in keys if key.startswith(_HASHED)]
+    return sorted([*plain, *_full_ids(ask, collection, hashed)])
+
+
+def _full_ids(ask: Any, collection: Collection, hashed: Sequence[str]) -> Iterator[str]:
+    """Yield the artifact ids of rows that have a hash as Chroma's id."""
+    for batch in batches(hashed, READ):
+        found = ask(lambda batch=batch: collection.get(ids=batch, include=["metadatas"]))
+        for metadata in found["metadatas"] or ():
+            yield str(_joined(metadata)[ID_KEY])
 
 
 def replace_rows(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
@@ -274,7 +285,3 @@ def read_batch(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tu
     embeddings = got["embeddings"] if got["embeddings"] is not None else []
     for key, vector in zip(got["ids"], embeddings, strict=True):
         yield key, numpy.asarray(vector, numpy.float32).tobytes()
-
-
-def _full_id(key: str, metadata: Any) -> str:
-    return str(_joined(metadata)[ID_KEY]) if ID_KEY in metadata else key
