@@ -65,6 +65,35 @@ class TestExcerpt:
         cut = excerpt(text, stems("room 37, guest 37"), 600)
         assert "Room 37 of the hotel in Lisbon is let to guest 37." in cut
 
+    HEAD = "VENDOR            NO       GBP          FLAG"
+
+    def table(self, count: int, **special: str) -> str:
+        """A mail with a table in it, of which ``at_7`` replaces row 7."""
+        body = [f"Supplier {n}        1{n:04}    -1{n},000.00   -" for n in range(count)]
+        for place, text in special.items():
+            body[int(place.removeprefix("at_"))] = text
+        before = [f"Dear all, paragraph {n} of the vendor mail." for n in range(20)]
+        return "\n".join([*before, self.HEAD, "-" * 40, *body, "Regards", "Moira"])
+
+    def test_a_row_of_a_table_brings_the_tables_head(self) -> None:
+        row = "Lytham Freight    103398   -39,011.75   FX"
+        text = self.table(40, at_30=row)
+        lines = excerpt(text, stems("What is open at Lytham Freight?"), 300).splitlines()
+        assert lines.index(self.HEAD) < lines.index(row)
+        assert lines[0] == "Dear all, paragraph 0 of the vendor mail."
+
+    def test_the_head_is_that_of_the_rows_own_table(self) -> None:
+        other = "DOC          DATE        USER\n1900044391   2025-09-18  TNORRIS\n\n"
+        row = "Lytham Freight    103398   -39,011.75   FX"
+        text = f"{other}Next:\n{self.table(40, at_30=row)}"
+        assert self.HEAD in excerpt(text, stems("Lytham Freight"), 200)
+        assert "DATE" in excerpt(text, stems("who is TNORRIS"), 200)
+
+    def test_a_row_stays_where_its_head_does_not_fit(self) -> None:
+        row = "Lytham Freight    103398   -39,011.75   FX"
+        text = self.table(40, at_30=row)
+        assert excerpt(text, stems("Lytham Freight"), len(row) + 20) == f"{GAP}\n{row}\n{GAP}"
+
     def test_neighbours_are_kept_without_a_gap(self) -> None:
         text = rows(100, at_50="hotel one", at_51="hotel two")
         assert "hotel one\nhotel two" in excerpt(text, stems("hotel"), 150)

@@ -72,6 +72,7 @@ class Draft:
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
         self.is_models = False
+        self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
         self.replaced: dict[str, Item] = {}
         self.counter = state.counter

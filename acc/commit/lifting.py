@@ -4,7 +4,8 @@ A sentence ends an item in one of these cases:
 
 - It lifts or changes something, and it names the item: it shares two content words with the item (or the only
   content word that the sentence has), more than with any other item, and at least `NAMED` of both.
-- It repeats the item with another figure.
+- It repeats the item with another figure, or it changes something and has a figure that could replace one of the
+  item's and of no other item's.
 - It states in full that the event has come for which the item waits.
 - The message is a plain yes to a question of the agent's that meets one of these conditions.
 
@@ -22,6 +23,7 @@ from typing import NamedTuple
 
 from acc.state.items import Goal, Item
 from acc.text.clauses import sentences
+from acc.text.figures import figures, is_near, quantities
 from acc.text.wording import is_assent, is_negative, marks, stems
 
 NAMED = 1 / 3
@@ -258,16 +260,40 @@ def _apart(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: bool) -> bool:
     """Whether ``sentence`` repeats ``item``, or with ``is_act`` a part of it, with another figure."""
-    plain, figures = _apart(sentence)
+    plain, new = _apart(sentence)
     held, former = _apart(_says(item))
-    if not former or not figures - former or _counted(sentence) & _counted(_says(item)):
+    if _counted(sentence) & _counted(_says(item)):
         return False
-    if is_act and len(sentence.split()) <= SHORT and not _apart(_CHANGES.sub(" ", sentence))[0]:
-        return not any(_apart(_says(other))[1] for other in others)
+    others = [
+        other for other in others if not former or _apart(_says(other))[1] != former
+    ]  # a rule that is held twice is no rival of itself
     here, rival = plain & held, max((len(plain & about(other)) for other in others), default=0)
-    is_same = plain == held or (plain < held and len(plain) > 1)
-    is_part = is_act and (len(here) >= NAMED * len(plain) or _kinds(sentence) & _kinds(_says(item)))
-    return bool(is_same or is_part) and len(here) > rival
+    if former and new - former:
+        if is_act and len(sentence.split()) <= SHORT and not _apart(_CHANGES.sub(" ", sentence))[0]:
+            return not any(_apart(_says(other))[1] for other in others)
+        is_same = plain == held or (plain < held and len(plain) > 1)
+        is_its_kind = _kinds(sentence) & _kinds(_says(item))
+        is_part = is_act and (len(here) >= NAMED * len(plain) or is_its_kind)
+        if (is_same or is_part) and len(here) > rival:
+            return True
+    is_only = is_act and not any(_is_close(sentence, other) for other in others)
+    return is_only and len(here) >= rival and _is_close(sentence, item)
+
+
+CLOSE = 2.0
+"""Maximum ratio of two figures of which one can be the other's new value."""
+
+LARGE = 1_000
+"""Smallest figure without a unit that is compared."""
+
+
+def _is_close(sentence: str, item: Item) -> bool:
+    """Whether a figure of ``sentence`` with the same unit, or large and without one, could replace one of ``item``."""
+    return any(
+        is_near(new, old, CLOSE) and (new.unit == old.unit if new.unit else new.value >= LARGE)
+        for new in figures(sentence)
+        for old in quantities(_says(item))
+    )
 
 
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
@@ -315,22 +341,38 @@ _NOT_YET = re.compile(
 _CLOSES = re.compile(r"\b(?:mark|close|tick|check|strike|cross|count|consider)\b", re.IGNORECASE)
 
 
-def reaches(said: str, reply: str, goal: Item, *, is_users: bool) -> bool:
+def reaches(
+    said: str, reply: str, goal: Item, others: Sequence[Item] = (), *, is_users: bool
+) -> bool:
     """Whether ``said`` states that ``goal`` was reached and names what the goal is about.
 
-    The user's words may also share two content words with the goal, or be a plain yes to the agent's question
-    in ``reply`` whether to close it.
+    The user's words may also share two content words with the goal, or close it (`closes`).
     """
+    if is_users and _assents(said):
+        return closes(said, reply, goal, others)
     own = about(goal)
-    first, *rest = sentences(said) or [said]
-    if is_users and (is_assent(said) or (is_assent(first) and not any(map(_NOT_YET.search, rest)))):
-        asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
-        return any(_content(s) & own for s in (*asked, reply)) if asked else False
     stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
     return any(
         (_REACHED.search(s) and _content(said) & own) or (is_users and len(_content(s) & own) > 1)
         for s in stated
     )
+
+
+def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
+    """Whether ``said`` is a plain yes to the agent's question in ``reply`` whether to close ``goal``.
+
+    A reply that names none of the goals, ``others`` included, may mean any of them.
+    """
+    asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
+    if not asked or not _assents(said):
+        return False
+    words = _content(reply)
+    return bool(words & about(goal)) or not any(words & about(other) for other in others)
+
+
+def _assents(said: str) -> bool:
+    first, *rest = sentences(said) or [said]
+    return is_assent(said) or (is_assent(first) and not any(map(_NOT_YET.search, rest)))
 
 
 def about(item: Item) -> frozenset[str]:

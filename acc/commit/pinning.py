@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from acc.commit.draft import Draft
 from acc.commit.integrity import Cited, Quoted, Sources, find_quoted
-from acc.commit.lifting import Bearing, Said, bearing, reaches
+from acc.commit.lifting import Bearing, Said, bearing, closes, reaches
 from acc.state.items import Goal, Item, one_line, wire_field
 from acc.state.model import RetiredRule
 from acc.state.proposal import ProposedItem, Retirement
@@ -116,11 +116,12 @@ def _retire_pinned(
 ) -> None:
     doubted = {each.id for each in draft.doubted}
     undoubted = [each for each in draft.items[slot.name] if each.id not in doubted]
-    if not wanted.quote and (twin := containing(undoubted, item)):
-        draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
-        return
     cited, _ = sources.resolve(wanted.cites)
     trusted = [c for c in cited if c.fresh and c.trust >= item.trust]
+    twin = containing(undoubted, item)
+    if twin is not None and not (wanted.quote and trusted):
+        draft.remove(slot, item, Reason.MADE_ROOM, detail=f"{twin.id} says it")
+        return
     quoted = find_quoted(wanted.quote, trusted)
     because = split_line(one_line(quoted.text), 480)[:1] if quoted else []
     said = quoted.source.observation if quoted else None
@@ -185,9 +186,9 @@ def _bearing(
 ) -> Bearing:
     """Judge whether the ``quote`` from ``said`` ends ``item``.
 
-    The items in ``retired`` are not compared: the same proposal retires them. With ``lifting="accept"`` the
-    compressor's judgement decides a doubt. An operator's words need no judgement, except a plain yes. A part of a
-    rule ends with the whole rule.
+    The items in ``retired`` are not compared: the same proposal retires them. A second reading, or with
+    ``lifting="accept"`` the compressor's judgement, decides a doubt. An operator's words need no judgement, except a
+    plain yes. A part of a rule ends with the whole rule.
     """
     if said.trust is Trust.OPERATOR and not is_assent(said.text):
         return Bearing.ENDS
@@ -202,15 +203,18 @@ def _judged(
     if any(own and own in str(getattr(other, "quote", "")).casefold() for other in lifted):
         return Bearing.ENDS
     reply = draft.turn.reply_before(said.ref)
+    asked = reply.text if reply else ""
+    if isinstance(item, Goal) and closes(said.text, asked, item, _other_goals(draft, item)):
+        return Bearing.ENDS
     others = [
         other
         for slot in draft.slots.values()
         for other in draft.items[slot.name]
         if slot.rules.pinned and other.is_open and other.id not in (item.id, *retired)
     ]
-    found = bearing(Said(quote, said.text, reply.text if reply else ""), item, others)
-    is_accepted = draft.lifting == "accept" and found is Bearing.DOUBTFUL
-    return Bearing.ENDS if is_accepted else found
+    found = bearing(Said(quote, said.text, asked), item, others)
+    is_accepted = draft.lifting == "accept" or item.id in draft.confirmed
+    return Bearing.ENDS if is_accepted and found is Bearing.DOUBTFUL else found
 
 
 def amend(
@@ -294,7 +298,13 @@ def _finish(
 def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
     reply = draft.turn.reply_before(said.ref)
     is_users = said.trust >= Trust.USER
-    return reaches(said.text, reply.text if reply else "", goal, is_users=is_users)
+    others = _other_goals(draft, goal)
+    return reaches(said.text, reply.text if reply else "", goal, others, is_users=is_users)
+
+
+def _other_goals(draft: Draft, goal: Goal) -> list[Item]:
+    held = (item for items in draft.items.values() for item in items)
+    return [i for i in held if isinstance(i, Goal) and i.is_open and i.id != goal.id]
 
 
 def rule(

@@ -282,7 +282,9 @@ def _update(
     shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
-        draft.note(Reason.UNCITED, slot.name, prior, detail=f"proposed: {said[:200]}")
+        draft.note(
+            Reason.UNCITED, slot.name, prior, detail=f"adds words and cites no source: {said[:160]}"
+        )
         return
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
     if not seen and not shorter:

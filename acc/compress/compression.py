@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Generator, Iterable, Sequence
 from functools import lru_cache
@@ -11,18 +12,23 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from acc.compress import second_reading
 from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Message, Reply
 from acc.compress.judging import Fault, fault_in
 from acc.compress.prompt import Prompt, Reading
 from acc.compress.protocol import wire_schema
+from acc.compress.second_reading import doubts, request
 from acc.errors import CompressionError, ConfigurationError
+from acc.state.declaration import RESERVED
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import WORTH_REPAIRING, Account, Mode, Outcome, Proposal
 from acc.text.wording import is_assent
 from acc.turn.excerpt import cut_texts, cut_turn
 from acc.turn.observations import Channel, Observation, storable
 from acc.turn.turn import Turn
+
+_LOG = logging.getLogger(__name__)
 
 
 def size(reading: Reading) -> int:
@@ -106,22 +112,29 @@ class Judged(NamedTuple):
 
 
 class Compression:
-    """One compression in progress: the first call, one repair, and one smaller input on overflow.
+    """One compression in progress: the first call, one repair, one smaller input on overflow, and one second reading
+    of doubtful retirements.
 
-    ``limit`` bounds the answer in tokens, ``budget`` the sources in characters.
+    ``limits`` are tokens of the answer and characters of the sources. With ``strict`` the answer's schema
+    requires every property.
     """
 
     def __init__(
-        self, endpoint: Endpoint, reading: Reading, prompt: Prompt, limit: int, budget: int
+        self,
+        endpoint: Endpoint,
+        reading: Reading,
+        prompt: Prompt,
+        limits: tuple[int, int],
+        strict: bool,
     ) -> None:
         self.ledger = Ledger()
         self._endpoint = endpoint
         self._whole = reading
         self._prompt = prompt
-        self._limit = limit
-        self._schema = _sent_schema(reading.policy.schema, reading.mode)
+        self._limit = limits[0]
+        self._schema = _sent_schema(reading.policy.schema, reading.mode, strict)
         self._is_smaller = False
-        self._messages = self._prompted(budget)
+        self._messages = self._prompted(limits[1])
 
     def steps(self) -> Generator[Call, Reply, Proposal]:
         """Yield calls, receive each `Reply` or `CallFailed`, and return the proposal.
@@ -140,18 +153,18 @@ class Compression:
                 if failure.outcome in _TOO_MUCH and self._made_smaller():
                     continue
                 if failure.outcome not in WORTH_REPAIRING:
-                    return self._best_or_raise(
-                        best, Fault(failure.outcome, failure.detail), failure
-                    )
+                    best = self._best(best, Fault(failure.outcome, failure.detail), failure)
+                    return (yield from self._settled(best))
                 reply = _reported(failure)
             judged = self._judged(reply)
             fault = judged.fault
             if fault is None:
                 outcome = Outcome.OK if best is None else Outcome.REPAIRED
-                return self._proposal(judged, outcome)
+                return (yield from self._settled(judged, outcome))
             self.ledger.judged(fault.outcome)
             if best is not None or fault.outcome not in WORTH_REPAIRING:
-                return self._best_or_raise(judged if judged.proposal else best, fault)
+                best = self._best(judged if judged.proposal else best, fault)
+                return (yield from self._settled(best))
             best = judged
             self._ask_again(reply, fault)
 
@@ -185,7 +198,7 @@ class Compression:
             return Judged(None, Fault(Outcome.EMPTY, _SAID[Outcome.EMPTY]))
         schema, mode = self._whole.policy.schema, self._whole.mode
         try:
-            value = json_in(reply.text, (*schema.slots(), "retire", "keep"))
+            value = json_in(reply.text, (*schema.slots(), *RESERVED))
             proposal = Proposal.from_wire(value, schema, mode=mode, author=self._endpoint.model)
         except NoJson as error:
             return Judged(None, Fault(Outcome.INVALID_JSON, f"no JSON: {error}"))
@@ -210,23 +223,32 @@ class Compression:
         asked = (Message("assistant", said), Message("user", f"{reason} {again}{shape}"))
         self._messages = (*self._messages, *asked)
 
-    def _best_or_raise(
-        self, best: Judged | None, fault: Fault, cause: CallFailed | None = None
-    ) -> Proposal:
+    def _best(self, best: Judged | None, fault: Fault, cause: CallFailed | None = None) -> Judged:
         """Return a proposal whose only fault is a refused rule, or raise."""
         if best is not None and best.proposal is not None and best.fault is not None:
-            return self._proposal(best, best.fault.outcome)
+            return best
         account = self.account(fault.outcome)
         raise CompressionError(
             f"{fault.outcome.value}: {fault.detail}", where=self._endpoint.model,
             outcome=fault.outcome, usage=self.ledger.usage, account=account,
         ) from cause  # fmt: skip
 
-    def _proposal(self, judged: Judged, outcome: Outcome) -> Proposal:
+    def _settled(
+        self, judged: Judged, outcome: Outcome | None = None
+    ) -> Generator[Call, Reply, Proposal]:
+        """Return the proposal with the second reading of its doubts, and what all of it cost."""
         if judged.proposal is None:
             raise AssertionError("unreachable: only a proposal is settled on")
+        outcome = outcome or (judged.fault.outcome if judged.fault else Outcome.OK)
+        confirmed: tuple[str, ...] = ()
+        if found := doubts(judged.proposal, self._whole):
+            try:
+                reply = yield from self._endpoint.steps(request(found, self._limit))
+                confirmed = second_reading.confirmed(reply, found)
+            except CallFailed as failure:  # the doubts stay, and the agent asks the user
+                _LOG.info("no second reading of %d doubts: %s", len(found), failure.outcome)
         costs = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
-        return judged.proposal.model_copy(update=costs)
+        return judged.proposal.model_copy(update={"confirmed": confirmed, **costs})
 
     def account(self, outcome: Outcome) -> Account:
         """Return the current account."""
@@ -250,8 +272,10 @@ def _messages(given: object) -> tuple[Message, ...]:
 
 
 @lru_cache(maxsize=64)
-def _sent_schema(schema: type[CompressedCognitiveState], mode: Mode) -> dict[str, Any]:
-    return _bare(wire_schema(schema, mode))
+def _sent_schema(
+    schema: type[CompressedCognitiveState], mode: Mode, strict: bool
+) -> dict[str, Any]:
+    return _bare(wire_schema(schema, mode, strict=strict))
 
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:

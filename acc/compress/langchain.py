@@ -21,6 +21,7 @@ from acc.compress.openai_calls import (
     calls_or_text,
     descend,
     finish,
+    is_strict,
     reply_of,
     with_schema,
 )
@@ -106,7 +107,8 @@ class LangChainEndpoint:
         if getattr(self._chat, "max_tokens", 0) is None:  # a limit that the user did not set
             bound["max_tokens"] = call.ask.limit
         if call.rung == OutputMode.JSON_SCHEMA:
-            schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+            strict = is_strict(call.ask.schema)
+            schema = {"name": NAME, "strict": strict, "schema": call.ask.schema}
             bound["response_format"] = {"type": "json_schema", "json_schema": schema}
         return self._chat.bind(**bound) if bound else self._chat
 

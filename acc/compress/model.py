@@ -51,6 +51,7 @@ class ModelOptions(TypedDict, total=False):
     prompt: Prompt | None
     price: Price | None
     skip_idle: bool
+    strict: bool
     deadline: float
     timeout: float
     max_output_tokens: int | None
@@ -68,6 +69,9 @@ class ModelSettings:
         prompt: A callable of a `Reading` that replaces the whole prompt.
         price: Token prices; None counts no money.
         skip_idle: Whether turns with only courtesies skip the model (`acc.compress.compression`).
+        strict: Whether to request strict structured output, which OpenAI enforces token by token. The model then
+            writes every list and field, empty ones too. Otherwise it may leave them out, which takes about a
+            quarter of the answer away; most other servers enforce this schema as well.
         deadline: Seconds for the whole compression: calls, waits, retries and the repair.
         timeout: Seconds that one call may wait for the next byte.
         max_output_tokens: Limit of an answer; the default derives from the state's limit (`output_bound`). A
@@ -84,6 +88,7 @@ class ModelSettings:
     prompt: Prompt | None = None
     price: Price | None = None
     skip_idle: bool = False
+    strict: bool = False
     deadline: float = 120.0
     timeout: float = 60.0
     max_output_tokens: int | None = None
@@ -104,6 +109,7 @@ class ModelSettings:
             f"the price {self.price!r}": not isinstance(self.price, Price | None),
             f"the retries {self.retries!r}": not isinstance(self.retries, Retries),
             f"skip_idle {self.skip_idle!r}": not isinstance(self.skip_idle, bool),
+            f"strict {self.strict!r}": not isinstance(self.strict, bool),
         }
         if said := [what for what, is_wrong in wrong.items() if is_wrong]:
             raise ConfigurationError(
@@ -212,7 +218,8 @@ class ModelCompressor:
         policy = self._policy or Policy(schema=type(state))
         reading = Reading(turn, state, tuple(evidence), policy, settings.mode)
         limit = settings.max_output_tokens or output_bound(policy, settings.mode)
-        work = Compression(self.endpoint, reading, self._prompt, limit, settings.input_chars)
+        limits = limit, settings.input_chars
+        work = Compression(self.endpoint, reading, self._prompt, limits, settings.strict)
         return Run(self.endpoint, work.steps(), work.ledger, *times)
 
 

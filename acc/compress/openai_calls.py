@@ -31,7 +31,7 @@ RUNGS = (OutputMode.JSON_SCHEMA, OutputMode.TOOL, OutputMode.JSON_OBJECT, Output
 """The rungs of OpenAI's API, strictest first. ``structured`` is LangChain's: the provider's own way."""
 
 IN_WORDS = {
-    OutputMode.JSON_SCHEMA: "strict JSON schema: the endpoint forces the model to follow the schema",
+    OutputMode.JSON_SCHEMA: "JSON schema: the endpoint makes the model follow the schema",
     OutputMode.STRUCTURED: "structured output: the provider enforces the schema in its own way",
     OutputMode.TOOL: "forced tool call: the model must call a tool that has the schema",
     OutputMode.JSON_OBJECT: "JSON object: the endpoint ensures JSON; the schema is in the prompt",
@@ -160,11 +160,16 @@ def with_schema(call: Call) -> Sequence[Message]:
     return (first._replace(text=asked), *rest)
 
 
+def is_strict(schema: Mapping[str, Any]) -> bool:
+    """Return whether strict structured output accepts ``schema``: each property of it is required."""
+    return set(schema["required"]) == set(schema["properties"])
+
+
 def _format(call: Call, api: Api) -> dict[str, Any]:
     """Return the arguments that ask for the rung's output format; none on the lowest rung."""
     is_chat = api == "chat"
     if call.rung == OutputMode.TOOL:
-        tool = {"name": NAME, "parameters": call.ask.schema, "strict": True}
+        tool = {"name": NAME, "parameters": call.ask.schema, "strict": is_strict(call.ask.schema)}
         if is_chat:
             return {
                 "tools": [{"type": "function", "function": tool}],
@@ -174,7 +179,7 @@ def _format(call: Call, api: Api) -> dict[str, Any]:
         return {"tools": [{"type": "function", **tool}], "tool_choice": choice}
     form: dict[str, Any] = {"type": str(call.rung)}
     if call.rung == OutputMode.JSON_SCHEMA:
-        schema = {"name": NAME, "strict": True, "schema": call.ask.schema}
+        schema = {"name": NAME, "strict": is_strict(call.ask.schema), "schema": call.ask.schema}
         form |= {"json_schema": schema} if is_chat else schema
     elif call.rung != OutputMode.JSON_OBJECT:
         return {}

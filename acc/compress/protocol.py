@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -82,33 +82,40 @@ class Compressor(Protocol):
         ...
 
 
-def wire_schema(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> dict[str, Any]:
-    """Return the JSON Schema of a proposal, as strict structured output accepts it.
+def wire_schema(
+    schema: type[CompressedCognitiveState], mode: Mode = "revise", *, strict: bool = True
+) -> dict[str, Any]:
+    """Return the JSON Schema of a proposal.
 
-    The schema is flat: all properties are required, without defaults or unions. Commit checks lengths.
+    The schema is flat, without defaults or unions. Commit checks lengths.
 
     Args:
         schema: The state class.
         mode: ``revise`` or ``rewrite``; only the descriptions differ.
+        strict: Whether all properties are required, as strict structured output demands. Otherwise a model
+            may leave out empty lists, and fields that have a default.
     """
     slots = {
-        name: _array(_wire_item(slot), slot.rules.guidance) for name, slot in schema.slots().items()
+        name: _array(_wire_item(slot, strict), slot.rules.guidance)
+        for name, slot in schema.slots().items()
     }
     carry = "unmentioned items stay" if mode == "revise" else "unmentioned items go"
     retire = {
-        "id": _string("id of the item that no longer holds"),
+        "id": _string("id of the rule or goal that no longer holds"),
         "cites": _array(_string(""), "observations that end it"),
-        "quote": _string("the user's exact words; empty for items that are not pinned"),
+        "quote": _string("the user's exact words"),
     }
     properties = {
         **slots,
-        "retire": _array(_object(retire), "items that end"),
+        "retire": _array(_object(retire), "rules and goals that end"),
+        "drop": _array(_string(""), "ids of other items that end"),
         "keep": _array(_string(""), "ids of unpinned items to keep unchanged when room is short"),
     }
-    return {**_object(properties), "title": schema.__name__, "description": f"{mode}: {carry}"}
+    whole = _object(properties, properties if strict else ())
+    return {**whole, "title": schema.__name__, "description": f"{mode}: {carry}"}
 
 
-def _wire_item(slot: SlotField) -> dict[str, Any]:
+def _wire_item(slot: SlotField, strict: bool) -> dict[str, Any]:
     fields = {name: wire_field(slot.item, name) for name in slot.item.asked_fields()}
     cited = {
         "cites": _array(
@@ -116,14 +123,24 @@ def _wire_item(slot: SlotField) -> dict[str, Any]:
         ),
         "id": _string("id of the prior item it carries on or updates; empty for a new one"),
     }
-    return _object({**fields, **cited})
+    properties = {**fields, **cited}
+    optional = set() if strict else {"id", *_with_default(slot)}
+    return _object(properties, [name for name in properties if name not in optional])
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def _with_default(slot: SlotField) -> Iterator[str]:
+    """Yield the fields that an item may lack. Under the id of a held rule, its text and quote are known."""
+    known = (slot.item.head, "quote") if slot.rules.quote else ()
+    for name in slot.item.asked_fields():
+        if name in known or not slot.item.model_fields[name].is_required():
+            yield name
+
+
+def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": dict(properties),
-        "required": list(properties),
+        "required": list(properties if required is None else required),
         "additionalProperties": False,
     }
 

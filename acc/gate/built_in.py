@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ from acc.gate.protocol import READ_CHARS, RELEVANCE, Context, Gate, Verdict
 from acc.recall.candidates import Candidate
 from acc.state.items import Item, Relation
 from acc.stores.protocol import Artifact
-from acc.text.wording import is_alike, is_negative, marks, only_repeats, stems
+from acc.text.wording import is_alike, is_negative, marks, only_repeats, stems, vocabulary
 from acc.thread.branch import OVERTAKEN
 from acc.turn.observations import Channel, Trust
 
@@ -124,24 +124,80 @@ LONGEST_ITEM = 1_000
 class Novelty(Gate):
     """Refuses a candidate that adds nothing to the turn or the state.
 
-    It adds nothing if one item of the state contains all its stems and marks, or if it only repeats the user's
-    words. For a candidate from outside the thread, items that the next commit drops do not count.
+    It adds nothing if it only repeats the user's words, or if the state states it: one item contains all its
+    stems and marks, or the items that rest on it contain the share ``held`` of its stems, all its marks, and all
+    that the turn asks of it. For a candidate from outside the thread, items that the next commit drops do not
+    count.
     """
 
+    held: float = 0.8
+
     def __call__(self, candidate: Candidate, context: Context) -> Verdict:
-        """Compare with the user's words of this turn, then with each item of the state."""
-        if only_repeats(candidate.artifact.text, context.turn.user_words):
+        """Compare with the user's words of this turn, then with the items of the state."""
+        artifact = candidate.artifact
+        if only_repeats(artifact.text, context.turn.user_words):
             return self.verdict(False, candidate, "only repeats the user's words")
-        if len(candidate.artifact.text) > LONGEST_ITEM:
+        if len(artifact.text) > LONGEST_ITEM:
             return self.verdict(True, candidate, "is longer than any item")
-        words = stems(candidate.artifact.text)
-        is_beyond = candidate.artifact.turn == 0  # from a document or another thread
+        words = stems(artifact.text)
+        is_beyond = artifact.turn == 0  # from a document or another thread
         for item, held in zip(context.items, context.held, strict=True):
             if is_beyond and item.id in context.leaving:
                 continue
-            if words and words <= held and marks(candidate.artifact.text) <= marks(item.words):
+            if words and words <= held and marks(artifact.text) <= marks(item.words):
                 return self.verdict(False, candidate, f"{item.id} already states it")
+        others = context.leaving.union(
+            rule.id for rule in context.quoted
+        )  # a rule's source: `InQuestion`
+        resting = [i for i in context.items if artifact.ref in i.sources and i.id not in others]
+        if resting and self._states(words, marks(artifact.text), resting, context):
+            ids = ", ".join(item.id for item in resting)
+            return self.verdict(False, candidate, f"{ids} already state it")
         return self.verdict(True, candidate, "is not in the state")
+
+    def _states(
+        self, words: frozenset[str], given: frozenset[str], items: Sequence[Item], context: Context
+    ) -> bool:
+        held, theirs = vocabulary(tuple(item.words for item in items))
+        enough = len(words & held) >= self.held * len(words)
+        return bool(words) and enough and given <= theirs and words & context.about <= held
+
+
+@dataclass(frozen=True)
+class InQuestion(Gate):
+    """Refuses the user's words that made a rule or goal of the state while it is not in question.
+
+    It is in question if the turn shares ``words`` content words with it, or if the user perhaps lifted it. A turn
+    that asks for something else in the words reads them too.
+    """
+
+    words: int = 2
+
+    @property
+    def name(self) -> str:
+        """The name in verdicts."""
+        return "in_question"
+
+    def __call__(self, candidate: Candidate, context: Context) -> Verdict:
+        """Compare the turn with the rules and goals that rest on the candidate."""
+        artifact = candidate.artifact
+        rules = [rule for rule in context.quoted if artifact.ref in rule.sources]
+        if not rules or artifact.channel is not Channel.USER:
+            return self.verdict(True, candidate, "made no rule")
+        if any(doubt.id == rule.id for doubt in context.state.doubted for rule in rules):
+            return self.verdict(True, candidate, "the rule is in doubt")
+        said = [vocabulary((rule.words, getattr(rule, "quote", ""))).stems for rule in rules]
+        asked = stems(artifact.text) & context.about
+        named = max(len(asked & words) for words in said)
+        is_named = named >= min(self.words, len(context.about))
+        if is_named or not asked <= frozenset().union(*said):
+            return self.verdict(True, candidate, "the turn asks for it")
+        ids = ", ".join(rule.id for rule in rules)
+        return self.verdict(False, candidate, f"{ids} hold it, and the turn does not name them")
+
+
+SUBJECT = 2
+"""Words at the beginning of an item that two versions of it share."""
 
 
 @dataclass(frozen=True)
@@ -149,10 +205,12 @@ class NotStale(Gate):
     """Refuses a candidate that later information has replaced.
 
     It is stale if a later turn retired what the user asked for in it; if it is a replaced item; if the same
-    tool later returned nearly the same words with other numbers; or if the state holds a later value of its fact.
+    tool later returned nearly the same words with other numbers; if the state holds a later value of its fact; or
+    if it left the state and the state or a candidate is a later version of it.
     """
 
     alike: float = 0.8
+    version: float = 0.4
 
     @property
     def name(self) -> str:
@@ -174,17 +232,39 @@ class NotStale(Gate):
 
     def _later(self, candidate: Candidate, context: Context) -> str:
         artifact = candidate.artifact
-        for other in context.candidates if artifact.channel is Channel.TOOL else ():
+        for other in context.candidates:
             again = other.artifact
-            if again.turn <= artifact.turn or again.channel is not Channel.TOOL:
+            if other.turn <= candidate.turn or (again.kind, again.name) != (
+                artifact.kind,
+                artifact.name,
+            ):
                 continue
-            if again.name == artifact.name and self._reads_alike(artifact, again):
+            if self._reads_alike(artifact, again) or self._is_version(artifact, again.text):
                 return again.ref
-        return next((item.id for item in _replaced_facts(candidate, context)), "")
+        return next((item.id for item in self._later_items(candidate, context)), "")
+
+    def _later_items(self, candidate: Candidate, context: Context) -> Iterator[Item]:
+        """Yield the items of the state that give a later value than the candidate, or are a later version of it."""
+        yield from _replaced_facts(candidate, context)
+        artifact = candidate.artifact
+        for slot, item in context.state.items():
+            is_later = slot.name == artifact.name and item.touched > candidate.turn
+            if is_later and self._is_version(artifact, item.words):
+                yield item
 
     def _reads_alike(self, one: Artifact, again: Artifact) -> bool:
+        """Whether two readings of a tool have nearly the same words and other numbers."""
+        if not one.channel is again.channel is Channel.TOOL:
+            return False
         near = is_alike(_plain_words(one.text), _plain_words(again.text), self.alike)
         return near and marks(again.text) != marks(one.text)
+
+    def _is_version(self, former: Artifact, later: str) -> bool:
+        """Whether a former item begins as ``later`` does, so has its subject, and says much the same."""
+        if former.kind != "set_aside":
+            return False
+        begin = former.text.casefold().split()[:SUBJECT] == later.casefold().split()[:SUBJECT]
+        return begin and is_alike(stems(former.text), stems(later), self.version)
 
 
 @dataclass(frozen=True)
@@ -234,12 +314,12 @@ class Budget(Gate):
 
 
 def default_gate(tokens: int = 1_200) -> Gate:
-    """Trust, relevance, budget, staleness, contradiction, novelty, near-duplicates, in this order.
+    """Trust, relevance, budget, staleness, contradiction, novelty, rules in question, near-duplicates, in this order.
 
     The cheap gates run first. ``tokens`` is the budget for the evidence of one turn.
     """
     cheap = Trusted() & Relevance() & Budget(tokens)
-    return cheap & NotStale() & Contradiction() & Novelty() & Distinct()
+    return cheap & NotStale() & Contradiction() & Novelty() & InQuestion() & Distinct()
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -261,10 +341,11 @@ def _replaced_facts(candidate: Candidate, context: Context) -> Iterator[Relation
         return
     words = stems(artifact.text)
     for item in context.relations:
-        if item.touched <= artifact.turn or item.turn <= artifact.turn:
+        if item.touched <= candidate.turn or item.turn <= candidate.turn:
             continue
-        about = stems(f"{item.subject} {item.predicate}")
+        subject = f"{item.subject} {item.predicate}"
+        about = stems(subject)
         value = marks(item.object)
-        given = marks(artifact.text)
+        given = marks(artifact.text) - marks(subject)
         if len(about) > 1 and about <= words and value and given and not value & given:
             yield item

@@ -157,7 +157,7 @@ class Context:
         text = excerpt(artifact.text, about, limit)
         self._read[artifact.id] = evidence = Evidence(
             channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
-            ref=artifact.ref, turn=artifact.turn, standing=artifact.trust,
+            ref=artifact.ref, turn=candidate.turn, standing=artifact.trust,
             left_out=max(0, len(artifact.text) - len(text)),
         )  # fmt: skip
         return evidence
@@ -311,7 +311,8 @@ def qualify(
             are final.
 
     Returns:
-        The evidence as the compressor reads it, and one verdict for each candidate.
+        The evidence as the compressor reads it, and one verdict for each candidate. The evidence is in the order
+        in which it was said, so that the last word on a subject comes last; what has no turn comes first.
     """
     judge = as_gate(gate)
     context.candidates = candidates
@@ -322,7 +323,7 @@ def qualify(
             break
         if not verdicts[index].admitted and verdicts[index].gate == RELEVANCE:
             verdicts[index] = _judged(judge, candidate, context)
-    return context.admitted, verdicts
+    return sorted(context.admitted, key=lambda evidence: evidence.turn), verdicts
 
 
 def _judged(judge: Gate, candidate: Candidate, context: Context) -> Verdict:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from acc.keyless.entities import ENDINGS
-from acc.keyless.words import Word, one_of, word_set, words_in
+from acc.keyless.words import Word, word_set, words_in
+from acc.text.patterns import one_of
 
 Shape = Literal[
     "address", "e-mail", "ip", "hash", "path", "domain", "code", "number", "when", "amount",

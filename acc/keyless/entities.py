@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from acc.keyless.reading import Said
-from acc.keyless.words import one_of
+from acc.text.patterns import one_of
 
 
 class Named(NamedTuple):

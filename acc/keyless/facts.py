@@ -17,10 +17,10 @@ from acc.keyless.room import Room
 from acc.keyless.statements import FINDERS, VERB, Finder, roles_in, whole_sentence
 from acc.keyless.topic_and_trace import Ruled
 from acc.keyless.values import values_in
-from acc.keyless.words import one_of
 from acc.keyless.worth import Told, needed, worth_of
 from acc.state.items import Relation, Status
 from acc.state.model import CompressedCognitiveState
+from acc.text.patterns import one_of
 from acc.text.wording import marks, stems
 from acc.turn.observations import Observation
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from acc.keyless.acts import acts
 from acc.keyless.lookalikes import is_hearsay, is_imagined, is_past_or_fancy, is_question
 from acc.keyless.reading import Said, text_of
-from acc.keyless.words import CANCELLED, DONE, NEW_TOPIC, one_of
+from acc.keyless.words import CANCELLED, DONE, NEW_TOPIC
 from acc.state.items import Item
+from acc.text.patterns import one_of
 from acc.text.wording import stems
 
 LONGEST_GOAL = 160

@@ -23,9 +23,9 @@ from acc.keyless.classifiers import Trees, words_of
 from acc.keyless.convolution import Convolution
 from acc.keyless.lookalikes import DISCLAIMER
 from acc.keyless.reading import Spoken, text_of
-from acc.keyless.values import figures, sets_another
-from acc.keyless.words import one_of
 from acc.state.items import Item
+from acc.text.figures import figures, sets_another
+from acc.text.patterns import one_of
 from acc.text.wording import is_negative, marks, stems
 
 WEIGHTS = "lifting.npz"

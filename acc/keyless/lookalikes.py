@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from acc.keyless.words import any_of, one_of
+from acc.text.patterns import any_of, one_of
 
 _SAYING = one_of(
     """says?, said, saying, stated, claimed, insists?, insisted, writes, wrote, tells?, told,

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 
 from acc.keyless.sentences import fit, plain
-from acc.keyless.words import one_of
+from acc.text.patterns import one_of
 
 LONGEST_SUBJECT, LONGEST_OBJECT = 60, 100
 

@@ -22,8 +22,8 @@ from acc.keyless.classifiers import Trees
 from acc.keyless.entities import PROPER, named_in
 from acc.keyless.reading import Said, TurnReading
 from acc.keyless.values import VALUES, Value, values_in
-from acc.keyless.words import one_of
 from acc.state.items import Relation
+from acc.text.patterns import one_of
 from acc.text.wording import stems
 from acc.turn.observations import Trust
 

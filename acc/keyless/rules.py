@@ -15,9 +15,10 @@ from acc.keyless.lookalikes import DISCLAIMER, FEELING, JOKE, QUOTED, is_hearsay
 from acc.keyless.reading import Said, Spoken, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.sentences import RESERVED, clauses, plain, tidy
-from acc.keyless.values import MONTHS, figures, is_near, quantities
-from acc.keyless.words import FORM, SIZE, one_of
+from acc.keyless.words import FORM, SIZE
 from acc.state.items import Item, Kind
+from acc.text.figures import MONTHS, figures, is_near, quantities
+from acc.text.patterns import one_of
 from acc.text.same_words import same_words, sets_figure
 from acc.text.wording import is_negative, marks, stems
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple, TypeVar
 
-from acc.keyless.words import one_of
+from acc.text.patterns import one_of
 
 T = TypeVar("T")
 

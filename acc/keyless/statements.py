@@ -15,7 +15,7 @@ from acc.keyless.entities import PROPER, SO, Named, named_in, surely_named
 from acc.keyless.reading import Spoken
 from acc.keyless.sentences import fit, tidy
 from acc.keyless.values import Value, phrase_before, subject_of, values_in
-from acc.keyless.words import one_of
+from acc.text.patterns import one_of
 
 Triple = tuple[str, str, str]
 """Subject, predicate and object."""

@@ -14,8 +14,9 @@ from acc.keyless.reading import MOST_SENTENCES, Said, TurnReading, text_of
 from acc.keyless.room import Room
 from acc.keyless.rules import Rule, makes_rule
 from acc.keyless.sentences import fit, plain, sentences, tidy
-from acc.keyless.words import NEW_TOPIC, NEXT, OPEN, any_of, one_of
+from acc.keyless.words import NEW_TOPIC, NEXT, OPEN
 from acc.text import wording as asking
+from acc.text.patterns import any_of, one_of
 from acc.text.wording import is_assent, marks, stems
 from acc.turn.excerpt import GAP
 from acc.turn.observations import Channel, Evidence, is_ingested

@@ -7,10 +7,12 @@ candidates too, and the score is minmax(bm25) + weight * minmax(dense).
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,6 +184,10 @@ def each_ref(found: Found, space: Thread) -> Iterator[Artifact]:
         yield artifact.model_copy(update={"ref": ref, "turn": 0})
 
 
+_REF = re.compile(r"[a-z](\d+)(?:\.\d+)?$")
+"""A ref with its turn. Documents and other threads have none."""
+
+
 @dataclass(frozen=True)
 class Candidate:
     """A recalled artifact with its score relative to the best candidate, 0 to 1.
@@ -199,6 +205,14 @@ class Candidate:
     def trust(self) -> Trust:
         """The artifact's own trust if it has one, otherwise the trust of its channel."""
         return self.artifact.trust or self.artifact.channel.trust
+
+    @cached_property
+    def turn(self) -> int:
+        """The turn in which it was said: of a former item that of its latest source, not the one in which it left."""
+        if self.artifact.kind != "set_aside":
+            return self.artifact.turn
+        said = [int(found[1]) for found in map(_REF.match, self.artifact.sources) if found]
+        return min(self.artifact.turn, max(said, default=self.artifact.turn))
 
 
 @dataclass(frozen=True)

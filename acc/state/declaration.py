@@ -80,7 +80,7 @@ LEAST_PINNED_TOKENS = 10
 LEAST_TOKENS = 64
 """The smallest token bound of a state."""
 
-RESERVED = ("retire", "keep")
+RESERVED = ("retire", "drop", "keep")
 """The keys of a proposal that are no slots; no slot can have these names."""
 
 

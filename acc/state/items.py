@@ -194,9 +194,9 @@ class Relation(Item):
     def settled(cls, fields: dict[str, Any], source: Observation, trust: Trust) -> dict[str, Any]:
         """Replace a status that ``trust`` does not allow by the strongest allowed one."""
         allowed = _STATUS[trust]
-        status = fields.get("status", allowed[0])
-        weaker = "reported" if trust is Trust.AGENT else allowed[0]
-        return {**fields, "status": status if status in allowed else weaker}
+        usual = "reported" if trust is Trust.AGENT else allowed[0]
+        status = fields.get("status")
+        return {**fields, "status": status if status in allowed else usual}
 
     def _subject(self) -> tuple[str, ...]:
         """Subject and predicate; for a hypothesis also the object, so that it does not replace a settled fact."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import operator
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -18,6 +18,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from acc.errors import CompressionError
+from acc.state.declaration import RESERVED
 from acc.state.items import Item, wire_field
 from acc.state.model import CompressedCognitiveState
 from acc.state.slots import SlotField
@@ -195,6 +196,8 @@ class Proposal(BaseModel):
         items: New, carried and updated items.
         retire: Retirements.
         keep: Ids of prior items to keep as they are: they count as touched in this turn.
+        confirmed: Ids of rules and goals of which a second reading says that the user's words end them
+            (`acc.compress.second_reading`). Not on the wire.
         author: Name of the compressor.
         usage: Tokens by kind (input, output, cached), if a model was paid.
         account: The model's requests and how they ended, if a model was asked.
@@ -209,6 +212,7 @@ class Proposal(BaseModel):
     items: tuple[ProposedItem, ...] = ()
     retire: tuple[Retirement, ...] = ()
     keep: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    confirmed: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     author: str = ""
     usage: dict[str, int] = {}
     account: Account | None = None
@@ -232,7 +236,8 @@ class Proposal(BaseModel):
         An entry that is not a slot and not a list of objects, such as the model's reasons, is ignored.
 
         Args:
-            data: Maps slot names to lists of items, ``retire`` to a list of retirements, ``keep`` to ids.
+            data: Maps slot names to lists of items, ``retire`` to a list of retirements, ``drop`` and ``keep``
+                to ids.
             schema: The state class, which defines the slots' wire fields.
             mode: The requested mode.
             author: Name of the compressor.
@@ -244,23 +249,18 @@ class Proposal(BaseModel):
         if not isinstance(data, Mapping):
             raise CompressionError(f"the proposal is {type(data).__name__}, not an object")
         slots = schema.slots()
-        if data and not (set(data) & {*slots, "retire", "keep"}):
+        if data and not (set(data) & {*slots, *RESERVED}):
             raise CompressionError(
                 f"none of the schema's slots in the proposal: {', '.join(map(str, list(data)[:5]))}"
             )
         items = tuple(
             _proposed(name, entry, slots.get(name))
             for name, entries in data.items()
-            if name not in ("retire", "keep")
+            if name not in RESERVED
             if name in slots or _is_objects(entries)
             for entry in _objects(entries, name)
         )
-        retire = tuple(
-            Retirement(
-                id=_text(e.get("id")), cites=_refs(e.get("cites")), quote=_text(e.get("quote"))
-            )
-            for e in _objects(data.get("retire", ()), "retire")
-        )
+        retire = (*_retirements(data.get("retire")), *_retirements(data.get("drop")))
         keep = _refs(data.get("keep"))
         return cls(mode=mode, items=items, retire=retire, keep=keep, author=author)
 
@@ -300,6 +300,15 @@ def _texts(item: type[Item]) -> frozenset[str]:
 def _in_digits(value: Any) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return json.dumps(_clean(value)) if is_number and _clean(value) is not None else value
+
+
+def _retirements(entries: Any) -> Iterator[Retirement]:
+    """Yield the retirements of a list of objects and of bare ids."""
+    listed = entries if isinstance(entries, list | tuple) else [entries]
+    for entry in (entry for entry in listed if entry):
+        for each in [{"id": entry}] if isinstance(entry, str) else _objects([entry], "retire"):
+            cites, quote = _refs(each.get("cites")), _text(each.get("quote"))
+            yield Retirement(id=_text(each.get("id")), cites=cites, quote=quote)
 
 
 def _is_objects(entries: Any) -> bool:

@@ -33,9 +33,9 @@ MOST_SOUGHT = 1_000
 def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = False) -> str:
     """Return the lines of ``text`` that share most stems with ``about``, in at most ``limit`` characters.
 
-    The best line comes first, then the first and the last line as context. A token longer than a line is left
-    out, never cut. Speech is kept or left out in whole sentences, and a heading that restricts a list has
-    priority, because half a sentence may state the opposite.
+    The best line comes first, then the first and the last line as context. A row of a table brings the table's
+    head with it. A token longer than a line is left out, never cut. Speech is kept or left out in whole sentences,
+    and a heading that restricts a list has priority, because half a sentence may state the opposite.
     """
     if len(text) <= limit:
         return text
@@ -54,14 +54,46 @@ def excerpt(text: str, about: frozenset[str], limit: int, *, is_speech: bool = F
     heads = [i for i, line in enumerate(lines) if is_speech and heads_and_governs(line)]
     kept_first = (*heads, best, 0, len(lines) - 1)
     order = sorted(range(len(lines)), key=lambda i: (_rank(i, kept_first), -scores[i], i))
+    heads_of = {} if is_speech else _table_heads(lines)
     kept: set[int] = set()
     room = limit - len(GAP) - 1
     for index in order:
-        cost = len(lines[index]) + len(GAP) + 2
-        if lines[index] != GAP and cost <= room:
-            kept.add(index)
-            room -= cost
+        for together in ({heads_of.get(index, index), index}, {index}):
+            wanted = together - kept
+            cost = sum(len(lines[i]) + len(GAP) + 2 for i in wanted)
+            if lines[index] != GAP and cost <= room:
+                kept |= wanted
+                room -= cost
+                break
     return "\n".join(_with_gaps(lines, kept))
+
+
+_CELLS = re.compile(r"(?<=\S)(?: {2,}| *\t *| *\| *)(?=\S)")
+"""What separates the cells of a row of a table."""
+
+
+_RULED = re.compile(r"[-=+|:_\s]+")
+"""A line that is drawn between rows."""
+
+
+def _table_heads(lines: Sequence[str]) -> dict[int, int]:
+    """The first row of each table, by the positions of its other rows. A row has three cells or more."""
+    heads: dict[int, int] = {}
+    head = -1
+    for index, line in enumerate(lines):
+        if _RULED.fullmatch(line):
+            continue
+        if len(_CELLS.findall(line)) < LEAST_GAPS:
+            head = -1
+        elif head < 0:
+            head = index
+        else:
+            heads[index] = head
+    return heads
+
+
+LEAST_GAPS = 2
+"""Gaps between the cells of a row. Fewer are met with in other lines too."""
 
 
 def _rank(index: int, first: Sequence[int]) -> int:

@@ -42,7 +42,7 @@ def told(server: ModelServer, capsys: pytest.CaptureFixture[str], *more: str) ->
 @pytest.mark.parametrize(
     ("formats", "says"),
     [
-        (("json_schema", "tool", "json_object"), "strict JSON schema"),
+        (("json_schema", "tool", "json_object"), "JSON schema: the endpoint"),
         (("tool", "json_object"), "forced tool call"),
         (("json_object",), "JSON object: the endpoint ensures JSON"),
         ((), "plain text"),

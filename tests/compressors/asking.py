@@ -16,6 +16,7 @@ from acc.compress.endpoint import Ask, Call, CallFailed, Reply, Retries
 from acc.compress.openai import OpenAICompressor
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.pipeline.turn_pipeline import Step
+from acc.state.declaration import RESERVED
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.in_memory import InMemoryStore
@@ -43,7 +44,7 @@ def fact(subject: str, value: str, *cites: str, id: str = "") -> dict[str, Any]:
 
 def wire(**slots: list[dict[str, Any]]) -> dict[str, Any]:
     """A wire object with every slot of the schema; empty but for ``slots``."""
-    names = (*CompressedCognitiveState.slots(), "retire", "keep")
+    names = (*CompressedCognitiveState.slots(), *RESERVED)
     return {**{name: [] for name in names}, **slots}
 
 

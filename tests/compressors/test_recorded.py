@@ -86,7 +86,7 @@ def test_recorded_proposals_are_committed(over: str, tmp_path: Path) -> None:
     entry = audit.last()
     assert entry is not None
     assert entry["outcome"] == "ok"
-    assert entry["account"]["prompt"] == "acc/5"
+    assert entry["account"]["prompt"] == "acc/6"
     assert entry["usage"] == steps[-1].usage != {}
 
 

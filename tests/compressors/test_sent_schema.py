@@ -39,9 +39,11 @@ def schemas() -> list[type[CompressedCognitiveState]]:
     return [CompressedCognitiveState, Library, *ours]
 
 
-def sent(schema: type[CompressedCognitiveState], mode: Mode = "revise") -> Any:
+def sent(
+    schema: type[CompressedCognitiveState], mode: Mode = "revise", *, strict: bool = False
+) -> Any:
     endpoint = InProcess(lambda _: '{"episodic_trace": [{"text": "x", "cites": ["u1"], "id": ""}]}')
-    compressor = ModelCompressor(endpoint, mode=mode).under(Policy(schema=schema))
+    compressor = ModelCompressor(endpoint, mode=mode, strict=strict).under(Policy(schema=schema))
     compressor(Turn.said("hello").numbered(1), schema.empty(), ())
     return endpoint.asks[0].schema
 
@@ -53,12 +55,25 @@ def nodes(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("schema", schemas(), ids=lambda schema: schema.__name__)
-def test_every_object_is_closed_and_asks_for_all_it_has(schema: Any) -> None:
-    for node in nodes(sent(schema)):
+def test_every_object_is_closed_and_if_strict_it_asks_for_all_it_has(schema: Any) -> None:
+    for node in nodes(sent(schema, strict=True)):
         assert set(node) <= TAKEN
         if node["type"] == "object":
             assert node["required"] == list(node["properties"])
             assert node["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("schema", schemas(), ids=lambda schema: schema.__name__)
+def test_what_is_empty_may_be_left_out_unless_it_is_strict(schema: Any) -> None:
+    lean = sent(schema)
+    jsonschema.validate({}, lean)
+    for name, slot in schema.slots().items():
+        asked = lean["properties"][name]["items"]["required"]
+        needed = {n for n in slot.item.asked_fields() if slot.item.model_fields[n].is_required()}
+        known = {slot.item.head, "quote"} if slot.rules.quote else set()
+        assert set(asked) == needed - known | {"cites"}
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({}, sent(schema, strict=True))
 
 
 def test_fields_called_like_keywords_are_kept() -> None:

@@ -91,7 +91,7 @@ def test_a_doubtful_quote_keeps_the_old_rule_doubted_beside_the_new_one() -> Non
 def test_where_the_new_rule_is_refused_the_old_one_stays_and_nothing_says_that_it_went() -> None:
     talk = ruled(BATCHES)
     talk.take(user("Answer in French."), rule("Answer in French", "u2"))
-    said = user("Batches of at most 300 now.")
+    said = user("Batches of at most 300 now, perhaps.")
     ref, *many = "u3", *[rule("Batches of at most 300 now", "u3")] * 2
     done = talk.take(
         said,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acc.commit.lifting import Bearing, Said, bearing
-from acc.state.items import Constraint
+from acc.commit.lifting import Bearing, Said, bearing, closes, reaches
+from acc.state.items import Constraint, Goal
 from tests.compressors.test_lifting import (
     CHANGED,
     DOUBTED,
@@ -144,3 +144,44 @@ def test_one_sentence_may_name_the_rule_and_the_next_end_it() -> None:
     assert bearing(Said(f"{named} {other}", f"{named} {other}"), rule) is not Bearing.ENDS
     kept = "Never touch Kestrel Tooling, legal says so. You can call them again."
     assert bearing(Said(kept, kept), rule) is not Bearing.ENDS
+
+
+BUDGET = "Budget is 18,000 euros for everything, travel, beds and food."
+HOTELS = "Hotels: not above 160 a night per person"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "rule", "others", "how"),
+    [
+        ("I talked to finance, you can plan with 21,500 in all", BUDGET, (HOTELS,), "ends"),
+        ("I talked to finance, you can plan with 50,000 in all", BUDGET, (HOTELS,), "doubtful"),
+        ("Go up to 185 a night", HOTELS, (BUDGET, f"{HOTELS}, breakfast in"), "ends"),
+        ("Go up to 185 a night", BUDGET, (HOTELS,), "doubtful"),
+        ("Go up to 185 a night", HOTELS, ("The hall: not above 170 a night",), "doubtful"),
+        ("They can plan with 21,500?", BUDGET, (), "unrelated"),
+        ("You can bring 20 people", BUDGET, (), "doubtful"),
+    ],
+)
+def test_a_figure_of_the_rules_kind_and_size_replaces_its_own_and_no_others(
+    sentence: str, rule: str, others: tuple[str, ...], how: str
+) -> None:
+    assert borne(sentence, rule, *others) == how
+
+
+@pytest.mark.parametrize(
+    ("reply", "others", "is_closed"),
+    [
+        ("All of it has come in. Shall I close it?", (), True),
+        ("The dietary list is complete. Shall I close it?", ("Book the hall",), True),
+        ("The hall is booked. Shall I close it?", ("Book the hall",), False),
+        ("All of it has come in.", (), False),
+        ("All of it has come in. Shall I send it?", (), False),
+    ],
+)
+def test_a_yes_closes_the_goal_that_the_agent_asks_about(
+    reply: str, others: tuple[str, ...], is_closed: bool
+) -> None:
+    goal, *rest = (Goal(text=t, quote=t) for t in ("Collect dietary needs", *others))
+    assert closes("Yes, close it.", reply, goal, rest) is is_closed
+    assert reaches("Yes, close it.", reply, goal, rest, is_users=True) is is_closed
+    assert not closes("Never close it.", reply, goal, rest)
