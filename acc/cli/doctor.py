@@ -28,7 +28,7 @@ from acc.cli.options import (
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
 from acc.evidence.log_health import compare_logs
-from acc.evidence.upkeep import check_shelves, check_vectors, interrupted
+from acc.evidence.upkeep import check_records, check_shelves, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
 from acc.text.lines import inert_line
@@ -181,7 +181,7 @@ def _repair_command(memory: Path, tenant: str, server: Server | None) -> str:
 
 
 def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> dict[str, Any]:
-    """Check the store's vectors and documents, and return the results."""
+    """Check the store's records and documents, and return the results."""
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",
@@ -194,12 +194,10 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
         )
     with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(controller)
-        health = check_vectors(controller.artifacts, tenant, repair=repair, progress=_progress)
-        indexes = [index._asdict() for index in health.indexes]
+        records = check_records(controller.artifacts, tenant, _progress)
         shelves = check_shelves(controller, tenant, repair=repair)
         return {
-            **health._asdict(), "indexes": indexes, "resumed": controller.resumed,
-            "half_done": half_done,
+            "records": records, "resumed": controller.resumed, "half_done": half_done,
             "after_kill": getattr(controller.artifacts, "after_kill", False),
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
@@ -223,7 +221,7 @@ def _unwritable(audit: Path) -> Path | None:
 
 def _progress(done: int, total: int) -> None:
     if done % 10_000 == 0:
-        print(f"acc: checked {done:,} of {total:,} vectors", file=sys.stderr, flush=True)
+        print(f"acc: checked {done:,} of {total:,} records", file=sys.stderr, flush=True)
 
 
 def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -> Iterator[Finding]:
@@ -233,7 +231,7 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
         yield Finding("note", what)
     for what in store["half_done"]:
         yield Finding("bad", what, f"run {command}. Any other use of the memory finishes it, too")
-    yield _vectors(store, command, repaired=repaired)
+    yield Finding("ok", f"the store opens, and its {count(store['records'], 'record')} can be read")
     for document in store["partial"]:
         yield _partial_document(document, command, repaired=repaired)
     for each in store["logs"]:
@@ -256,37 +254,6 @@ def _log_finding(thread: str, what: str, is_known: bool) -> Finding:
     if is_known:
         return Finding("note", f"{what}; an operator has adopted a state since")
     return Finding("bad", what, FIX_LOGS)
-
-
-def _vectors(store: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:
-    lost, unreachable = len(store["lost"]), len(store["unreachable"])
-    left = {key for index in store["indexes"] for key in index["left"]}
-    what = (
-        f"the store opens: {store['records']:,} records, {lost} without a vector, "
-        f"{unreachable} that Chroma's own queries do not find"
-    )
-    if not repaired and lost:
-        return Finding("bad", what, f"run {command} to compute the vectors again")
-    if not repaired and unreachable:
-        return Finding(
-            "note", f"{what} (acc reads by id and finds them)",
-            f"run {command} if other programs query the collection",
-        )  # fmt: skip
-    if not left:
-        all_repaired = lost or unreachable
-        return Finding(
-            "note" if all_repaired else "ok", what + ", all repaired" * bool(all_repaired)
-        )
-    if left & set(store["lost"]):
-        return Finding(
-            "bad", f"{what}; {len(left)} could not be repaired", "restore the store from a backup"
-        )
-    return Finding(
-        "note", f"{what}; {len(left)} could not be repaired: Chroma's graph does not connect many "
-        "texts that are equal or equally distant",
-        "nothing, if only acc reads the store: it recalls by id. For a server: stop it, and run acc "
-        "doctor on its folder",
-    )  # fmt: skip
 
 
 def _partial_document(document: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:

@@ -3,7 +3,7 @@
 A step stores its evidence first and writes its audit record last. While the lock of the audit folder is
 held, no step ends: every thread is at most one begun turn ahead of its log. The logs are copied first, then
 the database by SQLite's own backup. The copy is therefore what a kill at that moment would have left, and
-the next opening recovers it exactly. Vector indexes are left out: they are made from the records.
+the next opening recovers it exactly. Vector indexes are left out: ACC uses none.
 """
 
 from __future__ import annotations

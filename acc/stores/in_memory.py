@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from acc.errors import StoreError
-from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, check_storable, labels
 
 
@@ -74,10 +73,6 @@ class InMemoryStore:
             self._drop_dense(tenant, ids)
             for id_ in ids:
                 self._tenants.get(tenant, {}).pop(id_, None)
-
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Compute and return the lexical vectors of these ids."""
-        return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep these vectors; see `acc.stores.protocol.DenseStore`."""

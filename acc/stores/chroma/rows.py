@@ -207,37 +207,6 @@ def replace_rows(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
         )
 
 
-def reembed(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
-    """Rebuild the vectors of these records from their texts; repeated texts come last.
-
-    The index is a graph: equal vectors inserted early link to each other and isolate others.
-    """
-    seen: set[bytes] = set()
-    repeated: list[str] = []
-    for batch in batches(keys):
-        made = _embed_rows(ask, collection, batch)
-        digests = {key: hashlib.sha256(vector).digest() for key, vector in made.items()}
-        first = {digest: key for key, digest in reversed(digests.items()) if digest not in seen}
-        seen |= first.keys()
-        fresh = {key: made[key] for key in first.values()}
-        repeated += [key for key in made if key not in fresh]
-        _write_embeddings(ask, collection, fresh)
-    for batch in batches(repeated):
-        _write_embeddings(ask, collection, _embed_rows(ask, collection, batch))
-
-
-def _embed_rows(ask: Any, collection: Collection, keys: list[str]) -> dict[str, array[float]]:
-    rows = ask(lambda: collection.get(ids=keys, include=["documents"]))
-    pairs = zip(rows["ids"], rows["documents"] or [], strict=True)
-    return {key: embed(text or "") for key, text in pairs}
-
-
-def _write_embeddings(ask: Any, collection: Collection, made: Mapping[str, array[float]]) -> None:
-    # An upsert without documents and metadata leaves those unchanged.
-    if made:
-        ask(lambda: collection.upsert(ids=list(made), embeddings=as_numpy(made.values())))
-
-
 def as_numpy(vectors: Iterable[Any]) -> list[Any]:
     """Return vectors, as float32 or its bytes, in the form that Chroma takes."""
     import numpy
@@ -251,37 +220,3 @@ def delete_rows(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
         there = ask(lambda batch=batch: collection.get(ids=batch, include=[]))["ids"]
         if there:
             ask(lambda there=there: collection.delete(ids=there))
-
-
-def read_vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return the vectors of these artifact ids, without absent and lost ones."""
-    keys = {row_id(id_): id_ for id_ in ids}
-    found: dict[str, bytes] = {}
-    for batch in batches(list(keys), READ):
-        for key, vector in read_batch(ask, collection, batch):
-            found[keys[key]] = vector
-    return found
-
-
-def tells_of_loss(error: BaseException) -> bool:
-    """Return whether Chroma failed because its index and its list of ids disagree."""
-    return any(words in str(error) for words in ("Error getting embedding", "Error finding id"))
-
-
-def read_batch(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield keys with their vectors; a batch with a lost vector is split until the rest is read."""
-    import numpy
-
-    try:
-        got = ask(lambda: collection.get(ids=keys, include=["embeddings"]))
-    except BaseException as error:
-        if not tells_of_loss(error):
-            raise
-        half = len(keys) // 2
-        if half:
-            yield from read_batch(ask, collection, keys[:half])
-            yield from read_batch(ask, collection, keys[half:])
-        return
-    embeddings = got["embeddings"] if got["embeddings"] is not None else []
-    for key, vector in zip(got["ids"], embeddings, strict=True):
-        yield key, numpy.asarray(vector, numpy.float32).tobytes()
