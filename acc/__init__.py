@@ -7,6 +7,7 @@ Recall, qualify, compress, commit, persist. Names are loaded when first used, so
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -66,7 +67,18 @@ _HOME = {
     "update_state": "acc.pipeline.update",
 }
 
-__all__ = [*sorted(_HOME), "__version__"]
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ImportError:
+        return False
+
+
+_NEEDS = {"MemoryMiddleware": "langchain"}
+"""The package that a name needs, if ACC does not depend on it. Without it, ``import *`` leaves the name out."""
+
+__all__ = [*sorted(n for n in _HOME if n not in _NEEDS or _is_installed(_NEEDS[n])), "__version__"]
 
 
 def __getattr__(name: str) -> Any:

@@ -9,33 +9,39 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 from acc.clock import Clock, SystemClock
 from acc.compress.fallback import Fallback
 from acc.compress.model import chosen
 from acc.compress.protocol import Compressor
-from acc.errors import InputError, PinnedOverflow
+from acc.errors import ConfigurationError, InputError, PinnedOverflow
 from acc.folders import expanded
 from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
 from acc.memory import Memory, whose
 from acc.operators import make_room, retire, with_operator_acts
-from acc.pipeline.session import OnOverflow, Redactor, Settings, StateKey
-from acc.pipeline.turn_pipeline import Step
+from acc.pipeline.session import Durability, OnOverflow, Redactor, Settings, StateKey
+from acc.pipeline.turn_pipeline import Step, TurnPipeline
 from acc.pipeline.update import Stored
 from acc.recall.candidates import Recall
+from acc.recovery import adopt, recover
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy, policy_with
 from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
+if TYPE_CHECKING:
+    from acc.evidence.backup import Copied
+
 _LOG = logging.getLogger(__name__)
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MODEL_TOKENS = 1_600
 """Default bound of the state when a language model compresses: chosen by measurement, see docs/models.md."""
@@ -64,6 +70,7 @@ class _Controller(Memory):
         on_overflow: OnOverflow | None = None,
         state_key: StateKey = None,
         redact: Redactor = "secrets",
+        durability: Durability = "power",
     ) -> Self:
         """Open the memory in a folder: an embedded Chroma store and its audit logs.
 
@@ -106,6 +113,7 @@ class _Controller(Memory):
             on_overflow=on_overflow,
             state_key=state_key,
             redact=redact,
+            durability=durability,
         )
         compressor = chosen(compressor, model)
         store = ChromaArtifactStore.embedded(folder)
@@ -116,6 +124,39 @@ class _Controller(Memory):
             store.close()
             raise
         return memory
+
+    async def _astep(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        """One step for asynchronous callers, on either controller."""
+        key = whose(thread).key
+        async with self._off_loop.resting(key):
+            try:
+                return await self._stages(state, turn, thread)
+            except PinnedOverflow as overflow:
+                room = await self._off_loop.run(key, make_room, self, overflow)
+                if room is None:
+                    raise
+            step = await self._stages(room.state, turn, thread)
+            return step.model_copy(update={"room": room})
+
+    async def _stages(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        key = whose(thread).key
+        await self._threads.after_cancelled(key)
+        with self._running(state, turn, thread) as run:
+            await self._off_loop.run(key, run.store)
+            await self._off_loop.run(key, run.recall)
+            await self._think(run)
+            await self._off_loop.run(key, run.persist)
+        return run.received()
+
+    async def _think(self, run: TurnPipeline) -> None:
+        """Run the stages that write nothing, without blocking the event loop for long."""
+        raise NotImplementedError
+
+    async def _beside(
+        self, thread: str | Thread, act: Callable[P, T], /, *args: P.args, **named: P.kwargs
+    ) -> T:
+        """Run ``act`` for an asynchronous caller; it ends even if the caller is cancelled."""
+        return await self._off_loop.complete(whose(thread).key, act, *args, **named)
 
     def open_evidence(
         self, ref: str, state: CompressedCognitiveState, *, thread: str | Thread
@@ -131,8 +172,8 @@ class _Controller(Memory):
         from acc.evidence.references import text_behind
 
         who = whose(thread)
-        with self._lock:
-            branch = self._log_of(who).branch(state.branch)
+        with self._locked_log(who) as log:
+            branch = log.branch(state.branch)
             text = branch.text(ref) if branch.parts(ref) else text_behind(self.artifacts, who, ref)
         if not (text or branch.parts(ref)):
             raise InputError(
@@ -142,16 +183,35 @@ class _Controller(Memory):
             )
         return text
 
+    def back_up(self, to: str | Path) -> Copied:
+        """Copy the memory's folder to the new folder ``to``; see `acc.evidence.backup.back_up`.
+
+        Other threads may go on: their steps wait for the copy. ``acc backup`` does the same from another
+        process.
+
+        Raises:
+            ConfigurationError: The records are not in a folder of this memory; use the means of their database.
+            InputError, ConflictError, StoreError: See `acc.evidence.backup.back_up`.
+        """
+        from acc.evidence.backup import back_up
+
+        folder: Path | None = getattr(self.artifacts, "directory", None)
+        if folder is None:
+            raise ConfigurationError(
+                "the records are not in a folder of this memory",
+                where=type(self.artifacts).__name__,
+                hint="back up the database by its own means, and then copy the audit folder",
+            )
+        return back_up(folder, self.settings.audit, expanded(to).absolute())
+
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
         from acc.evidence.references import give_feedback
 
         who = whose(thread)
-        with self._lock:
-            log = self._audit_of(who)
-            return give_feedback(
-                self.artifacts, log, who, target, utility, self._now(), self._log_of(who)
-            )
+        with self._locked_log(who) as log:
+            audit = self._audit_of(who)
+            return give_feedback(self.artifacts, audit, who, target, utility, self._now(), log)
 
 
 class MemoryController(_Controller):
@@ -190,14 +250,16 @@ class MemoryController(_Controller):
         return self._step(room.state, turn, thread).model_copy(update={"room": room})
 
     def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
+        self._off_loop.settle(whose(thread).key)
         with self._running(state, turn, thread) as run:
             run.store()
             run.recall()
-            run.qualify()
-            run.compress()
-            run.commit()
+            run.think()
             run.persist()
-        return run.step
+        return run.received()
+
+    async def _think(self, run: TurnPipeline) -> None:
+        await asyncio.to_thread(run.think)
 
     def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
@@ -206,6 +268,7 @@ class MemoryController(_Controller):
 
         They belong to the turn that follows ``state``. The next `step` from ``state`` reads them.
         """
+        self._off_loop.settle(whose(thread).key)
         self._persist_decision(decision, state, thread)
 
     def feedback(
@@ -251,7 +314,52 @@ class MemoryController(_Controller):
             StateError: The state was edited, or belongs to another thread.
             StoreError: The retirement cannot be written.
         """
+        self._off_loop.settle(whose(thread).key)
         return retire(self, ids, reason, whose(thread), state)
+
+    def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
+        """Accept ``state`` as the one to go on from, although the store or the audit log lacks its past.
+
+        A step refuses to go on silently where the store was emptied, exchanged or damaged, or where the
+        audit log is behind the store. After this call the next step from ``state`` goes on, in this
+        process and in others, from this object and from the same state in a checkpoint. Evidence that
+        the store lacks stays lost: the state's items stay, but their sources cannot be opened. The
+        audit record of that step says that the state was adopted.
+
+        Args:
+            state: A state of this thread, intact; None to begin anew. `state_at` returns the states of
+                the audit log.
+            thread: The conversation.
+
+        Returns:
+            The state to continue from.
+
+        Raises:
+            StateError: The state was edited, or belongs to another thread.
+            StoreError: The store cannot be read or written.
+        """
+        self._off_loop.settle(whose(thread).key)
+        return adopt(self, state, whose(thread))
+
+    def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
+        """Commit the turns again that the store has and the audit log lacks, in order.
+
+        The log may be behind after a restore from a backup, or after a loss of files. Each stored turn is
+        compressed once more, after the newest state in the log, or from the beginning if the log is
+        empty. The keyless rules propose what they proposed before; a model is asked, and paid, again.
+
+        Returns:
+            The newest state; None if the thread has no turn.
+
+        Raises:
+            AuditError: The log cannot be read, or the store has further branches that the log lacks.
+            ConfigurationError: The memory keeps no audit logs, or the compressor does not work.
+            PinnedOverflow: A turn does not fit. The turns before it are committed.
+            ConflictError: A step of this thread is running.
+            StoreError: The store cannot be read.
+        """
+        self._off_loop.settle(whose(thread).key)
+        return recover(self, whose(thread))
 
     def with_operator_acts(self, state: Stored, thread: str | Thread) -> CompressedCognitiveState:
         """Return ``state`` without the items that operators have retired in this thread since.
@@ -306,53 +414,51 @@ class AsyncMemoryController(_Controller):
     """
 
     async def step(self, state: Stored, turn: Turn, *, thread: str | Thread) -> Step:
-        """See `MemoryController.step`. A compressor with ``acompress`` is awaited."""
-        try:
-            return await self._step(state, turn, thread)
-        except PinnedOverflow as overflow:
-            room = await asyncio.to_thread(make_room, self, overflow)
-            if room is None:
-                raise
-        step = await self._step(room.state, turn, thread)
-        return step.model_copy(update={"room": room})
+        """See `MemoryController.step`. A compressor with ``acompress`` is awaited.
 
-    async def _step(self, state: Stored, turn: Turn, thread: str | Thread) -> Step:
-        with self._running(state, turn, thread) as run:
-            await asyncio.to_thread(run.store)
-            await asyncio.to_thread(run.recall)
-            run.qualify()
-            await run.acompress()
-            run.commit()
-            await asyncio.to_thread(run.persist)
-        return run.step
+        A cancelled step loses nothing that was said: what it was writing is written first, for which it
+        waits a short while, and the next step from ``state`` reads it.
+        """
+        return await self._astep(state, turn, thread)
+
+    async def _think(self, run: TurnPipeline) -> None:
+        await run.athink()
 
     async def record(
         self, decision: Sequence[Observation], *, state: Stored, thread: str | Thread
     ) -> None:
         """See `MemoryController.record`."""
-        await asyncio.to_thread(self._persist_decision, decision, state, thread)
+        await self._beside(thread, self._persist_decision, decision, state, thread)
 
     async def feedback(
         self, target: int | str, utility: float, *, thread: str | Thread
     ) -> tuple[str, ...]:
         """See `MemoryController.feedback`."""
-        return await asyncio.to_thread(self._feedback, target, utility, thread)
+        return await self._beside(thread, self._feedback, target, utility, thread)
 
     async def retire(
         self, ids: Sequence[str], reason: str = "", *, thread: str | Thread, state: Stored = None
     ) -> Step:
         """See `MemoryController.retire`."""
-        return await asyncio.to_thread(retire, self, ids, reason, whose(thread), state)
+        return await self._beside(thread, retire, self, ids, reason, whose(thread), state)
+
+    async def adopt(self, state: Stored, *, thread: str | Thread) -> CompressedCognitiveState:
+        """See `MemoryController.adopt`."""
+        return await self._beside(thread, adopt, self, state, whose(thread))
+
+    async def recover(self, thread: str | Thread) -> CompressedCognitiveState | None:
+        """See `MemoryController.recover`."""
+        return await self._beside(thread, recover, self, whose(thread))
 
     async def with_operator_acts(
         self, state: Stored, thread: str | Thread
     ) -> CompressedCognitiveState:
         """See `MemoryController.with_operator_acts`."""
-        return await asyncio.to_thread(with_operator_acts, self, state, whose(thread))
+        return await self._beside(thread, with_operator_acts, self, state, whose(thread))
 
     async def was_refused(self, turn: Turn, *, thread: str | Thread) -> bool:
         """See `MemoryController.was_refused`."""
-        return await asyncio.to_thread(self._refused_before, turn, thread)
+        return await self._beside(thread, self._refused_before, turn, thread)
 
     async def __aenter__(self) -> Self:
         return self

@@ -109,7 +109,18 @@ class PinnedOverflow(AccError):
 
 
 class ConflictError(AccError):
-    """A second writer stepped the same thread from the same state."""
+    """A second writer stepped the same thread from the same state.
+
+    Attributes:
+        retry_after: Seconds after which a step succeeds even if the other writer has died. None if
+            another step of this process is running, or if the other writer has committed.
+    """
+
+    def __init__(
+        self, what: str, *, where: str = "", hint: str = "", retry_after: float | None = None
+    ) -> None:
+        self.retry_after = retry_after
+        super().__init__(what, where=where, hint=hint)
 
 
 class CompressionError(AccError):

@@ -6,30 +6,36 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from acc.audit.log import AuditLog, keep_private
+from acc.audit.unlogged import refuse_stale_end
 from acc.clock import stamps
 from acc.compress.fallback import check_compressor, check_fallback
 from acc.compress.protocol import Compressor
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, StoreError
 from acc.gate.protocol import as_gate
 from acc.pipeline.session import Settings, ThreadSession
 from acc.pipeline.turn_pipeline import TurnPipeline
 from acc.state.loading import keys_of, refuse_unsigned, set_aside_today, signed
-from acc.state.model import CompressedCognitiveState
+from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
+from acc.thread.off_loop import OffLoop
 from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
 
 _LOG = logging.getLogger(__name__)
+
+MOST_AUDITS = 512
+"""Maximum number of audit logs of which a memory knows the end; it reads the end of any other log again."""
 
 
 class Memory:
@@ -63,9 +69,15 @@ class Memory:
         self._redact = redactor(self.settings.redact, key_of(_folder_of(store, self.settings)))
         self._threads = registry_of(store)
         self._audits: dict[str, AuditLog] = {}
+        self._guard = Lock()
         if self.settings.audit is not None:
             keep_private(self.settings.audit)
         self.resumed: list[str] = []
+
+    @property
+    def _off_loop(self) -> OffLoop:
+        """Runs the work of asynchronous callers."""
+        return self._threads.off_loop
 
     @property
     def _lock(self) -> AbstractContextManager[bool]:
@@ -78,15 +90,30 @@ class Memory:
         self._audits.clear()
 
     def close(self) -> None:
-        """Write pending records and release the store, even if a write fails. Safe to repeat."""
+        """Write pending records and release the store, even if a write fails. Safe to repeat.
+
+        What cancelled calls were writing is written first.
+        """
+        self._off_loop.settle()
         try:
             self._threads.close()
         finally:
             self.artifacts.close()
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
-        """Return the newest committed state in a thread's audit log, or None."""
-        entry = (audit := self._audit_of(whose(thread))) and audit.last()
+        """Return the newest committed state in a thread's audit log, or None.
+
+        Raises:
+            AuditError: The log cannot be read, or the store has acknowledged turns that the log lacks.
+            StoreError: The store cannot be read.
+        """
+        who = whose(thread)
+        audit = self._audit_of(who)
+        if audit is None:
+            return None
+        with self._locked_log(who) as log:
+            refuse_stale_end(audit, log, self.settings.policy.schema.empty())
+        entry = audit.last()
         return self._from_log(entry) if entry else None
 
     def state_at(
@@ -148,8 +175,8 @@ class Memory:
             StoreError: The store cannot be read.
         """
         prior = self.last_state(thread) if state is None else self.load(state)
-        with self._lock:
-            return read_window(self._log_of(whose(thread)), prior, Page(last, before, tools))
+        with self._locked_log(whose(thread)) as log:
+            return read_window(log, prior, Page(last, before, tools))
 
     def _normalize(self, turn: Any, thread: Thread) -> Turn:
         """Return ``turn`` in its stored form: valid, with pasted text split off and secrets removed.
@@ -174,22 +201,23 @@ class Memory:
         thread: str | Thread,
     ) -> None:
         """Store the agent's words and actions in the turn that follows ``state``."""
-        prior, done = self.load(state), self._observed(decision)
-        with self._lock:
-            self._log_of(whose(thread)).record(prior, done)
+        prior, done, who = self.load(state), self._observed(decision), whose(thread)
+        with self._locked_log(who) as log, self._threads.intact(who):
+            log.record(prior, done)
 
     def _refused_before(self, turn: Turn, thread: str | Thread) -> bool:
         """Implement `MemoryController.was_refused`."""
         who = whose(thread)
         taken = self._normalize(turn, who)
-        with self._lock:
-            journal = self._log_of(who).journal
-            journal.refresh()
-            return journal.was_refused(taken)
+        with self._locked_log(who) as log:
+            log.journal.refresh()
+            return log.journal.was_refused(taken)
 
     @contextmanager
     def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
         """Yield the pipeline of one turn; only one step of a thread may run at a time.
+
+        Afterwards call `TurnPipeline.received`.
 
         Raises:
             ConflictError: Another step of the thread is running.
@@ -206,7 +234,7 @@ class Memory:
             thread=thread,
             settings=self.settings,
             compressor=self.compressor,
-            open_log=lambda: self._log_of(thread),
+            open_log=lambda branch: self._log_of(thread, branch),
             audit=self._audit_of(thread),
             lock=self._lock,
             keys=self._keys,
@@ -214,21 +242,43 @@ class Memory:
             is_shared=self.artifacts.shared,
         )
 
-    def _log_of(self, thread: Thread) -> ThreadLog:
-        """Return the thread's log; the first call reads it from the store."""
+    @contextmanager
+    def _locked_log(self, thread: Thread) -> Iterator[ThreadLog]:
+        """Yield the thread's log and hold the lock; a log that is not open is read before that."""
+        self._log_of(thread)
+        with self._lock:
+            yield self._log_of(thread)
+
+    def _log_of(self, thread: Thread, branch: str = ROOT) -> ThreadLog:
+        """Return the thread's log; the first call reads ``branch`` and the newest ones from the store.
+
+        Call it before you take the lock: other threads need not wait for that reading.
+        """
         # Not `self._now`: a log with unwritten records must not keep an unreferenced memory alive.
         now = stamps(self.settings.clock)
-        return self._threads.log(thread, now, lambda log: self._recover(log, thread))
+        return self._threads.log(thread, now, lambda log: self._read(log, branch))
 
-    def _recover(self, log: ThreadLog, thread: Thread) -> None:
-        """Restore set-aside items that a killed process wrote only to the audit log."""
-        audit = self._audit_of(thread)
+    def _read(self, log: ThreadLog, branch: str) -> Callable[[], None]:
+        """Read a log, and return the rest of its opening.
+
+        The rest restores set-aside items that a killed process wrote only to the audit log.
+        """
+        audit = self._audit_of(log.thread)
         schema = self.settings.policy.schema
-        for entry in audit.newest_by_branch() if audit else ():
-            gone = set_aside_today(schema, entry)
-            if gone:
-                branch = log.branch(entry["state"]["branch"])
-                log.keep(branch, entry["state"]["turn"], gone, later=True)
+        entries = audit.newest_by_branch() if audit else []
+        for name in dict.fromkeys([branch, *(entry["state"]["branch"] for entry in entries)]):
+            with suppress(StoreError):  # the caller's own reading says what is wrong
+                log.branch(name)
+
+        def restore() -> None:
+            # The store may have lost branches that the audit log names; a step from there says so.
+            names = [str(entry["state"]["branch"]) for entry in entries]
+            there = {found.name: found for found in log.branches_after((), names)}
+            for entry, name in zip(entries, names, strict=True):
+                if name in there and (gone := set_aside_today(schema, entry)):
+                    log.keep(there[name], entry["state"]["turn"], gone, later=True)
+
+        return restore
 
     def _now(self) -> str:
         """Return the current time in the format of records."""
@@ -238,9 +288,15 @@ class Memory:
         """Return the thread's audit log; None if no logs are kept."""
         if self.settings.audit is None:
             return None
-        if thread.key not in self._audits:
-            self._audits[thread.key] = AuditLog.of(self.settings.audit, thread)
-        return self._audits[thread.key]
+        with self._guard:
+            log = self._audits.pop(thread.key, None)
+            if log is None:
+                sync = self.settings.durability == "power"
+                log = AuditLog.of(self.settings.audit, thread, sync=sync)
+            self._audits[thread.key] = log
+            if len(self._audits) > MOST_AUDITS:
+                del self._audits[next(iter(self._audits))]
+            return log
 
 
 def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:

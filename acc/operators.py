@@ -100,7 +100,7 @@ def _retired(
         run.retire(ids)
         run.commit()
         run.persist()
-    step = run.step
+    step = run.received()
     if left := [item_id for item_id in ids if step.state.find(item_id)]:
         notes = "; ".join(str(note) for note in step.commit.refused)
         raise ConfigurationError(f"not retired: {notes}", where=", ".join(left))
@@ -111,8 +111,7 @@ def _owed(
     memory: Memory, state: CompressedCognitiveState, thread: Thread
 ) -> tuple[list[str], str] | None:
     """Return the ids of the first unapplied operator's act in ``state`` and the act's words, or None."""
-    with memory._lock:
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log:
         log.journal.refresh()
         if not log.journal.acts:
             return None

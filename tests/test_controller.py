@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from strategies import add, agent, document, end, event, fact, rule, tool, user
 
+import acc.memory
 import acc.thread.registry
 from acc import Settings
 from acc.audit.log import AuditLog
@@ -269,12 +270,12 @@ class TestWritersAtOnce:
             first.result(20)
 
     @pytest.mark.parametrize("audited", [False, True])
-    @pytest.mark.parametrize("kept", [64, 2])
+    @pytest.mark.parametrize("kept", [1 << 30, 20_000])
     def test_different_threads_in_parallel(
         self, audited: bool, kept: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Eight workers, also where fewer threads are kept in memory than are busy."""
-        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", kept)
+        monkeypatch.setattr(acc.thread.registry, "MOST_BYTES", kept)
         store = InMemoryStore()
         memory = MemoryController(store, crowd, Settings(audit=tmp_path if audited else None))
         start = threading.Barrier(8)
@@ -509,33 +510,6 @@ class TestCancelling:
         assert done.state.turn == 1
         assert not done.failure
 
-    def test_what_was_said_in_a_step_that_was_cancelled_while_it_wrote_is_heard(self) -> None:
-        """What runs in a worker thread cannot be called back: it ends beside the next step."""
-
-        class Slow(InMemoryStore):
-            writing = threading.Event()
-            go = threading.Event()
-
-            def add(self, tenant: str, artifacts: Sequence[Artifact]) -> None:
-                self.writing.set()
-                assert self.go.wait(20)
-                super().add(tenant, artifacts)
-
-        async def cancel() -> list[str]:
-            store = Slow()
-            memory = AsyncMemoryController(store, quiet)
-            step = asyncio.create_task(memory.step(None, Turn.said("the first"), thread="t"))
-            await asyncio.to_thread(store.writing.wait, 20)
-            step.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await step
-            store.go.set()
-            done = await memory.step(None, Turn.said("the second"), thread="t")
-            branch = memory._log_of(Thread(thread="t")).branch(done.state.branch)
-            return [a.text for a in branch.artifacts]
-
-        assert asyncio.run(cancel()) == ["the first", "the second"]
-
 
 # --- update_state -------------------------------------------------------------------------
 
@@ -711,27 +685,114 @@ class TestEditedStates:
 # --- threads kept in memory, closing ------------------------------------------------------
 
 
+class Counting(InMemoryStore):
+    """Counts its reads."""
+
+    reads = 0
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        self.reads += 1
+        return super().get(tenant, ids)
+
+
+class Slow(InMemoryStore):
+    """Once, holds a read of the records of the thread ``held`` until ``go``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = ""
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
+        found = super().get(tenant, ids)
+        if self.held and f"{self.held}.main:" in ids[0]:
+            self.held = ""
+            self.begun.set()
+            assert self.go.wait(20)
+        return found
+
+
 class TestThreadsInMemory:
     def test_the_least_recently_used_goes_and_comes_back(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 3)
+        monkeypatch.setattr(acc.thread.registry, "MOST_BYTES", 150_000)
         memory = MemoryController(InMemoryStore(), crowd)
         states: dict[str, State] = {}
         for n in range(4):
             for name in "abcde":
                 before = states.get(name)
                 states[name] = memory.step(before, Turn.said(f"{name}{n}"), thread=name).state
-                assert len(memory._threads._logs) <= 3
+                assert memory._threads._sizes.total() <= 150_000
+        assert len(memory._threads._logs) < 5
         for name in "abcde":
             branch = memory._log_of(Thread(thread=name)).branch("main")
             said = [a.text for a in branch.artifacts if a.kind == "observation"]
             assert said == [f"{name}{n}" for n in range(4)]
 
+    def test_a_long_thread_stays_among_many_short_ones(self) -> None:
+        shelf = Counting()
+        memory = MemoryController(shelf, quiet)
+        state = memory.step(None, Turn.said("x"), thread="long").state
+        for n in range(200):
+            memory.step(None, Turn.said("y"), thread=f"short {n}")
+        before = shelf.reads
+        memory.step(state, Turn.said("z"), thread="long")
+        assert shelf.reads - before < 5
+
+    def test_others_go_on_while_a_long_thread_is_read(self) -> None:
+        """The reading of a log that is not open does not hold the lock of the memory."""
+        shelf = Slow()
+        first = MemoryController(shelf, quiet)
+        state = first.step(None, Turn.said("x"), thread="long").state
+        first._forget()
+        long = Thread(thread="long").key
+        with ThreadPoolExecutor(1) as pool:
+            shelf.held = long
+            waiting = pool.submit(first.step, state, Turn.said("y"), thread="long")
+            assert shelf.begun.wait(20)
+            first.step(None, Turn.said("z"), thread="other")
+            shelf.go.set()
+            assert waiting.result(20).state.turn == 2
+
+    def test_a_log_that_was_written_and_evicted_while_it_is_read_is_read_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shelf = Slow()
+        memory = MemoryController(shelf, quiet)
+        state = memory.step(None, Turn.said("x"), thread="long").state
+        monkeypatch.setattr(acc.thread.registry, "MOST_BYTES", 1)
+        memory._forget()
+        with ThreadPoolExecutor(1) as pool:
+            shelf.held = Thread(thread="long").key
+            waiting = pool.submit(memory.step, state, Turn.said("y"), thread="long")
+            assert shelf.begun.wait(20)
+            shelf.held = ""
+            memory.record([agent("done")], state=state, thread="long")
+            memory.step(None, Turn.said("z"), thread="other")  # evicts the log
+            shelf.go.set()
+            done = waiting.result(20)
+        texts = [a.text for a in memory._log_of(Thread(thread="long")).branch("main").artifacts]
+        assert texts == ["x", "done", "y"]
+        assert [o.text for o in done.turn.observations] == ["done", "y"]
+
+    def test_ends_of_audit_logs_are_kept_for_a_limited_number(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(acc.memory, "MOST_AUDITS", 2)
+        memory = MemoryController(InMemoryStore(), quiet, Settings(audit=tmp_path))
+        states: dict[str, State | None] = {}
+        for n in range(3):
+            for name in "abcd":
+                states[name] = memory.step(states.get(name), Turn.said(f"{n}"), thread=name).state
+                assert len(memory._audits) <= 2
+        for name, state in states.items():
+            assert memory.last_state(name) == state
+
     def test_what_waits_is_written_when_it_goes(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
+        monkeypatch.setattr(acc.thread.registry, "MOST_BYTES", 1)
         store = InMemoryStore()
         memory = MemoryController(store, crowd, Settings(audit=tmp_path))
         state = memory.step(None, Turn.said("x"), thread="a").state

@@ -224,6 +224,19 @@ def test_a_memory_folder_verifies_and_its_threads_stand_where_they_stopped(
             assert told(memory.last_state(folder.thread(name))) == expected(entry)
 
 
+def test_a_damaged_index_of_a_memory_folder_changes_nothing(
+    folder: Left, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (header,) = folder.memory.glob("*/header.bin")
+    header.write_bytes(header.read_bytes()[:30])
+    (header.parent / "index_metadata.pickle").write_bytes(b"")
+    ana = folder.thread("inc-1")
+    with MemoryController.open(folder.memory) as memory:
+        step = memory.step(memory.last_state(ana), Turn.said("Is checkout well?"), thread=ana)
+    assert not list(folder.memory.glob("*/header.bin"))
+    assert verified(folder.memory, capsys)["inc-1"]["state"] == step.state.hash
+
+
 def test_the_threads_of_a_memory_folder_go_on(
     folder: Left, capsys: pytest.CaptureFixture[str]
 ) -> None:

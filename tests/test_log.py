@@ -580,7 +580,7 @@ class TestSetAside:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """More threads than are kept in memory at once, all of them busy."""
-        monkeypatch.setattr(acc.thread.registry, "MOST_LOGS", 1)
+        monkeypatch.setattr(acc.thread.registry, "MOST_BYTES", 1)
         shelf = Shelf()
         elsewhere: list[str] = []
 

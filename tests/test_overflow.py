@@ -375,3 +375,46 @@ def test_what_the_agent_did_before_the_refused_words_is_not_refused(handled: boo
     read.clear()
     memory.step(state, Turn.said("What is the weather?"), thread="t")
     assert read == ["The db runs on db-7.", "What is the weather?"]
+
+
+class TestTheWayOut:
+    """From Python alone, given the error, one call of the controller gets the thread going."""
+
+    def test_the_keyless_rules_tell_of_each_rule_that_finds_no_place(self) -> None:
+        memory = MemoryController(InMemoryStore())
+        state, overflows = None, []
+        for n in range(30):
+            try:
+                said = Turn.said(f"Never restart service-{n} on node-{n * 7}.")
+                state = memory.step(state, said, thread="t").state
+            except PinnedOverflow as overflow:
+                overflows.append(overflow)
+        assert state is not None
+        assert len(state.constraints) + len(overflows) == 30
+        assert all(f"service-{24 + n} " in o.refused[0] for n, o in enumerate(overflows))
+        last = overflows[-1]
+        assert last.thread is not None
+        freed = memory.retire(last.items[:2], state=last.state, thread=last.thread).state
+        again = memory.step(freed, Turn.said(f"{last.refused[0]}."), thread="t").state
+        assert [c.text for c in again.constraints][-1] == last.refused[0]
+
+    def test_an_asynchronous_memory_has_the_same_call(self) -> None:
+        async def act() -> None:
+            memory = AsyncMemoryController(InMemoryStore())
+
+            async def tell(rules: int) -> None:
+                state = None
+                for n in range(rules):
+                    said = Turn.said(f"Never restart service-{n} on node-{n * 7}.")
+                    state = (await memory.step(state, said, thread="t")).state
+
+            with pytest.raises(PinnedOverflow, match=r"memory\.retire") as told:
+                await tell(30)
+            error = told.value
+            assert error.thread is not None
+            step = await memory.retire(error.items[:1], state=error.state, thread=error.thread)
+            said = Turn.said(f"{error.refused[0]}.")
+            state = (await memory.step(step.state, said, thread="t")).state
+            assert [c.text for c in state.constraints][-1] == error.refused[0]
+
+        asyncio.run(act())

@@ -54,6 +54,18 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
         _ = acc.nothing_of_the_kind
 
 
+def test_every_name_is_imported_where_langchain_is_not_installed() -> None:
+    code = (
+        "import sys; sys.modules['langchain'] = None\n"
+        "from acc import *\n"
+        "print(MemoryController.__name__, 'MemoryMiddleware' in globals())\n"
+        "import acc; acc.MemoryMiddleware"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["MemoryController", "False"]
+    assert "pip install 'agent-cognitive-compressor[langchain]'" in done.stderr
+
+
 def test_importing_the_library_loads_no_vendor() -> None:
     code = f"import sys, acc; print([v for v in {VENDORS!r} if v in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

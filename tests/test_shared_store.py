@@ -34,7 +34,7 @@ from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, ArtifactStore, Thread
 from acc.testing.scripted import FixedClock
-from acc.thread.claims import LEASE
+from acc.thread.lease import LONG_LEASE
 from acc.thread.log import ThreadLog
 from acc.turn.turn import Turn
 
@@ -213,7 +213,7 @@ class TestInterleavings:
         assert "another process" in str(raced.second)
 
     @pytest.mark.parametrize(
-        ("age", "is_dead"), [(LEASE - timedelta(seconds=1), False), (LEASE, True)]
+        ("age", "is_dead"), [(LONG_LEASE - timedelta(seconds=1), False), (LONG_LEASE, True)]
     )
     def test_a_dead_writer_is_not_waited_for(self, age: timedelta, is_dead: bool) -> None:
         table = Table()
@@ -249,7 +249,7 @@ class TestInterleavings:
         other: list[State] = []
 
         def slow(*_: object) -> Proposal:
-            clock.advance(LEASE)
+            clock.advance(LONG_LEASE)
             rival = MemoryController(Window(table), quiet, Settings(clock=clock))
             other.append(rival.step(root.state, saying("b1"), thread="t").state)
             return Proposal()

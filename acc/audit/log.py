@@ -42,24 +42,35 @@ _HALF = ".half"
 
 
 class AuditLog:
-    """The records of one thread, in one file."""
+    """The records of one thread, in one file.
 
-    def __init__(self, path: Path, thread: Thread | None = None) -> None:
-        """Open the log at ``path``. If ``thread`` is given, every record must belong to it."""
+    Attributes:
+        path: The file.
+        thread: The thread.
+        checked_size: Size of the file when its end was last compared with the store; -1 for never.
+    """
+
+    def __init__(self, path: Path, thread: Thread | None = None, *, sync: bool = True) -> None:
+        """Open the log at ``path``. If ``thread`` is given, every record must belong to it.
+
+        ``sync`` writes each record to the disk before `append` returns.
+        """
         self.path = path
         self.thread = thread
+        self._sync = sync
         self._digest: str | None = None
         self._head = ""
         self._size = 0
+        self.checked_size = -1
 
     @classmethod
-    def of(cls, folder: Path, thread: Thread) -> AuditLog:
+    def of(cls, folder: Path, thread: Thread, *, sync: bool = True) -> AuditLog:
         """Return the log of ``thread`` in ``folder``; an existing log with the older, short name is used."""
         name, short = cls.names(thread)
         path, before = folder / name, folder / short
         if not path.exists() and before.exists() and cls(before).owner() in (None, thread):
             path = before
-        return cls(path, thread)
+        return cls(path, thread, sync=sync)
 
     @staticmethod
     def names(thread: Thread) -> tuple[str, str]:
@@ -82,7 +93,8 @@ class AuditLog:
         """Write ``record`` at the end, chained to the previous record.
 
         ``prior``, the state before the commit, is written too unless the previous record ends with
-        it. The record is on the disk when this returns: it survives a power cut, as the store's records do.
+        it. With ``sync`` the record is on the disk when this returns: it survives a power cut, as the
+        store's records do. Without it the record survives a kill of the process.
         After an `AuditError`, treat the commit as not acknowledged.
         """
         self._check_owner(record)
@@ -113,7 +125,8 @@ class AuditLog:
         if self.path.exists():
             with opened_private(self.path, "ab") as file:
                 file.write(line)
-                synced(file)
+                if self._sync:
+                    synced(file)
                 self._size = file.tell()
             return
         # A killed writer must not leave a new log without a whole record: an empty log means that
@@ -121,9 +134,11 @@ class AuditLog:
         half = self.path.with_suffix(_HALF)
         with opened_private(half) as file:
             file.write(line)
-            synced(file)
+            if self._sync:
+                synced(file)
         half.replace(self.path)
-        sync_folder(self.path.parent)
+        if self._sync:
+            sync_folder(self.path.parent)
         self._size = len(line)
 
     def last(self) -> dict[str, Any] | None:
@@ -137,6 +152,16 @@ class AuditLog:
             if state["branch"] == branch and turn in (None, state["turn"]):
                 return entry
         return None
+
+    def size(self) -> int:
+        """Return the size of the file in bytes; 0 if there is none."""
+        with _readable(self.path):
+            return self.path.stat().st_size if self.path.exists() else 0
+
+    def has_turn(self, branch: str, *turns: int) -> bool:
+        """Return whether the log has a record of one of ``turns`` of ``branch``."""
+        states = (entry["state"] for entry in self._newest_first(branch.encode()))
+        return any(state["branch"] == branch and state["turn"] in turns for state in states)
 
     def record_of(self, state_hash: str) -> dict[str, Any] | None:
         """Return the newest record of a commit that made or continued this state, or None."""
@@ -171,10 +196,14 @@ class AuditLog:
             line = next(_tail_first(self.path), b"")
         return 0 if _is_whole(line) else len(line)
 
+    def newest(self, most: int) -> list[dict[str, Any]]:
+        """Return the last ``most`` records, newest first."""
+        return list(islice(self._newest_first(), most))
+
     def newest_by_branch(self, most: int = 64) -> list[dict[str, Any]]:
         """Return the newest record of each branch among the last ``most`` records."""
         found: dict[str, dict[str, Any]] = {}
-        for entry in islice(self._newest_first(), most):
+        for entry in self.newest(most):
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 

@@ -25,11 +25,13 @@ def record(
     evidence: Sequence[Evidence],
     proposal: Proposal | None,
     done: Commit,
+    adopted: bool,
     **measured: Any,
 ) -> dict[str, Any]:
     """Return the audit record of one commit, from the prior state and all its other inputs.
 
-    ``proposal`` is None if the compression failed. ``measured`` are further fields, such as verdicts,
+    ``proposal`` is None if the compression failed. ``adopted`` says that an operator adopted the prior
+    state, which no commit of this log needs to have made. ``measured`` are further fields, such as verdicts,
     milliseconds and failures.
     """
     return {
@@ -44,6 +46,7 @@ def record(
             "lifting": policy.lifting,
         },
         "prior": prior.hash,
+        **({"adopted": True} if adopted else {}),
         "turn": turn.model_dump(mode="json"),
         "evidence": [e.model_dump(mode="json") for e in evidence],
         "proposal": proposal.model_dump(mode="json") if proposal else None,

@@ -206,7 +206,7 @@ class _Walk:
                 where=where,
                 hint="give the keys that were in use at the time; with them, find out who wrote it",
             )
-        if self._known and "prior_state" in entry:
+        if self._known and "prior_state" in entry and not entry.get("adopted"):
             self._check_prior(entry["prior_state"], where)
 
     def _check_prior(self, prior: Mapping[str, Any], where: str) -> None:

@@ -53,6 +53,14 @@ class Backlog:
         with self._lock:
             return self._known.get((key, state.hash))
 
+    def has(self, key: str, branch: str, number: int) -> bool:
+        """Return whether the finished turn ``number`` of ``branch`` is queued or was committed here."""
+        with self._lock:
+            lane = self._lanes.get(key)
+            over = (job for (name, _), job in self._known.items() if name == key and job.is_over)
+            jobs = [*(lane.jobs if lane is not None else ()), *over]
+            return any((job.branch, job.turn.number) == (branch, number) for job in jobs)
+
     def know(self, state: State, job: CommitJob) -> None:
         """Record that ``job`` is the last turn pending in ``state``."""
         with self._lock:

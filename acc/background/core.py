@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from acc.background.backlog import Backlog
 from acc.background.entries import CommitJob, Entry, shown
-from acc.background.uncommitted_turns import finished_after, resolve_pending, waiting_place
+from acc.background.uncommitted_turns import (
+    finished_after,
+    left_waiting,
+    resolve_pending,
+    waiting_place,
+)
 from acc.errors import ConfigurationError, PinnedOverflow, StoreError
 from acc.memory import Memory, whose
 from acc.operators import with_operator_acts
@@ -17,6 +23,7 @@ from acc.state.loading import signed
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import with_legend
 from acc.stores.protocol import Thread
+from acc.thread.branch import Branch, join_unrepeated
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
@@ -83,35 +90,52 @@ class BackgroundCore:
             job = self.backlog.take_up(finished_after(self._memory, who, base))
         return start if job is None else self.carrying(job)
 
-    def must_wait(self, key: str) -> bool:
-        """Whether an entry must first retry a failed commit (`BackgroundMemory.begin`)."""
-        return self._on_error is None and self.backlog.stopped(key) is not None
-
-    def enter(self, looked: Looked, *, strict: bool) -> Entry:
-        """Store the user's words and return the entry.
+    def check_commits(self, key: str, *, strict: bool) -> None:
+        """Check what became of the thread's earlier turns.
 
         Raises:
             PinnedOverflow: The rules of an earlier turn did not fit; raised once.
             BaseException: The error that stopped the thread's commits, if ``strict``.
         """
-        who, key = looked.thread, looked.thread.key
         if (refusal := self.backlog.refusal(key)) is not None:
             raise refusal
         failed = self.backlog.stopped(key)
         if strict and failed is not None and failed.error is not None:
             failed.is_reported = True
             raise failed.error
-        job, policy = looked.job, self._memory.settings.policy
+
+    def must_wait(self, key: str) -> bool:
+        """Whether an entry must first retry a failed commit (`BackgroundMemory.begin`)."""
+        return self._on_error is None and self.backlog.stopped(key) is not None
+
+    def enter(self, looked: Looked) -> Entry:
+        """Store the user's words and return the entry, without what `with_news` adds.
+
+        The turn also has what was begun after the same state and never finished.
+        """
+        who, job = looked.thread, looked.job
         state = looked.state if job is None else self.carrying(job)
         if job is None or job.is_over:
             state = with_operator_acts(self._memory, state, who)
         place = self._place(state, job, looked.turn, who)
-        self._memory._persist_decision(looked.turn.observations, place, who)
-        steps, errors = self.backlog.news(key)
+        with self._memory._locked_log(who) as log:
+            begun = log.begun(place, self._is_given_up(who))
+        turn = looked.turn.model_copy(
+            update={"observations": join_unrepeated(begun, looked.turn.observations)}
+        )
+        self._memory._persist_decision(turn.observations, place, who)
         return Entry(
-            thread=who, state=state, turn=looked.turn, reads=with_legend(shown(state, policy)),
-            waiting=self.backlog.waiting(key), steps=steps, errors=errors,
-        )  # fmt: skip
+            thread=who,
+            state=state,
+            turn=turn,
+            reads=with_legend(shown(state, self._memory.settings.policy)),
+        )
+
+    def with_news(self, entry: Entry) -> Entry:
+        """Return ``entry`` with the commits and errors since the previous one. It does not wait."""
+        key = entry.thread.key
+        steps, errors = self.backlog.news(key)
+        return replace(entry, waiting=self.backlog.waiting(key), steps=steps, errors=errors)
 
     def store(self, entry: Entry, decision: Sequence[Observation]) -> CommitJob:
         """Store the finished turn and claim it. From then on a crash does not lose it.
@@ -128,13 +152,17 @@ class BackgroundCore:
         if before is not None and before.is_over:
             parent, before = before.resulting_state(self._memory.settings.policy), None
         if before is None:
-            with self._memory._lock:
-                self._memory._session(entry.thread).refuse_unknown(parent)
+            session = self._memory._session(entry.thread)
+            with session.locked_log(parent.branch):
+                session.refuse_unknown(parent)
         # A state with a pending turn of this process is uncommitted but trusted.
         parent = parent.vouched()
         place = self._place(parent, before, turn, entry.thread)
-        with self._memory._lock:
-            branch, numbered, *_ = self._memory._log_of(entry.thread).begin(place, turn)
+        who = entry.thread
+        with self._memory._locked_log(who) as log, self._memory._threads.intact(who):
+            branch, numbered, *_ = log.begin(place, turn, is_given_up=self._is_given_up(who))
+            if before is not None:  # the backlog knows what waits, and a commit claims it elsewhere
+                log.claims.end(branch, numbered.number)
         if branch.name != place.branch:
             place = place.on_branch(branch.name)
         job = CommitJob(entry.thread, numbered, branch.name, place, before)
@@ -195,14 +223,29 @@ class BackgroundCore:
         self.backlog.know(state, job)
         return state
 
+    def _is_given_up(self, who: Thread) -> Callable[[Branch, int], bool]:
+        """Return whether nobody will commit a claimed turn of the thread, as a function of branch and turn."""
+        has_no_commit = self._memory._session(who).is_given_up
+
+        def is_given_up(branch: Branch, turn: int) -> bool:
+            is_queued = self.backlog.has(who.key, branch.name, turn)
+            return not is_queued and has_no_commit(branch, turn)
+
+        return is_given_up
+
     def _place(self, state: State, before: CommitJob | None, turn: Turn, who: Thread) -> State:
         """The state under which the evidence of ``turn`` is stored; on a waiting branch while
-        ``before`` is uncommitted.
+        ``before`` is uncommitted. What other waiting branches hold for it and nobody commits is
+        stored there too.
         """
-        if before is None or before.is_over:
-            return state
-        with self._memory._lock:
-            return waiting_place(self._memory._log_of(who), state, turn, self._memory._now())
+        with self._memory._locked_log(who) as log:
+            place = state
+            if before is not None and not before.is_over:
+                place = waiting_place(log, state, turn, self._memory._now())
+            left = left_waiting(log, place, lambda *at: self.backlog.has(who.key, *at))
+        if left:
+            self._memory._persist_decision(left, place, who)
+        return place
 
 
 _OPEN: set[BackgroundCore] = set()

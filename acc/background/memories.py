@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextvars import Context
 from types import TracebackType
-from typing import Self
+from typing import Generic, Self, TypeVar
 
 from acc.background.core import BackgroundCore, OnError
 from acc.background.entries import Entry
@@ -20,8 +20,48 @@ from acc.stores.protocol import Thread
 from acc.turn.observations import Observation
 from acc.turn.turn import Turn
 
+C = TypeVar("C", bound=MemoryController | AsyncMemoryController)
 
-class BackgroundMemory:
+
+class _Background(Generic[C]):
+    """What both background memories share: an entrance, and its use by asynchronous callers.
+
+    A cancelled call loses nothing: what it was storing is stored first.
+    """
+
+    _memory: C
+    entrance: BackgroundCore
+
+    def _work(self, key: str) -> None:
+        """Commit the finished turns of a thread, unless that is under way."""
+        raise NotImplementedError
+
+    async def _abegin(
+        self, state: Stored, turn: Turn, thread: str | Thread, seconds: float | None
+    ) -> Entry:
+        looked = await self._memory._beside(thread, self.entrance.look, state, turn, thread)
+        key = looked.thread.key
+        strict = self.entrance.must_wait(key)
+        self._work(key)
+        await _settled(self.entrance, key, None if strict else seconds)
+        self.entrance.check_commits(key, strict=self.entrance.must_wait(key))
+        entry = await self._memory._beside(thread, self.entrance.enter, looked)
+        return self.entrance.with_news(entry)
+
+    async def _afinish(
+        self, entry: Entry, decision: Sequence[Observation] = ()
+    ) -> CompressedCognitiveState:
+        job = await self._memory._beside(entry.thread, self.entrance.store, entry, decision)
+        self._work(job.thread.key)
+        kept = await self._memory._beside(entry.thread, self.entrance.carrying, job)
+        while (full := self.entrance.backlog.offer(job)) is not None:
+            await _done([full], None)
+        # Nothing is awaited any more: the caller of a queued turn receives its state.
+        self._work(job.thread.key)
+        return kept
+
+
+class BackgroundMemory(_Background[MemoryController]):
     """A memory that commits after the agent's answer, on its own threads.
 
     Commits of one conversation run in order, one at a time; different conversations run in
@@ -93,7 +133,9 @@ class BackgroundMemory:
         strict = self.entrance.must_wait(looked.thread.key)
         self._work(looked.thread.key)
         self._stand_still(looked.thread.key, None if strict else wait)
-        return self.entrance.enter(looked, strict=self.entrance.must_wait(looked.thread.key))
+        key = looked.thread.key
+        self.entrance.check_commits(key, strict=self.entrance.must_wait(key))
+        return self.entrance.with_news(self.entrance.enter(looked))
 
     def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
@@ -117,9 +159,9 @@ class BackgroundMemory:
         """
         job = self.entrance.store(entry, decision)
         self._work(job.thread.key)
+        kept = self.entrance.carrying(job)
         while (full := self.entrance.backlog.offer(job)) is not None:
             wait([full])
-        kept = self.entrance.carrying(job)
         self._work(job.thread.key)
         return kept
 
@@ -216,7 +258,7 @@ class BackgroundMemory:
         self.close()
 
 
-class AsyncBackgroundMemory:
+class AsyncBackgroundMemory(_Background[AsyncMemoryController]):
     """`BackgroundMemory` for asynchronous agents: one task per conversation with turns to
     commit.
     """
@@ -238,30 +280,19 @@ class AsyncBackgroundMemory:
         self, state: Stored, turn: Turn, *, thread: str | Thread, wait: float | None = 0.0
     ) -> Entry:
         """Asynchronous `BackgroundMemory.begin`."""
-        looked = await asyncio.to_thread(self.entrance.look, state, turn, thread)
-        strict = self.entrance.must_wait(looked.thread.key)
-        self._work(looked.thread.key)
-        await self._stand_still(looked.thread.key, None if strict else wait)
-        strict = self.entrance.must_wait(looked.thread.key)
-        return await asyncio.to_thread(self.entrance.enter, looked, strict=strict)
+        return await self._abegin(state, turn, thread, wait)
 
     async def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()
     ) -> CompressedCognitiveState:
         """Asynchronous `BackgroundMemory.finish`."""
-        job = await asyncio.to_thread(self.entrance.store, entry, decision)
-        self._work(job.thread.key)
-        while (full := self.entrance.backlog.offer(job)) is not None:
-            await _done([full], None)
-        kept = await asyncio.to_thread(self.entrance.carrying, job)
-        self._work(job.thread.key)
-        return kept
+        return await self._afinish(entry, decision)
 
     async def last_state(
         self, thread: str | Thread, *, first: Stored = None
     ) -> CompressedCognitiveState | None:
         """Asynchronous `BackgroundMemory.last_state`."""
-        return await asyncio.to_thread(self.entrance.resumed, thread, first)
+        return await self._memory._beside(thread, self.entrance.resumed, thread, first)
 
     async def drain(self, thread: str | Thread = "", *, seconds: float | None = None) -> bool:
         """Asynchronous `BackgroundMemory.drain`."""
@@ -323,9 +354,7 @@ class AsyncBackgroundMemory:
             raise cancelled
 
     async def _stand_still(self, key: str, seconds: float | None) -> None:
-        under_way = self.entrance.backlog.working(key)
-        if under_way and seconds != 0:
-            await _done(under_way, seconds)
+        await _settled(self.entrance, key, seconds)
 
     async def __aenter__(self) -> Self:
         return self
@@ -341,3 +370,9 @@ class AsyncBackgroundMemory:
 
 async def _done(futures: Sequence[Future[None]], seconds: float | None) -> None:
     await asyncio.wait([asyncio.wrap_future(future) for future in futures], timeout=seconds)
+
+
+async def _settled(entrance: BackgroundCore, key: str, seconds: float | None) -> None:
+    under_way = entrance.backlog.working(key)
+    if under_way and seconds != 0:
+        await _done(under_way, seconds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import count
 from typing import Any
 
@@ -17,9 +17,16 @@ from acc.background.entries import CommitJob
 from acc.memory import Memory
 from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread, artifact_id
-from acc.thread.branch import Branch, observed
+from acc.thread.branch import (
+    Branch,
+    complete_texts,
+    join_unrepeated,
+    left_over,
+    observed,
+    preceded,
+)
 from acc.thread.log import ThreadLog
-from acc.turn.observations import identities
+from acc.turn.observations import Observation, identities
 from acc.turn.turn import Turn
 
 _PREFIX = "w"
@@ -31,20 +38,43 @@ def waiting_place(
 ) -> CompressedCognitiveState:
     """Find or create the waiting branch for ``turn``, and return ``state`` on it.
 
-    It is the first one that already holds the turn or is free; creating it writes to the store.
+    It is the first one that already holds the turn or is unclaimed; creating it writes to the store.
     """
-    number, keys = state.turn + 1, identities(turn.observations)
+    number = state.turn + 1
     for name in _names(home(log, state.branch), number):
         if origin(log, name) is None:
             made = Branch(log.store, log.thread, name)
             made.append((), made.origin_record(state.branch, state.turn, now))
         branch = log.branch(name)
         claim = log.claims.of(branch, number)
-        held = {a.identity for a in branch.own(number, "observation")}
-        is_usable = held <= set(keys) if claim is None else claim.text == _digest(keys)
-        if is_usable:
+        if claim is None:
+            return state.on_branch(name)
+        left = left_over(turn, complete_texts(branch.own(number, "observation")), claim)
+        if claim.text == _digest(identities(preceded(turn, branch, left).observations)):
             return state.on_branch(name)
     raise AssertionError("unreachable: there is always another name")
+
+
+def left_waiting(
+    log: ThreadLog, place: CompressedCognitiveState, is_queued: Callable[[str, int], bool]
+) -> tuple[Observation, ...]:
+    """Return what waiting branches, except that of ``place``, hold for the next turn and nobody commits.
+
+    A process that ended, an agent that raised or a cancelled call left it, while the turn before was
+    uncommitted.
+    """
+    number, branch = place.turn + 1, home(log, place.branch)
+    found: tuple[Observation, ...] = ()
+    if log.claims.of(log.branch(branch), number) is not None:
+        return found  # the turn is made: these words are part of it, or of another future
+    for name in _names(branch, number):
+        if origin(log, name) is None:
+            return found
+        if name != place.branch and not is_queued(name, number):
+            held = log.branch(name)
+            stored = complete_texts(held.own(number, "observation"))
+            found = join_unrepeated(found, observed(held, stored))
+    raise AssertionError("unreachable: names never end, branches do")
 
 
 def home(log: ThreadLog, name: str) -> str:
@@ -126,8 +156,7 @@ def finished_after(memory: Memory, thread: Thread, base: State) -> list[CommitJo
         base: A committed state or the thread's first state.
     """
     found: list[CommitJob] = []
-    with memory._lock:
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log:
         while True:
             number = base.turn + 1 + len(found)
             turn = stored_turn(log, base.branch, number)
@@ -151,8 +180,7 @@ def resolve_pending(memory: Memory, thread: Thread, state: State) -> tuple[State
     audit = memory._audit_of(thread)
     if audit is None or not state.pending:
         return state, []
-    with memory._lock:
-        log = memory._log_of(thread)
+    with memory._locked_log(thread) as log:
         branch, waiting = home(log, state.branch), waiting_branches(log, state.branch)
         base = _base(memory, log, list(audit.records()), state)
         if base is None:

@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -15,7 +16,7 @@ import typer
 from packaging.requirements import Requirement
 
 from acc import __version__
-from acc.cli.opening import check_memory, opened
+from acc.cli.opening import FIX_LOGS, check_memory, opened
 from acc.cli.options import (
     DEFAULT_MEMORY,
     JsonOption,
@@ -26,7 +27,8 @@ from acc.cli.options import (
 )
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
-from acc.evidence.upkeep import check_shelves, check_vectors, interrupted
+from acc.evidence.log_health import compare_logs
+from acc.evidence.upkeep import check_records, check_shelves, interrupted
 from acc.state.policy import Policy
 from acc.stores.protocol import UNNAMED
 from acc.text.lines import inert_line
@@ -179,30 +181,47 @@ def _repair_command(memory: Path, tenant: str, server: Server | None) -> str:
 
 
 def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> dict[str, Any]:
-    """Check the store's vectors and documents, and return the results."""
+    """Check the store's records and documents, and return the results."""
     if not server and not os.access(memory, os.W_OK):
         raise StoreError(
             f"the folder {memory} cannot be written",
             hint="give this user write access, or name another folder with --memory",
         )
+    if unwritable := _unwritable(memory / "audit"):
+        raise StoreError(
+            f"{unwritable} cannot be written: every step would fail",
+            hint="give this user write access to the audit folder and to its files",
+        )
     with opened(memory, Policy(), server=server, repair=repair) as controller:
         half_done = interrupted(controller)
-        health = check_vectors(controller.artifacts, tenant, repair=repair, progress=_progress)
-        indexes = [index._asdict() for index in health.indexes]
+        records = check_records(controller.artifacts, tenant, _progress)
         shelves = check_shelves(controller, tenant, repair=repair)
         return {
-            **health._asdict(), "indexes": indexes, "resumed": controller.resumed,
-            "half_done": half_done,
+            "records": records, "resumed": controller.resumed, "half_done": half_done,
             "after_kill": getattr(controller.artifacts, "after_kill", False),
             "partial": [{**p._asdict(), "space": p.space.model_dump()} for p in shelves.partial],
             "unlisted": [thread.model_dump() for thread in shelves.unlisted],
             "nameless": list(shelves.nameless),
+            "logs": [
+                {"thread": each.thread.thread, "what": each.what, "is_known": each.is_known}
+                for each in compare_logs(controller, tenant)
+            ],
         }  # fmt: skip
+
+
+def _unwritable(audit: Path) -> Path | None:
+    """Return the audit folder, its lock or a log, if a step could not write to it."""
+    if audit.exists() and not audit.is_dir():
+        return audit
+    files = [audit.with_name(f"{audit.name}.lock"), *sorted(audit.glob("*.jsonl"))]
+    wrong = (each for each in files if each.exists() and not each.is_file())
+    locked = (each for each in (audit, *files) if each.exists() and not os.access(each, os.W_OK))
+    return next(chain(wrong, locked), None)
 
 
 def _progress(done: int, total: int) -> None:
     if done % 10_000 == 0:
-        print(f"acc: checked {done:,} of {total:,} vectors", file=sys.stderr, flush=True)
+        print(f"acc: checked {done:,} of {total:,} records", file=sys.stderr, flush=True)
 
 
 def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -> Iterator[Finding]:
@@ -212,9 +231,11 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
         yield Finding("note", what)
     for what in store["half_done"]:
         yield Finding("bad", what, f"run {command}. Any other use of the memory finishes it, too")
-    yield _vectors(store, command, repaired=repaired)
+    yield Finding("ok", f"the store opens, and its {count(store['records'], 'record')} can be read")
     for document in store["partial"]:
         yield _partial_document(document, command, repaired=repaired)
+    for each in store["logs"]:
+        yield _log_finding(**each)
     if unlisted := len(store["unlisted"]):
         what = f"{unlisted:,} threads or users are missing in the directory of threads"
         if repaired:
@@ -228,35 +249,11 @@ def _store_findings(store: Mapping[str, Any], command: str, *, repaired: bool) -
         )  # fmt: skip
 
 
-def _vectors(store: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:
-    lost, unreachable = len(store["lost"]), len(store["unreachable"])
-    left = {key for index in store["indexes"] for key in index["left"]}
-    what = (
-        f"the store opens: {store['records']:,} records, {lost} without a vector, "
-        f"{unreachable} that Chroma's own queries do not find"
-    )
-    if not repaired and lost:
-        return Finding("bad", what, f"run {command} to compute the vectors again")
-    if not repaired and unreachable:
-        return Finding(
-            "note", f"{what} (acc reads by id and finds them)",
-            f"run {command} if other programs query the collection",
-        )  # fmt: skip
-    if not left:
-        all_repaired = lost or unreachable
-        return Finding(
-            "note" if all_repaired else "ok", what + ", all repaired" * bool(all_repaired)
-        )
-    if left & set(store["lost"]):
-        return Finding(
-            "bad", f"{what}; {len(left)} could not be repaired", "restore the store from a backup"
-        )
-    return Finding(
-        "note", f"{what}; {len(left)} could not be repaired: Chroma's graph does not connect many "
-        "texts that are equal or equally distant",
-        "nothing, if only acc reads the store: it recalls by id. For a server: stop it, and run acc "
-        "doctor on its folder",
-    )  # fmt: skip
+def _log_finding(thread: str, what: str, is_known: bool) -> Finding:
+    what = f"thread {thread}: {what}"
+    if is_known:
+        return Finding("note", f"{what}; an operator has adopted a state since")
+    return Finding("bad", what, FIX_LOGS)
 
 
 def _partial_document(document: Mapping[str, Any], command: str, *, repaired: bool) -> Finding:

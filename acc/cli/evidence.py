@@ -1,4 +1,4 @@
-"""``acc ingest``, ``search``, ``vacuum``, ``export`` and ``import``."""
+"""``acc ingest``, ``search``, ``backup``, ``vacuum``, ``export`` and ``import``."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from acc.cli.output import count, print_json, print_table
 from acc.errors import InputError
 from acc.evidence import portability
 from acc.evidence.addition import Addition, Judgement, ModelJudge
+from acc.evidence.backup import back_up
 from acc.evidence.documents import Documents, Ingested, files_below
 from acc.evidence.upkeep import vacuum as rewrite
 from acc.recall.candidates import WideScope, each_ref
@@ -176,6 +177,23 @@ def vacuum(
     print(f"{before:,} bytes before, {after:,} after")
     if not own:
         print("the server's files are unchanged: stop the server, and run acc vacuum on its folder")
+
+
+def backup(
+    to: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder to create.")],
+    memory: MemoryOption = DEFAULT_MEMORY,
+    json: JsonOption = False,
+) -> None:
+    """Copy a memory to a folder while others write.
+
+    Steps of other processes wait meanwhile. To restore, end all writers, put the copy in the place of the
+    memory's folder, and run acc doctor --repair.
+    """
+    copied = back_up(memory, memory / "audit", to)
+    if json:
+        print_json({**copied._asdict(), "folder": str(to)})
+    else:
+        print(f"{copied.bytes:,} bytes with {count(copied.logs, 'audit log')} copied to {to}")
 
 
 def export(

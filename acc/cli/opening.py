@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -32,20 +33,51 @@ from acc.text.tokens import utf8_quarter
 
 Record = Mapping[str, Any]
 
+FIX_LOGS = (
+    "restore a backup of the whole folder; or, in Python, commit stored turns again with "
+    "memory.recover(thread), or go on with memory.adopt(state, thread=thread)"
+)
+"""What to do where the audit logs and the store differ."""
+
+_POLICY = re.compile(rb'"policy":\{')
+
 
 @dataclass(frozen=True)
 class LoggedThread:
     """A thread with at least one commit.
 
+    Many threads may be listed at once, so it holds no record.
+
     Attributes:
         thread: The thread's names.
         log: Its audit log.
-        last: The newest record.
     """
 
     thread: Thread
     log: AuditLog
-    last: Record
+
+    @property
+    def last(self) -> Record:
+        """The newest record, read from the log at each use.
+
+        Raises:
+            AuditError: It cannot be read, or no record is left.
+        """
+        if (last := self.log.last()) is None:
+            raise AuditError(
+                "the audit log has no record any more", where=str(self.log.path),
+                hint="do not delete records while a command runs; restore the log from a backup",
+            )  # fmt: skip
+        return last
+
+    def policies(self) -> Iterator[Record]:
+        """The distinct policies of the records. Reads nothing else of them, which is fast."""
+        seen = set()
+        with self.log.path.open("rb") as file:
+            for policy in (p for line in file for p in _policies_in(line)):
+                if (fingerprint := policy["fingerprint"]) not in seen:
+                    seen.add(fingerprint)
+                    yield policy
 
     def newest_first(self) -> Iterator[Record]:
         """The records that led to the newest state. Skips those of abandoned branches.
@@ -77,11 +109,14 @@ class LoggedThread:
                 wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
 
-def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> list[LoggedThread]:
+def logged_threads(
+    memory: Path, damaged: list[AuditError] | None = None, *, name: str | None = None
+) -> list[LoggedThread]:
     """All threads of ``memory`` that have a commit, sorted by log file.
 
     Args:
         memory: The folder.
+        name: Read only logs whose file names suggest a thread or log of this name.
         damaged: Collects the errors of unreadable logs. If None, the first such error is raised.
 
     Raises:
@@ -89,7 +124,10 @@ def logged_threads(memory: Path, damaged: list[AuditError] | None = None) -> lis
         AuditError: A log cannot be read.
     """
     found = []
+    start = f"{AuditLog.names(Thread(thread=name))[0].rpartition('-')[0]}-" if name else ""
     for path in log_files(memory):
+        if name and not (path.name.startswith(start) or path.stem == name):
+            continue
         try:
             if (each := _read_thread(path)) is not None:
                 found.append(each)
@@ -125,8 +163,13 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
         AuditError: No thread matches and a log cannot be read: it may belong to that thread.
     """
     damaged: list[AuditError] = []
-    threads = logged_threads(memory, damaged)
-    matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
+    threads = matching = []
+    for likely in (name, None) if name else (None,):
+        damaged.clear()
+        threads = logged_threads(memory, damaged, name=likely)
+        matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
+        if matching:
+            break
     if damaged and (name is None or not matching):
         raise damaged[0]
     if len(matching) == 1:
@@ -176,6 +219,17 @@ def _lines_from_end(path: Path, chunk: int = 1 << 18) -> Iterator[tuple[int, byt
             yield 0, rest
 
 
+def _policies_in(line: bytes) -> Iterator[Record]:
+    """The policy in a record's line; a broken line has none, and the check of the record says so."""
+    # In the texts of a record, quotation marks are escaped.
+    for match in _POLICY.finditer(line):
+        text = line[match.end() - 1 : match.end() + 4_096].decode("utf-8", "replace")
+        with suppress(ValueError):
+            policy, _ = json.JSONDecoder().raw_decode(text)
+            if policy.keys() >= {"fingerprint", "schema", "counter"}:
+                yield policy
+
+
 def _parse(line: bytes, path: Path) -> Record:
     try:
         record = json.loads(line)
@@ -191,7 +245,7 @@ def _parse(line: bytes, path: Path) -> Record:
 def _read_thread(path: Path) -> LoggedThread | None:
     log = AuditLog(path)
     last = log.last()
-    return LoggedThread(Thread(**last["thread"]), log, last) if last else None
+    return LoggedThread(Thread(**last["thread"]), log) if last else None
 
 
 OWN_PACKAGES = ("acc", "acc_schemas")
@@ -232,8 +286,9 @@ def policy_of(
 
 
 def _recorded_schema(name: str) -> Schema:
-    is_published = any(entry.value == name for entry in published().values())
-    if name.partition(":")[0].partition(".")[0] not in OWN_PACKAGES and not is_published:
+    is_own = name.partition(":")[0].partition(".")[0] in OWN_PACKAGES
+    # The published ones are found in the metadata of all installed packages, which takes a while.
+    if not is_own and name not in (entry.value for entry in published().values()):
         raise ConfigurationError(
             "the thread uses a schema that is not installed", where=name,
             hint=f"give --schema {name}",

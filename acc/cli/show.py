@@ -1,7 +1,8 @@
-"""``acc show``, ``diff``, ``threads`` and ``verify``: read the audit logs, not the store."""
+"""``acc show``, ``diff``, ``threads`` and ``verify``: read the audit logs; ``verify`` also lists the store."""
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +13,14 @@ import typer
 from acc.audit.record import diff as changes_between
 from acc.audit.verify import verify as verify_log
 from acc.cli.opening import (
+    FIX_LOGS,
     LoggedThread,
     Record,
     labels,
     log_files,
     logged_thread,
     logged_threads,
+    opened,
     policy_of,
     state_key,
 )
@@ -30,7 +33,8 @@ from acc.cli.options import (
     ThreadOption,
 )
 from acc.cli.output import count, print_json, print_table
-from acc.errors import AuditError, InputError
+from acc.errors import AuditError, InputError, StoreLockedError
+from acc.evidence.log_health import Mismatch, compare_logs
 from acc.schema.catalog import Schema, schema_named
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
@@ -85,9 +89,9 @@ def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> 
     found = logged_threads(memory, damaged)
     if json:
         print_json([
-            {**each.thread.model_dump(), "turns": each.last["state"]["turn"],
-             "tokens": each.last["tokens"], "at": each.last["at"], "log": str(each.log.path)}
-            for each in found
+            {**each.thread.model_dump(), "turns": last["state"]["turn"],
+             "tokens": last["tokens"], "at": last["at"], "log": str(each.log.path)}
+            for each in found if (last := each.last)
         ])  # fmt: skip
     else:
         _print_threads(found)
@@ -100,9 +104,9 @@ def _print_threads(found: Sequence[LoggedThread]) -> None:
         print("no thread has a commit")
         return
     rows: list[list[str]] = [
-        [each.thread.thread, f"{each.last['state']['turn']:,}", f"{each.last['tokens']:,}",
-         each.last["at"], each.log.path.stem]
-        for each in found
+        [each.thread.thread, f"{last['state']['turn']:,}", f"{last['tokens']:,}",
+         last["at"], each.log.path.stem]
+        for each in found if (last := each.last)
     ]  # fmt: skip
     headings = ["thread", "turns", "tokens", "last commit", "log"]
     owners = [(each.thread.user, each.thread.agent, each.thread.tenant) for each in found]
@@ -239,20 +243,27 @@ def verify(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Check the audit logs by recomputing every commit."""
+    """Check the audit logs by recomputing every commit.
+
+    Also tells what an embedded store has and the logs lack, and the other way round.
+    """
     schemas = [schema_named(name) for name in schema or ()]
     found = _all_threads(memory) if thread is None else [logged_thread(memory, thread)]
     if head and len(found) != 1:
         hint = "name the thread with --thread"
         raise InputError(f"one head for {len(found)} threads", where=str(memory), hint=hint)
-    results = [_recompute(each, head, schemas, max_tokens) for each in found]
+    policies: dict[str, Policy] = {}
+    results = [_recompute(each, head, policies, schemas, max_tokens) for each in found]
+    differ = _against_store(memory, found, everything=thread is None)
     if json:
         print_json([
             {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
              "torn_bytes": each.log.torn_bytes(),
-             "head": each.last["digest"], "state": each.last["state"]["hash"]}
-            for each, result in zip(found, results, strict=True)
+             "head": last["digest"], "state": last["state"]["hash"],
+             "store": [one.what for one in differ if one.thread == each.thread]}
+            for each, result in zip(found, results, strict=True) if (last := each.last)
         ])  # fmt: skip
+        _refuse(differ, memory)
         return
     for label, each, (commits, redacted, earlier) in zip(
         labels(found), found, results, strict=True
@@ -267,6 +278,40 @@ def verify(
         if torn := each.log.torn_bytes():
             parts.append(f"skipped an incomplete last record of {count(torn, 'byte')}")
         print("; ".join([f"{label}: {parts[0]}", *parts[1:], f"head {each.last['digest']}"]))
+    _refuse(differ, memory)
+
+
+def _against_store(
+    memory: Path, found: Sequence[LoggedThread], *, everything: bool
+) -> list[Mismatch]:
+    """Compare the logs with the embedded store; a store in use or on a server is not compared."""
+    if not (memory / "chroma.sqlite3").is_file():
+        return []
+    try:
+        with opened(memory, Policy(), server=None, repair=False) as controller:
+            tenants = dict.fromkeys([UNNAMED, *(each.thread.tenant for each in found)])
+            differ = [each for tenant in tenants for each in compare_logs(controller, tenant)]
+    except StoreLockedError:
+        print(
+            "acc: another process uses the store: the logs are not compared with it",
+            file=sys.stderr,
+        )
+        return []
+    threads = [each.thread for each in found]
+    return [each for each in differ if everything or each.thread in threads]
+
+
+def _refuse(differ: Sequence[Mismatch], memory: Path) -> None:
+    """Print each difference between logs and store; raise `AuditError` if an operator does not know one."""
+    for each in differ:
+        known = "; an operator has adopted a state since" if each.is_known else ""
+        print(f"acc: thread {each.thread.thread}: {each.what}{known}", file=sys.stderr)
+    if unknown := [each for each in differ if not each.is_known]:
+        raise AuditError(
+            f"the audit logs and the store differ: {unknown[0].what}",
+            where=f"{memory}, thread {unknown[0].thread.thread!r}",
+            hint=FIX_LOGS,
+        )
 
 
 def _all_threads(memory: Path) -> list[LoggedThread]:
@@ -290,17 +335,19 @@ class _Counts(NamedTuple):
 
 
 def _recompute(
-    logged: LoggedThread, head: str, schemas: Sequence[Schema], max_tokens: int | None
+    logged: LoggedThread,
+    head: str,
+    policies: dict[str, Policy],
+    schemas: Sequence[Schema],
+    max_tokens: int | None,
 ) -> _Counts:
-    policies: dict[str, Policy] = {}
-    seen = set()
+    """Recompute a thread's commits; ``policies`` by fingerprint keeps those of all threads so far."""
     redacted: list[int] = []
     earlier: list[int] = []
     try:
-        for record in logged.log.records():
-            if (fingerprint := record["policy"]["fingerprint"]) not in seen:
-                seen.add(fingerprint)
-                policies |= _policies(record, schemas, max_tokens)
+        for policy in logged.policies():
+            if policy["fingerprint"] not in policies:
+                policies |= _policies({"policy": policy}, schemas, max_tokens)
         commits = verify_log(
             logged.log, policies, head=head, redacted=redacted, earlier=earlier,
             state_key=state_key(),

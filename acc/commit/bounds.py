@@ -202,8 +202,9 @@ def _overflow(
         what,
         items=ids,
         where=", ".join(ids),
-        hint="end rules and goals that no longer apply: the user says so, or the operator calls retire "
-        f"(acc retire ID); then repeat the refused ones, a few at a time{raise_limit}",
+        hint="end rules and goals that no longer apply: the user says so, or the operator retires them: "
+        "memory.retire(error.items[:2], state=error.state, thread=error.thread), or acc retire ID; then "
+        f"repeat the refused ones, a few at a time{raise_limit}",
         slot=slot,
         needed=needed,
         limit=limit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import random
 import time
 from collections import Counter
@@ -12,8 +13,8 @@ from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from threading import Thread
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from threading import Lock, Thread
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from acc.clock import Clock, SystemClock
 from acc.state.proposal import WORTH_REPAIRING, WORTH_RETRYING, Account, Outcome
@@ -266,29 +267,76 @@ LATER = 1.0
 """Seconds between the deadline and a socket's own time-out, so the deadline always ends the call first."""
 
 
+class _Abandoned(SystemExit):
+    """Ends the thread of a call that nobody waits for any more; `threading` reports no SystemExit."""
+
+
+class _CallThread(Generic[T]):
+    """Runs a call on its own thread, with the caller's context.
+
+    Attributes:
+        result: The call's result or error.
+    """
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self.result: Future[T] = Future()
+        self.result.set_running_or_notify_cancel()  # a cancellation then leaves the future to the thread
+        self._call = call
+        self._is_over = False
+        self._guard = Lock()
+        context = copy_context()
+        self._thread = Thread(
+            target=context.run, args=(self._run,), daemon=True, name="acc-model-call"
+        )
+        self._thread.start()
+
+    def abandon(self) -> None:
+        """End the call, which closes its connection, at its next Python instruction.
+
+        A server that sends byte by byte would keep it for ever: each byte restarts the socket's time-out. A
+        call that waits in the socket ends with the next byte, or with that time-out.
+        """
+        with self._guard:  # a thread that is over may have left its id to another one
+            if not (self._is_over or self.result.done()):
+                ident = ctypes.c_ulong(self._thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(_Abandoned))
+
+    def _run(self) -> None:
+        try:
+            result = self._call()
+        except BaseException as error:
+            self.result.set_exception(error)
+        else:
+            self.result.set_result(result)
+        finally:
+            with self._guard:
+                self._is_over = True
+
+
 def within(seconds: float, call: Callable[[], T]) -> T:
     """Run ``call`` on its own thread, with the caller's context, and return its result.
 
-    An abandoned call ends with its socket's time-out; nobody waits for it.
-
     Raises:
-        CallFailed: The time is up (`Outcome.DEADLINE`).
+        CallFailed: The time is up (`Outcome.DEADLINE`); the call is abandoned.
     """
-    result: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result.set_result(call())
-        except BaseException as error:
-            result.set_exception(error)
-
-    Thread(target=copy_context().run, args=(run,), daemon=True, name="acc-model-call").start()
+    running = _CallThread(call)
     try:
-        return result.result(max(0.0, seconds))
+        return running.result.result(max(0.0, seconds))
     except TimeoutError:
-        if result.done():  # the call ended just now, or raised a TimeoutError itself
-            return result.result()
+        if running.result.done():  # the call ended just now, or raised a TimeoutError itself
+            return running.result.result()
         raise up() from None
+    finally:
+        running.abandon()
+
+
+async def in_thread(call: Callable[[], T]) -> T:
+    """Run ``call`` on its own thread and await its result; a cancellation abandons the call."""
+    running = _CallThread(call)
+    try:
+        return await asyncio.wrap_future(running.result)
+    finally:
+        running.abandon()
 
 
 async def awithin(seconds: float, call: Callable[[], Awaitable[T]]) -> T:

@@ -7,16 +7,17 @@ compressor = OpenAICompressor("gpt-x", client=my_client)   # a client of your ow
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import re
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 from weakref import WeakKeyDictionary
 
 import httpx2
 
-from acc.compress.endpoint import Ask, Call, CallFailed, Reply
+from acc.compress.endpoint import Ask, Call, CallFailed, Reply, in_thread
 from acc.compress.failures import no_client, no_such_model, translated
 from acc.compress.model import ModelCompressor, ModelOptions
 from acc.compress.openai_calls import (
@@ -38,35 +39,60 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
 
-def impatient_client() -> Any:
-    """Return the SDK's default HTTP client with the read time-out applied to each whole response body."""
+MOST_BYTES = 16 << 20
+"""Limit of a response body, uncompressed. The longest answers of models take some hundred kilobytes."""
+
+
+def bounded_client() -> Any:
+    """Return the SDK's default HTTP client with bounded response bodies.
+
+    A body may have `MOST_BYTES`, and the read time-out applies to each whole body.
+    """
     import openai
 
     return openai.DefaultHttpx2Client(event_hooks={"response": [_bound]})
 
 
+def abounded_client() -> Any:
+    """Return the asynchronous client like `bounded_client`; the deadline alone limits its time."""
+    import openai
+
+    return openai.DefaultAsyncHttpx2Client(event_hooks={"response": [_abound]})
+
+
 def _bound(response: httpx2.Response) -> None:
     seconds = response.request.extensions.get("timeout", {}).get("read")
-    if seconds is not None and isinstance(response.stream, httpx2.SyncByteStream):
-        response.stream = _Bounded(response.stream, response.request, seconds)
+    until = math.inf if seconds is None else time.monotonic() + seconds
+    decoded = response.iter_bytes
 
-
-class _Bounded(httpx2.SyncByteStream):
-    def __init__(
-        self, stream: httpx2.SyncByteStream, request: httpx2.Request, seconds: float
-    ) -> None:
-        self._stream = stream
-        self._request = request
-        self._until = time.monotonic() + seconds
-
-    def __iter__(self) -> Iterator[bytes]:
-        for chunk in self._stream:
-            if time.monotonic() > self._until:
-                raise httpx2.ReadTimeout("the body came too slowly", request=self._request)
+    def iter_bytes(chunk_size: int | None = None) -> Iterator[bytes]:
+        left = MOST_BYTES
+        for chunk in decoded(chunk_size):
+            if time.monotonic() > until:
+                raise httpx2.ReadTimeout("the body came too slowly", request=response.request)
+            left = _less(left, chunk, response)
             yield chunk
 
-    def close(self) -> None:
-        self._stream.close()
+    response.iter_bytes = iter_bytes  # type: ignore[method-assign]
+
+
+async def _abound(response: httpx2.Response) -> None:
+    decoded = response.aiter_bytes
+
+    async def aiter_bytes(chunk_size: int | None = None) -> AsyncGenerator[bytes, None]:
+        left = MOST_BYTES
+        async for chunk in decoded(chunk_size):
+            left = _less(left, chunk, response)
+            yield chunk
+
+    response.aiter_bytes = aiter_bytes  # type: ignore[method-assign]
+
+
+def _less(left: int, chunk: bytes, response: httpx2.Response) -> int:
+    if len(chunk) > left:
+        what = f"the body of the response is longer than {MOST_BYTES:,} bytes"
+        raise httpx2.DecodingError(what, request=response.request)
+    return left - len(chunk)
 
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -130,7 +156,7 @@ class Clients:
                 hint="use AsyncMemoryController, or also pass client=OpenAI(...)",
             )
         if self._sync is None:
-            self._sync = self._made_of("OpenAI", http_client=impatient_client())
+            self._sync = self._made_of("OpenAI", http_client=bounded_client())
         return self._sync
 
     def asynchronous(self) -> Any:
@@ -144,7 +170,7 @@ class Clients:
         loop = asyncio.get_running_loop()
         if loop not in self._made:
             # A client's connections belong to the loop that opened them.
-            self._made[loop] = self._made_of("AsyncOpenAI")
+            self._made[loop] = self._made_of("AsyncOpenAI", http_client=abounded_client())
         return self._made[loop]
 
     def _made_of(self, kind: str, **options: Any) -> Any:
@@ -277,7 +303,7 @@ class OpenAIEndpoint:
     async def asend(self, call: Call, seconds: float) -> Reply:
         """Asynchronous `send`. With only a synchronous client it runs in a thread."""
         if self._clients.is_sync_alone:
-            return await asyncio.to_thread(self.send, call, seconds)
+            return await in_thread(lambda: self.send(call, seconds))
         create = self._create(self._clients.asynchronous())
         try:
             answer = await create(**self._arguments(call, seconds))

@@ -26,6 +26,9 @@ from acc.turn.observations import Channel, is_ingested
 if TYPE_CHECKING:
     from acc.evidence.erasure_plan import ErasurePlan
 
+_READ = 1_000
+"""Records that are in memory at a time."""
+
 _WORDS = ("observation", "set_aside", "document", "experience")
 
 
@@ -129,8 +132,10 @@ def texts_of(
     left_out = set(without)
     for owner in owners:
         ids = managed(store).ids(owner.tenant, thread=owner.key if owner.user else "")
-        for artifact in store.get(owner.tenant, [id_ for id_ in ids if id_ not in left_out]):
-            yield artifact.text
+        kept = [id_ for id_ in ids if id_ not in left_out]
+        for start in range(0, len(kept), _READ):
+            for artifact in store.get(owner.tenant, kept[start : start + _READ]):
+                yield artifact.text
 
 
 def with_derived(

@@ -24,7 +24,7 @@ from acc.evidence.unfinished import (
 )
 from acc.evidence.usage import compact
 from acc.stores.directory import Directory, namespace, namespace_of, spaces_in
-from acc.stores.protocol import ArtifactStore, CheckedVectors, IndexedStore, Thread, managed
+from acc.stores.protocol import ArtifactStore, Thread, managed
 from acc.stores.shelf import Shelf
 
 if TYPE_CHECKING:
@@ -98,8 +98,11 @@ def left_half_done(memory: Memory) -> bool:
 def interrupted(memory: Memory) -> list[str]:
     """Describe the interrupted work that the folder's marks name. Changes nothing."""
     folder = marks_folder(memory)
-    if folder is None:
-        return []
+    return [] if folder is None else interrupted_in(folder)
+
+
+def interrupted_in(folder: Path) -> list[str]:
+    """Describe the interrupted work that the marks in ``folder`` name."""
     names = {
         VACUUM: "a vacuum was interrupted; no data was lost",
         IMPORT: "an import was interrupted; its records have to be removed",
@@ -164,128 +167,23 @@ def _resumed_prunes(memory: Memory) -> Iterator[str]:
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of checked vectors and the total."""
+"""Called with the number of checked records and the total."""
+
+_READ = 1_000
+"""Records that one call of the store reads."""
 
 
-LINKS = (32, 256, 1_000)
-"""Links per vector of a rebuilt index, tried in order while some vectors are unreachable.
+def check_records(store: ArtifactStore, tenant: str, progress: Progress = lambda *_: None) -> int:
+    """Read every record of a tenant, and return their number.
 
-Of hundreds of pages of one template most are unreachable with Chroma's default of 16, many with 32,
-some with 256, and none with 1,000.
-"""
-
-LINK_BYTES, MOST_BYTES = 8, 1 << 28
-"""Bytes per link of a vector, and the limit for all links of an index together."""
-
-
-class IndexHealth(NamedTuple):
-    """The health of one index.
-
-    Attributes:
-        embedder: Embedder of the vectors; "" for the records' own index.
-        vectors: Number of records in it.
-        lost: Keys of records without a vector.
-        unreachable: Keys of records that a query with their own vector does not find.
-        left: Keys of records that are lost or unreachable after the repair.
-    """
-
-    embedder: str
-    vectors: int
-    lost: tuple[str, ...] = ()
-    unreachable: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
-
-
-class Health(NamedTuple):
-    """The health of a tenant's records.
-
-    Attributes:
-        records: Number of records.
-        lost: Keys of records with a lost vector in any index: ids, or hashes of unusual ids.
-        unreachable: Keys of records that an index does not reach.
-        repaired: Number of repaired records of both.
-        indexes: The same by index.
-    """
-
-    records: int
-    lost: tuple[str, ...]
-    unreachable: tuple[str, ...]
-    repaired: int
-    indexes: tuple[IndexHealth, ...] = ()
-
-
-def check_vectors(
-    store: ArtifactStore, tenant: str, *, repair: bool = True, progress: Progress = lambda *_: None
-) -> Health:
-    """Find a tenant's lost or unreachable vectors, and repair them if ``repair``.
-
-    One query per vector takes about a millisecond. In a store that is no `IndexedStore`, only lost
-    vectors are found.
+    Raises:
+        StoreError: A record cannot be read, or was changed after it was stored.
     """
     ids = managed(store).ids(tenant)
-    if isinstance(store, IndexedStore):
-        found = tuple(
-            _check_index(store, tenant, name, repair=repair, progress=progress)
-            for name in store.indexes(tenant)
-        )
-    else:
-        found = (_check_unindexed(store, tenant, ids, repair=repair),)
-    ailing = sum(len(each.lost) + len(each.unreachable) for each in found)
-    left = sum(len(each.left) for each in found)
-    return Health(
-        len(ids),
-        tuple(key for each in found for key in each.lost),
-        tuple(key for each in found for key in each.unreachable),
-        max(0, ailing - left),
-        found,
-    )
-
-
-def _check_index(
-    store: IndexedStore, tenant: str, name: str, *, repair: bool, progress: Progress
-) -> IndexHealth:
-    def look() -> IndexHealth:
-        lost: list[str] = []
-        unreachable: list[str] = []
-        batch = CheckedVectors(0, 0)
-        for batch in store.check_index(tenant, name):
-            lost += batch.lost
-            unreachable += batch.unreachable
-            progress(batch.seen, batch.of)
-        left = (*lost, *unreachable)
-        return IndexHealth(name, batch.of, tuple(lost), tuple(unreachable), left)
-
-    def relink(left: tuple[str, ...]) -> tuple[str, ...]:
-        """Rewrite ``left`` and check again while that helps: repairing one may cut off another."""
-        before = len(left) + 1
-        while 0 < len(left) < before:
-            before = len(left)
-            store.relink(tenant, name, left)
-            left = look().left
-        return left
-
-    found = look()
-    left = found.left
-    if left and repair:
-        left = relink(left)
-        for links in LINKS:
-            fits = found.vectors * links * LINK_BYTES <= MOST_BYTES
-            if left and fits and store.widen(tenant, name, links):
-                left = relink(look().left)
-    return found._replace(left=left)
-
-
-def _check_unindexed(
-    store: ArtifactStore, tenant: str, ids: list[str], *, repair: bool
-) -> IndexHealth:
-    kept = managed(store)
-    found = kept.vectors(tenant, ids)
-    lost = left = tuple(id_ for id_ in ids if id_ not in found)
-    if lost and repair:
-        kept.replace(tenant, kept.get(tenant, lost))
-        again = kept.vectors(tenant, lost)
-        left = tuple(id_ for id_ in lost if id_ not in again)
-    return IndexHealth("", len(ids), lost, (), left)
+    for start in range(0, len(ids), _READ):
+        store.get(tenant, ids[start : start + _READ])
+        progress(start, len(ids))
+    return len(ids)
 
 
 class Shelves(NamedTuple):

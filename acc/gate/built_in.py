@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from acc.gate.protocol import READ_CHARS, RELEVANCE, Context, Gate, Verdict
 from acc.recall.candidates import Candidate
 from acc.state.items import Item, Relation
 from acc.stores.protocol import Artifact
+from acc.text.caching import cached_by_text
 from acc.text.wording import is_alike, is_negative, marks, only_repeats, stems, vocabulary
 from acc.thread.branch import OVERTAKEN
 from acc.turn.observations import Channel, Trust
@@ -327,7 +327,7 @@ _SPACED = "".join(chr(c).lower() if chr(c).isalpha() else " " for c in range(128
 """Translation table: ASCII letters in lower case, every other ASCII character as a space."""
 
 
-@lru_cache(maxsize=2048)
+@cached_by_text
 def _plain_words(text: str) -> frozenset[str]:
     if text.isascii():  # five times as fast; nearly all tool output is ASCII
         return frozenset(text.translate(_SPACED).split())

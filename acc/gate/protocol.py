@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 from typing import Self
 
@@ -20,6 +20,7 @@ from acc.errors import ConfigurationError
 from acc.recall.candidates import Candidate
 from acc.state.items import Item, Relation
 from acc.state.model import CompressedCognitiveState
+from acc.text.caching import cached_by_text
 from acc.text.tokens import TokenCounter, utf8_quarter
 from acc.text.wording import stems
 from acc.turn.excerpt import excerpt
@@ -46,7 +47,7 @@ def instruction_like(text: str, trust: Trust) -> str:
     return _first(text) if trust < Trust.AGENT else ""
 
 
-@lru_cache(maxsize=2048)
+@cached_by_text
 def _first(text: str) -> str:
     lowered = text.lower()
     if not any(word in lowered for word in _NEEDED):

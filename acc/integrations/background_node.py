@@ -9,7 +9,6 @@ The node stores the turn and the model answers at once. The next pass joins the 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -85,17 +84,11 @@ class BackgroundMemoryNode(MemoryNode):
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """Like `invoke`, without blocking the event loop."""
-        if isinstance(self.background, BackgroundMemory):
-            return await asyncio.to_thread(self.invoke, input, ensure_config(config))
-        looked, steps = (
-            await asyncio.to_thread(self._look, input, ensure_config(config)),
-            list[Step](),
-        )
+        config, steps = ensure_config(config), list[Step]()
+        looked = await self._alook(input, config)
         for turn in looked.plan.turns:
-            entry = await self.background.begin(
-                looked.prior, turn, thread=looked.thread, wait=self.wait
-            )
-            looked = looked._replace(prior=await self.background.finish(entry))
+            entry = await self.background._abegin(looked.prior, turn, looked.thread, self.wait)
+            looked = looked._replace(prior=await self.background._afinish(entry))
             steps += entry.steps
         return self._left(input, looked, steps)
 

@@ -10,7 +10,6 @@ not store a tool's result if the run was cancelled before the tool's step ended.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NotRequired
@@ -159,7 +158,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
-        prior, plan = await asyncio.to_thread(self._plan, state, thread)
+        prior, plan = await self.controller._beside(thread, self._plan, state, thread)
         steps = await astepped(self.controller, prior, plan.turns, thread, get_config())
         return self._update(state, prior, plan, steps)
 
@@ -188,7 +187,13 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """Like `wrap_model_call`."""
         prior = self._loaded(request.state)
         carried, shown = self._shown(request, prior)
-        await asyncio.to_thread(self._record, request.state, prior, self._showing(request.state))
+        await self.controller._beside(
+            self._thread(request.state),
+            self._record,
+            request.state,
+            prior,
+            self._showing(request.state),
+        )
         with watching() as watch:
             response = await handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -219,7 +224,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
-        return await asyncio.to_thread(self.after_agent, state, runtime)
+        return await self.controller._beside(self._thread(state), self.after_agent, state, runtime)
 
     def _thread(self, state: Any) -> Thread:
         raw, notes = state.get("ccs") or {}, _notes(state)

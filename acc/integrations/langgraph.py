@@ -8,7 +8,6 @@ describes the surrounding graph; `acc.integrations.subgraph` a memory inside ano
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypedDict
@@ -200,7 +199,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         self, input: Any, config: RunnableConfig | None = None, **_: Any
     ) -> dict[str, Any]:
         """Like `invoke`, without blocking the event loop."""
-        looked = await asyncio.to_thread(self._look, input, ensure_config(config))
+        looked = await self._alook(input, ensure_config(config))
         steps = await astepped(
             self.controller, looked.prior, looked.plan.turns, looked.thread, config
         )
@@ -283,6 +282,10 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
         return _Looked(thread, prior, self.compaction.plan(messages, progress, past))
+
+    async def _alook(self, state: Any, config: RunnableConfig) -> _Looked:
+        thread = self.thread(config, state)
+        return await self.controller._beside(thread, self._look, state, config)
 
     def _resumed(
         self, thread: Thread, messages: Any, progress: Any

@@ -51,8 +51,8 @@ def past_of(memory: Memory, thread: Thread, prior: Prior) -> Past:
     def refused(turn: Turn) -> bool:
         return memory._refused_before(turn, thread)
 
-    with memory._lock:
-        branch = memory._log_of(thread).branch(prior.branch if prior is not None else ROOT)
+    with memory._locked_log(thread) as log:
+        branch = log.branch(prior.branch if prior is not None else ROOT)
     turn = prior.turn if prior is not None else 0
     next_turn = _Ids(branch.messages, turn + 1, turn + 1)
     if prior is None:
@@ -98,8 +98,8 @@ def state_after(
     last = memory.last_state(thread)
     names = dict.fromkeys((last.branch, ROOT) if last is not None else (ROOT,))
     for name in names:
-        with memory._lock:
-            known = memory._log_of(thread).branch(name).messages
+        with memory._locked_log(thread) as log:
+            known = log.branch(name).messages
             turns = sorted({turn for i, turn in known.items() if i in ids}, reverse=True)
         # The latest turn may only be recorded and have no state yet.
         for turn in turns:
@@ -132,8 +132,8 @@ def recorded(
     """
     wanted = Counter(identities)
     found = []
-    with memory._lock:
-        branch = memory._log_of(thread).branch(state.branch)
+    with memory._locked_log(thread) as log:
+        branch = log.branch(state.branch)
         for artifact in branch.own(state.turn + 1, "observation"):
             if artifact.part == 0 and wanted[artifact.identity[:32]] > 0:
                 wanted[artifact.identity[:32]] -= 1
@@ -181,8 +181,8 @@ def with_content(
         StateError: The progress names evidence that the store lacks.
         StoreError: The store cannot be read.
     """
-    with memory._lock:
-        branch = memory._log_of(thread).branch(state.branch)
+    with memory._locked_log(thread) as log:
+        branch = log.branch(state.branch)
         found = [branch.text(str(ref)) for ref in progress[REFS] if branch.parts(str(ref))]
     if not found or len(found) < len(progress[REFS]):
         raise StateError(

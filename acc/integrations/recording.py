@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -62,7 +61,8 @@ class RecordNode(Runnable[Any, dict[str, Any]]):
         """Like `invoke`, without blocking the event loop."""
         controller = self.memory.controller
         if not isinstance(controller, AsyncMemoryController):
-            return await asyncio.to_thread(self.invoke, input, config)
+            thread = self.memory.thread(config, input)
+            return await controller._beside(thread, self.invoke, input, config)
         if decided := self._decided(input):
             prior = self.memory.loaded(input)
             await controller.record(decided, state=prior, thread=self.memory.thread(config, input))

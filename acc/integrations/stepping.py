@@ -261,14 +261,17 @@ async def astepped(
     thread: Thread,
     config: RunnableConfig | None,
 ) -> list[Step]:
-    """Like `stepped`, with either controller; a synchronous one works in a thread."""
+    """Like `stepped`, with either controller; a synchronous one works on threads.
+
+    A cancelled run loses nothing that was said; see `AsyncMemoryController.step`.
+    """
     steps: list[Step] = []
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
             if isinstance(controller, AsyncMemoryController):
                 stepping = controller.step(prior, turn, thread=thread)
             else:
-                stepping = asyncio.to_thread(controller.step, prior, turn, thread=thread)
+                stepping = controller._astep(prior, turn, thread)
             step = await asyncio.create_task(stepping, context=context)
             steps, prior = [*steps, step], step.state
     return steps

@@ -16,7 +16,6 @@ never sees the rest.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -95,7 +94,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     ) -> str:
         """Like `invoke`, without blocking the event loop."""
         thread = owner(ensure_config(config), self.identity, agent=None)
-        state, turns = await asyncio.to_thread(self._plan, as_messages(input), thread)
+        state, turns = await self.controller._beside(thread, self._plan, as_messages(input), thread)
         return self._summary(state, await astepped(self.controller, state, turns, thread, config))
 
     def _summary(self, state: CompressedCognitiveState | None, steps: Sequence[Step]) -> str:
@@ -154,8 +153,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         if last is None or not turns:
             return last
         first = turns[0].observations[0].identity[:32]
-        with self.controller._lock:
-            begun = self.controller._log_of(thread).branch(ROOT).at_turn(1)
+        with self.controller._locked_log(thread) as log:
+            begun = log.branch(ROOT).at_turn(1)
         return None if any(a.identity[:32] == first for a in begun) else last
 
 

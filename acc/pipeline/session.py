@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from acc.audit.log import AuditLog
+from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
 from acc.compress.fallback import Fallback
 from acc.compress.protocol import Compressor
@@ -19,14 +20,16 @@ from acc.gate.built_in import default_gate
 from acc.gate.protocol import GateLike
 from acc.recall.candidates import Recall
 from acc.state.loading import Keys, keys_of
-from acc.state.model import CompressedCognitiveState
+from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
+from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
 
 OnOverflow = Callable[[PinnedOverflow], Sequence[str]]
 StateKey = bytes | str | Sequence[bytes | str] | None
+Durability = Literal["power", "kill"]
 Redactor = Callable[[str], str] | Literal["secrets"] | None
 
 
@@ -52,6 +55,9 @@ class Settings:
             See `acc.state.loading`.
         redact: Removes secrets from every input before it is stored or compressed: "secrets"
             (`acc.turn.redact.SecretRedactor`), a function from text to text, or None.
+        durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
+            only a kill of the process, without waiting for the disk. An embedded store always waits. See
+            docs/operations.md.
 
     Raises:
         ConfigurationError: A setting has an invalid value.
@@ -68,6 +74,7 @@ class Settings:
     on_overflow: OnOverflow | None = None
     state_key: StateKey = field(default=None, repr=False)
     redact: Redactor = "secrets"
+    durability: Durability = "power"
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -100,6 +107,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is None or callable(value),
         "give a function of a PinnedOverflow that returns ids of items to retire",
     ),
+    "durability": (
+        lambda value: value in get_args(Durability),
+        'give "power", or "kill" not to wait for the disk',
+    ),
     "redact": (
         lambda value: value in (None, "secrets") or callable(value),
         'give "secrets", a function of a text that returns a text, or None to keep texts as they are',
@@ -116,7 +127,7 @@ class ThreadSession:
         thread: The thread.
         settings: The memory's settings.
         compressor: The memory's compressor; None for the keyless rules.
-        open_log: Returns the thread's log; reads it from the store if it is not open.
+        open_log: Returns the thread's log; if it is not open, reads this branch of it from the store.
         audit: The thread's audit log; None if no logs are kept.
         lock: Held while a log is read or written.
         keys: Keys that sign states.
@@ -127,7 +138,7 @@ class ThreadSession:
     thread: Thread
     settings: Settings
     compressor: Compressor | None
-    open_log: Callable[[], ThreadLog]
+    open_log: Callable[[str], ThreadLog]
     audit: AuditLog | None
     lock: AbstractContextManager[bool]
     keys: Keys
@@ -137,11 +148,39 @@ class ThreadSession:
     @property
     def log(self) -> ThreadLog:
         """The thread's log."""
-        return self.open_log()
+        return self.open_log(ROOT)
+
+    @contextmanager
+    def locked_log(self, branch: str) -> Iterator[ThreadLog]:
+        """Yield the thread's log and hold the lock; a log that is not open is read before that."""
+        self.open_log(branch)
+        with self.lock:
+            yield self.log
 
     def now(self) -> str:
         """Return the current time in the format of records."""
         return stamps(self.settings.clock)()
+
+    def is_given_up(self, branch: Branch, turn: int) -> bool:
+        """Return whether a claimed turn has no commit that a caller received.
+
+        The caller knows that no other step of the thread is running.
+
+        Raises:
+            AuditError: Later turns of the branch were committed, and the audit log lacks them.
+        """
+        audit = self.audit
+        if branch.newest > turn:  # a later turn continues from it: this step begins a fork
+            began_later = turn > 1 and audit is not None and audit.last() is None
+            if audit is not None and not self.is_shared and not began_later:
+                refuse_unlogged(audit, self.log, branch)
+            return False
+        if self.log.claims.is_open(branch, turn):
+            return True
+        if audit is None or self.is_shared:
+            return False
+        last = audit.last_on(branch.name)
+        return last is None or last["state"]["turn"] < turn
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
         """Raise if the thread's audit log holds commits and none of them produced ``state``.
@@ -159,14 +198,36 @@ class ThreadSession:
         known = state.stored_hash
         if audit.ends_with(known) or audit.record_of(known) or self._is_copy(state, audit):
             return
-        made = self.log.claims.successor(self.log.branch(state.branch), state.turn)
+        log = self.log
+        log.refuse_lost(state)
+        log.journal.refresh()
+        if state.hash in log.journal.adopted:
+            return
+        made = log.claims.successor(log.branch(state.branch), state.turn)
         if audit.last() is not None and (made is None or made.text != known):
             raise StateError(
                 "no commit of this thread made the state",
                 where=f"thread {self.thread.thread!r}, turn {state.turn}, hash {state.hash[:12]}",
-                hint="give the state that the last step returned, or last_state(thread); or take it over at a "
-                "lower trust with State.load(raw, adopt=Trust.USER)",
+                hint="give the state that the last step returned, or last_state(thread); or go on from this "
+                "one: state = memory.adopt(state, thread=thread)",
             )
+
+    def refuse_incomplete(self, state: CompressedCognitiveState) -> None:
+        """Raise if the store lacks records of the state's own turn that its audit record names.
+
+        It reads the log for the first step after an opening; the process has written the others itself.
+
+        Raises:
+            StoreError: Records are missing, and the state was not adopted.
+            AuditError: The log cannot be read.
+        """
+        audit = self.audit
+        if audit is None or not state.turn or audit.ends_with(state.stored_hash):
+            return
+        entry = audit.record_of(state.stored_hash)
+        if entry is not None and entry["state"]["hash"] == state.stored_hash:
+            refs = [str(o["ref"]) for o in entry["turn"]["observations"] if o.get("ref")]
+            self.log.refuse_lost(state, refs)
 
     def _is_copy(self, state: CompressedCognitiveState, audit: AuditLog) -> bool:
         """Return whether ``state`` is a committed state migrated to this schema or moved to a new branch."""

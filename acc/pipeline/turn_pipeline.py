@@ -22,6 +22,7 @@ from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.proposal import Account, Outcome, Proposal, Retirement, redacted_proposal
 from acc.text.wording import is_assent, repeated
 from acc.thread.branch import Branch
+from acc.thread.claims import Claims
 from acc.thread.log import is_reply, refuse_foreign
 from acc.turn.excerpt import cut_turn
 from acc.turn.observations import Channel, Evidence, Observation, Trust
@@ -93,6 +94,7 @@ class TurnPipeline:
         self._given = turn
         self._turn = turn
         self._branch: Branch
+        self._claims: Claims | None = None
         self._repeats = False
         self._taken_up: tuple[str, ...] = ()
         self._candidates: list[Candidate] = []
@@ -106,11 +108,11 @@ class TurnPipeline:
 
     def store(self) -> None:
         """Store the evidence first: a later crash loses no observation."""
-        with self._timed("store"), self._session.lock:
-            log = self._session.log
+        with self._timed("store"), self._session.locked_log(self._state.branch) as log:
             refuse_foreign(self._state, self._thread, lambda: log.branch(ROOT))
+            self._session.refuse_incomplete(self._state)
             self._session.refuse_unknown(self._state)
-            begun = log.begin(self._state, self._turn, is_given_up=self._is_given_up)
+            begun = log.begin(self._state, self._turn, is_given_up=self._session.is_given_up)
             self._branch, numbered, self._repeats, self._taken_up = begun
             log.journal.refresh()
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
@@ -152,6 +154,18 @@ class TurnPipeline:
         """
         with self._timed("compress"):
             self._take(compressed(self._asked()))
+
+    def think(self) -> None:
+        """Run the stages that touch neither the store nor the audit log."""
+        self.qualify()
+        self.compress()
+        self.commit()
+
+    async def athink(self) -> None:
+        """Run `think`, awaiting a compressor that offers ``acompress``."""
+        self.qualify()
+        await self.acompress()
+        self.commit()
 
     async def acompress(self) -> None:
         """Run `compress`, awaiting a compressor that offers ``acompress``."""
@@ -204,7 +218,14 @@ class TurnPipeline:
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
             log.keep(self._branch, self._turn.number, self._done.set_aside, later=later)
-            log.claims.end(self._branch, self._turn.number)
+            self._claims = log.claims
+
+    def received(self) -> Step:
+        """Return the result of the step. Until then a later step takes the turn for given up."""
+        step = self.step
+        if self._claims is not None:
+            self._claims.end(self._branch, self._turn.number)
+        return step
 
     @property
     def step(self) -> Step:
@@ -238,16 +259,6 @@ class TurnPipeline:
             self._settings.fallback,
             keyless,
         )
-
-    def _is_given_up(self, branch: Branch, turn: int) -> bool:
-        """Return whether a claimed turn has no commit; the caller knows that no other step is running."""
-        if branch.turns and branch.turns[-1] > turn:
-            return False  # a later turn continues from it
-        audit = self._session.audit
-        if audit is None or self._session.is_shared:
-            return self._session.log.claims.is_open(branch, turn)
-        last = audit.last_on(branch.name)
-        return last is None or last["state"]["turn"] < turn
 
     def _unread(self) -> Iterator[Observation]:
         """Yield the state's pending observations with the times of their stored evidence."""
@@ -308,7 +319,7 @@ class TurnPipeline:
         return record(
             thread=self._thread, policy=self._settings.policy, prior=self._state, turn=self._turn,
             evidence=self._evidence, proposal=asked.proposal, done=self._done,
-            at=self._session.now(),
+            adopted=self._from.hash in self._session.log.journal.adopted, at=self._session.now(),
             verdicts=[v.model_dump(mode="json") for v in self._verdicts],
             failure=asked.failure, outcome=asked.outcome, usage=asked.usage, money=asked.money,
             account=asked.account.model_dump(mode="json") if asked.account else None,

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Mapping, Sequence
 
 from acc.errors import StoreError
-from acc.stores.embedding import embed
 from acc.stores.protocol import Artifact, check_storable, labels
 
 
@@ -14,7 +13,12 @@ class InMemoryStore:
     """Keeps records in a dict per tenant; accepts and refuses the same records as the Chroma store.
 
     Safe for use by any number of threads. The records end with the process.
+
+    Attributes:
+        temporary: True: a thread that began in another process has no past here, which is no loss.
     """
+
+    temporary = True
 
     def __init__(self) -> None:
         self._tenants: dict[str, dict[str, Artifact]] = {}
@@ -69,10 +73,6 @@ class InMemoryStore:
             self._drop_dense(tenant, ids)
             for id_ in ids:
                 self._tenants.get(tenant, {}).pop(id_, None)
-
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Compute and return the lexical vectors of these ids."""
-        return {a.id: embed(a.text).tobytes() for a in self.get(tenant, ids)}
 
     def keep_dense(self, tenant: str, embedder: str, vectors: Mapping[str, bytes]) -> None:
         """Keep these vectors; see `acc.stores.protocol.DenseStore`."""

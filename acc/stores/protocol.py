@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -297,14 +297,10 @@ class ManagedStore(ArtifactStore, Protocol):
         ...
 
     def delete(self, tenant: str, ids: Sequence[str]) -> None:
-        """Delete the records of these ids with their vectors; ignore absent ones.
+        """Delete the records of these ids; ignore absent ones.
 
         Deleted bytes may stay in the files until `compact` erases them.
         """
-        ...
-
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the lexical vectors of these ids (float32), without absent and lost ones."""
         ...
 
     def compact(self) -> bool:
@@ -343,53 +339,4 @@ class DenseStore(ManagedStore, Protocol):
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the kept vectors of these ids by this embedder, without absent and lost ones."""
-        ...
-
-
-class CheckedVectors(NamedTuple):
-    """A batch of results from checking a vector index.
-
-    Attributes:
-        seen: Number of records checked so far.
-        of: Number of all records.
-        lost: Keys of records with an absent or unreadable vector.
-        unreachable: Keys of records that exist in the index but are missing from the answers to a
-            query with their own vector, although farther records are answers. Answers that are
-            all equal to the vector count as a tie, not as unreachable.
-    """
-
-    seen: int
-    of: int
-    lost: tuple[str, ...] = ()
-    unreachable: tuple[str, ...] = ()
-
-
-@runtime_checkable
-class IndexedStore(Protocol):
-    """A store with vector indexes that can be checked and repaired.
-
-    A key is a record's id, or its hash if the backend cannot store the id.
-    """
-
-    def indexes(self, tenant: str) -> list[str]:
-        """Return the tenant's indexes: "" for its records, then the embedders of dense vectors."""
-        ...
-
-    def check_index(self, tenant: str, index: str) -> Iterator[CheckedVectors]:
-        """Check every vector of an index, in batches of some hundred that fit in memory."""
-        ...
-
-    def relink(self, tenant: str, index: str, keys: Sequence[str]) -> None:
-        """Rewrite these vectors. The entry of a lost dense vector is deleted; a use re-embeds it.
-
-        A kill leaves each record unchanged. Idempotent.
-        """
-        ...
-
-    def widen(self, tenant: str, index: str, links: int) -> bool:
-        """Rebuild an index as a graph with ``links`` links per vector, if `relink` is not enough.
-
-        Takes some milliseconds per record. A kill leaves each record unchanged. False if a server
-        owns the files.
-        """
         ...

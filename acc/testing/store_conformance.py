@@ -15,7 +15,6 @@ from threading import Barrier
 from typing import TypeVar, cast
 
 from acc.errors import StoreError
-from acc.stores.embedding import embed
 from acc.stores.protocol import (
     RECORD_BYTES,
     Artifact,
@@ -321,29 +320,13 @@ def _deletes(case: Case) -> None:
     store.delete(case.tenant, gone)
     store.delete(f"{case.tenant} absent", gone)
     case.expect(records[1::2], ids=[a.id for a in records])
-    require(not store.vectors(case.tenant, gone), "a deleted record has a vector")
     again = records[0].model_copy(update={"text": "another"})
     store.add(case.tenant, [again])
     case.expect([again])
 
 
-def _vectors(case: Case) -> None:
-    """``vectors`` returns the lexical vector of each record's current text."""
-    store = case.managed
-    records = case.artifacts(3, "vectors")
-    store.add(case.tenant, records)
-    store.replace(case.tenant, [records[1].model_copy(update={"text": "something else"})])
-    wanted = {records[0].id: records[0].text, records[1].id: "something else"}
-    got = store.vectors(case.tenant, [*wanted, "absent"])
-    require(got.keys() == wanted.keys(), f"vectors() of {len(wanted)} records gave {len(got)}")
-    for id_, text in wanted.items():
-        near, read = memoryview(embed(text)), memoryview(got[id_]).cast("f")
-        is_near = all(abs(a - b) < 1e-5 for a, b in zip(read, near, strict=True))
-        require(is_near, f"the vector of {id_} is not that of its text")
-
-
 def _compacts(case: Case) -> None:
-    """``compact`` loses no record and no vector, and records can be added after it."""
+    """``compact`` loses no record, and records can be added after it."""
     store = case.managed
     records = case.artifacts(130, "compacted")
     store.add(case.tenant, records)
@@ -351,10 +334,7 @@ def _compacts(case: Case) -> None:
     require(isinstance(store.compact(), bool), "compact() does not return a bool")
     late = case.artifact(500, "added after", thread="compacted")
     store.add(case.tenant, [late])
-    kept = [*records[1:], late]
-    case.expect(kept)
-    found = store.vectors(case.tenant, [a.id for a in kept])
-    require(len(found) == len(kept), f"{len(found)} of {len(kept)} vectors are left")
+    case.expect([*records[1:], late])
 
 
 def _dense(case: Case) -> None:
@@ -371,10 +351,6 @@ def _dense(case: Case) -> None:
     require(
         not store.dense(f"{case.tenant} other", "one:3", ids),
         "dense() mixes tenants",
-    )
-    require(
-        store.vectors(case.tenant, ids[:2]).keys() == {*ids[:2]},
-        "vectors() found other vectors",
     )
     store.delete(case.tenant, ids[1:3])
     store.replace(case.tenant, [records[0].model_copy(update={"text": "another"})])
@@ -417,7 +393,7 @@ PROMISES: tuple[Callable[[Case], None], ...] = (
     _interface, _nothing, _first_wins, _order, _many, _long, _unicode, _fields, _hostile,
     _tenants, _threads, _concurrent,
 )  # fmt: skip
-MANAGED: tuple[Callable[[Case], None], ...] = (_lists, _replaces, _deletes, _vectors, _compacts)
+MANAGED: tuple[Callable[[Case], None], ...] = (_lists, _replaces, _deletes, _compacts)
 
 
 def require(condition: bool, breach: str) -> None:

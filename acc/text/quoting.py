@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
+from acc.text.caching import cached_by_text
 from acc.text.clauses import (
     JOINT,
     MARKS,
@@ -83,7 +83,7 @@ def find_quote(quote: str, text: str) -> str | None:
     return found.quote if found else None
 
 
-@lru_cache(maxsize=512)
+@cached_by_text
 def find_passage(quote: str, text: str) -> Passage | None:
     """Find ``quote`` in ``text`` and return it with the clauses that govern it, or None.
 
@@ -274,7 +274,7 @@ _FREE = EMPTY | {"our", "your", "you", "we", "well", "really", "very", "quite", 
 """Words that a wording may omit or add."""
 
 
-@lru_cache(maxsize=512)
+@cached_by_text
 def _content(
     text: str, splits: bool = True
 ) -> tuple[tuple[object, ...], frozenset[int], frozenset[int]]:

@@ -35,6 +35,8 @@ import numpy as np
 from numpy.typing import NDArray
 from Stemmer import Stemmer
 
+from acc.text.caching import cached_by_text
+
 LONGEST = 128
 """Maximum length of a term in characters. Longer words are cut; longer identifiers are indexed
 by their parts only.
@@ -92,7 +94,7 @@ class _OfThread(local):
 _own = _OfThread()
 
 
-@lru_cache(maxsize=2048)
+@cached_by_text
 def terms(text: str) -> tuple[str, ...]:
     """Return the terms of ``text``, in order and with repeats: lower case, stemmed, no stopwords.
 
@@ -122,6 +124,8 @@ HEAD = 160
 
 REACH = 64
 """Maximum distance of neighbors that share scores, a power of 2. 0.8 to this power is about a millionth."""
+
+_TERM_BYTES, _PLACE_BYTES = 280, 9
 
 _NOWHERE = (array("i"), array("f"))
 
@@ -172,9 +176,15 @@ class LexicalIndex:
         self._lengths: array[float] = array("d")
         self._total = 0.0
         self._runs: array[int] = array("i")
+        self._places = 0
 
     def __len__(self) -> int:
         return len(self._lengths)
+
+    @property
+    def size(self) -> int:
+        """The memory that the index takes, in bytes, roughly: a term takes far more than its places."""
+        return _TERM_BYTES * len(self._postings) + _PLACE_BYTES * self._places
 
     def add(self, text: str, predecessor: str = "") -> int:
         """Append a document, indexed with the first terms of its ``predecessor``; return its
@@ -193,6 +203,7 @@ class LexicalIndex:
                 postings = self._postings[term] = (array("i"), array("f"))
             postings[0].append(position)
             postings[1].append(count)
+        self._places += len(counts)
         length = sum(counts.values())
         self._lengths.append(length)
         self._total += length

@@ -7,8 +7,8 @@ Inflection is English; in other languages only the same words are the same.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
+from acc.text.caching import cached_by_text
 from acc.text.figures import in_digits
 from acc.text.ranking import terms
 
@@ -78,7 +78,7 @@ def sets_figure(text: str, old: str, quote: str) -> bool:
 _DIGITS = re.compile(r"\d+(?:[.,:]\d+)*k?\b")
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text
 def phrases(text: str) -> tuple[Phrase, ...]:
     """Return the phrases of ``text``, each a tuple of words without inflection.
 

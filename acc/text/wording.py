@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
-from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
+from acc.text.caching import cached_by_text
 from acc.text.clauses import MARKS
 from acc.text.quoting import find_quote as find_quote
 from acc.text.ranking import terms
@@ -23,7 +23,7 @@ _RANGE = re.compile(r"(?<=\d)[-–—](?=\d{1,4}$)(?<!-\d\d-)(?<!-\d-)")
 _SEPARATOR = re.compile(r"(?<=\d)[ ,.'’_](?=\d{3}\b)")
 
 
-@lru_cache(maxsize=2048)
+@cached_by_text
 def marks(text: str) -> frozenset[str]:
     """Return the identifiers, addresses and numbers of ``text``, case-folded. No rewording may invent one."""
     tokens = _DELIMITERS.split(_SEPARATOR.sub("", text))
@@ -37,7 +37,7 @@ def marks(text: str) -> frozenset[str]:
     return frozenset(mark for mark in folded if mark)
 
 
-@lru_cache(maxsize=2048)
+@cached_by_text
 def stems(text: str) -> frozenset[str]:
     """Return the content words of ``text``, stemmed."""
     return frozenset(terms(text))
@@ -97,7 +97,7 @@ def polarity(text: str) -> Counter[str | None]:
     return Counter(match.lastgroup for match in _POLAR.finditer(text))
 
 
-@lru_cache(maxsize=1024)
+@cached_by_text
 def is_negative(text: str) -> bool:
     """Whether ``text`` forbids, excludes or restricts."""
     return _POLAR.search(text) is not None
@@ -183,7 +183,7 @@ def _shared_runs(text: str, other: str, size: int) -> frozenset[tuple[str, ...]]
     return likely & _runs(other, size) if likely else likely
 
 
-@lru_cache(maxsize=512)
+@cached_by_text
 def _runs(text: str, size: int) -> frozenset[tuple[str, ...]]:
     words = terms(text)
     return frozenset(zip(*(words[i:] for i in range(size)), strict=False))
@@ -200,7 +200,7 @@ class Vocabulary(NamedTuple):
     marks: frozenset[str]
 
 
-@lru_cache(maxsize=256)
+@cached_by_text
 def vocabulary(texts: tuple[str, ...]) -> Vocabulary:
     """Return the vocabulary of ``texts``."""
     return Vocabulary(

@@ -16,11 +16,14 @@ from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, artifact_id
 from acc.text.lines import one_line
 from acc.text.ranking import LexicalIndex
-from acc.turn.observations import Channel, Observation
+from acc.turn.observations import Channel, Observation, identities
 from acc.turn.turn import Turn
 
 OVERTAKEN = ("replaced", "settled", "retired")
 """Eviction reasons of items that a later observation made obsolete."""
+
+_RECORD_BYTES = 1_500
+"""Memory of a record without its text and its entries in the index; measured."""
 
 _FIRST_READ = 16
 _LARGEST_READ = 1024
@@ -32,10 +35,13 @@ class Branch:
     Attributes:
         artifacts: All artifacts in order, the ancestors' first.
         turns: The turn of each artifact.
+        newest: The newest turn with a record, including inherited ones; 0 if there is none.
         index: Lexical index of the artifacts' words.
         retired: Maps a ref to the turn that retired the rule or goal with that source.
         erased: Refs of erased evidence.
         messages: Maps the id of a chat message to its turn.
+        missing: Ids of places, its own and inherited ones, that hold no record although a later place
+            does. Every place is written, and a deletion leaves a tombstone: damage took the record.
     """
 
     def __init__(self, store: ArtifactStore, thread: Thread, name: str) -> None:
@@ -44,10 +50,13 @@ class Branch:
         self.name = name
         self.artifacts: list[Artifact] = []
         self.turns: array[int] = array("i")
+        self.newest = 0
         self.index = LexicalIndex()
         self.retired: dict[str, int] = {}
         self.erased: set[str] = set()
         self.messages: dict[str, int] = {}
+        self.missing: list[str] = []
+        self._chars = 0
         self._by_ref: dict[str, list[int]] = {}
         self._by_turn: dict[int, list[int]] = {}
         self._next = 1
@@ -59,9 +68,13 @@ class Branch:
         """Add the artifacts of ``ancestor`` up to and including ``turn``."""
         above = [(name, min(upto, turn)) for name, upto in ancestor._ancestors]
         self._ancestors = [*above, (ancestor.name, turn)]
+        last = 0
         for artifact in ancestor.artifacts:
             if artifact.turn <= turn:
                 self._add(artifact)
+                last = artifact.seq if artifact.branch == ancestor.name else last
+        own = {ancestor.id_of(seq) for seq in range(last, ancestor._next)}
+        self.missing = [place for place in ancestor.missing if place not in own]
 
     def refresh(self) -> None:
         """Read the artifacts that were added to the store since the last refresh.
@@ -73,15 +86,48 @@ class Branch:
             return
         batch = _FIRST_READ
         while True:
-            ids = [self.id_of(seq) for seq in range(self._next, self._next + batch)]
-            found = self.store.get(self.thread.tenant, ids)
+            end = self._next + batch
+            found = self._read(range(self._next, end))
             for artifact in found:
                 self._add(artifact)
-            self._next += len(found)
-            if len(found) < batch:
+            if found:
+                self._next = found[-1].seq + 1
+            if self._next < end:
                 break
             batch = min(batch * 2, _LARGEST_READ)
         self._is_current = True
+
+    def _read(self, places: range) -> list[Artifact]:
+        """Return the records at ``places``; note the ids of missing ones before the last that exists.
+
+        A new record never takes the place of a missing one: the records after it still exist.
+        """
+        found = self.store.get(self.thread.tenant, [self.id_of(seq) for seq in places])
+        if not found or found[-1].seq == places.start + len(found) - 1:
+            return found
+        # Another process may have written the first ones after the read had passed them.
+        ids = [self.id_of(seq) for seq in range(places.start, found[-1].seq + 1)]
+        found = self.store.get(self.thread.tenant, ids)
+        there = {artifact.id for artifact in found}
+        self.missing += [each for each in ids if each not in there]
+        return found
+
+    def committed(self) -> int:
+        """Return the newest of its own turns that must have been committed; 0 if none must.
+
+        The last turn may have been begun only. An earlier one was committed: the next began from its state.
+        """
+        upto = max((turn for _, turn in self._ancestors), default=0)
+        return max((turn for turn in self._by_turn if upto < turn < self.newest), default=0)
+
+    @property
+    def size(self) -> int:
+        """The memory that the branch takes, in bytes, roughly."""
+        return _RECORD_BYTES * (1 + len(self.artifacts)) + self._chars + self.index.size
+
+    def expire(self) -> None:
+        """Make the next refresh read the store."""
+        self._is_current = False
 
     def branch_of(self, turn: int) -> str:
         """Return the name of the branch on which ``turn`` is stored: this one or an ancestor."""
@@ -169,7 +215,9 @@ class Branch:
         self._by_ref.setdefault(artifact.ref, []).append(position)
         self._by_turn.setdefault(artifact.turn, []).append(position)
         self.artifacts.append(artifact)
+        self._chars += len(artifact.text)
         self.turns.append(artifact.turn)
+        self.newest = max(self.newest, artifact.turn)
         # The gate never admits overtaken items; indexing their words would only enlarge the index.
         text = "" if artifact.reason in OVERTAKEN else artifact.text
         self.index.add(text, before.text if before is not None and together else "")
@@ -187,12 +235,14 @@ def _is_speech(artifact: Artifact) -> bool:
     return spoken and not artifact.call_id
 
 
-def race_error(thread: Thread, branch: str) -> ConflictError:
-    """Return the error for the writer that lost a race."""
+def race_error(thread: Thread, branch: str, seconds: float | None = None) -> ConflictError:
+    """Return the error for the writer that lost a race; ``seconds`` is `ConflictError.retry_after`."""
+    wait = "until it ends" if seconds is None else f"until it ends, or {seconds:.0f} seconds"
     return ConflictError(
         "another process runs a step of this thread at the same time",
         where=f"thread {thread.thread!r}, branch {branch}",
-        hint="wait until it ends, load the thread's current state, and step again",
+        hint=f"wait {wait}, load the thread's current state, and step again",
+        retry_after=seconds,
     )
 
 
@@ -202,12 +252,48 @@ def complete_texts(artifacts: Sequence[Artifact]) -> list[Artifact]:
     return [a for a in artifacts if a.part == 0 and parts[a.identity] == a.parts]
 
 
-def with_recorded_actions(turn: Turn, branch: Branch, stored: Sequence[Artifact]) -> Turn:
-    """Add the agent's recorded words, calls and results to ``turn`` if the turn has none."""
-    if any(_is_action(o.channel, o.call_id) for o in turn.observations):
+def left_over(
+    turn: Turn, stored: Sequence[Artifact], claim: Artifact | None = None
+) -> list[Artifact]:
+    """Return the ``stored`` artifacts that belong to ``turn``, and that its own observations lack.
+
+    Until the turn is claimed, no step has read what is stored for it, so all of it belongs to the turn.
+    Afterwards it is what the claim took up. A claim of an earlier version names nothing: it took up the
+    agent's recorded words, calls and results if the turn had none.
+    """
+    mine = list(stored)
+    if claim is not None:
+        has_acts = any(_is_action(o.channel, o.call_id) for o in turn.observations)
+        acts = [] if has_acts else [a for a in stored if _is_action(a.channel, a.call_id)]
+        mine = [a for a in stored if a.ref in claim.sources] if claim.sources else acts
+    given = {*identities(turn.observations)}
+    return [a for a in mine if a.identity not in given]
+
+
+def replaced(turn: Turn, left: Sequence[Artifact]) -> list[Artifact]:
+    """Return the agent's words of ``left`` that the agent's words in ``turn`` replace.
+
+    An answer that was recorded and then generated again is another one. Calls, their results and the
+    user's words happened, and stay.
+    """
+    answers = any(o.channel is Channel.AGENT and not o.is_call for o in turn.observations)
+    return [a for a in left if answers and a.channel is Channel.AGENT and not (a.call_id or a.name)]
+
+
+def preceded(turn: Turn, branch: Branch, left: Sequence[Artifact]) -> Turn:
+    """Return ``turn`` with the observations that are stored as ``left`` before its own."""
+    if not left:
         return turn
-    recorded = observed(branch, [a for a in stored if _is_action(a.channel, a.call_id)])
-    return turn.model_copy(update={"observations": (*recorded, *turn.observations)})
+    return turn.model_copy(update={"observations": (*observed(branch, left), *turn.observations)})
+
+
+def unexpected(turn: Turn, left: Sequence[Artifact]) -> list[Artifact]:
+    """Return those of ``left`` that were begun and never finished.
+
+    What `record` stored is expected by a turn that brings no words, calls or results of the agent.
+    """
+    has_acts = any(_is_action(o.channel, o.call_id) for o in turn.observations)
+    return [a for a in left if has_acts or not _is_action(a.channel, a.call_id)]
 
 
 def actions_before_user(stored: Sequence[Artifact]) -> list[Artifact]:

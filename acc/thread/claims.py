@@ -1,30 +1,37 @@
 """Claims of a thread's turns, and the states committed for them.
 
 The ids of these records are computable: ``<thread key>.<branch>:t<turn>`` for the claim of a turn,
-``:s<turn>`` for its successor (the state committed for it), and ``:r<turn>`` for its refusal.
+``:s<turn>`` for its successor (the state committed for it), and ``:r<turn>`` for its refusal. In a shared
+store, ``:h<turn>`` says when the writer of the claim last renewed it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from acc.errors import StoreError
 from acc.state.model import CompressedCognitiveState
-from acc.stores.protocol import Artifact, ArtifactStore, Kind, Thread
+from acc.stores.protocol import Artifact, ArtifactStore, Kind, ManagedStore, Thread
 from acc.thread.branch import Branch, race_error
+from acc.thread.lease import LEASE, LONG_LEASE, holder, is_gone
 
-LEASE = timedelta(minutes=2)
-"""Age up to which an uncommitted claim in a shared store counts as a running writer's."""
+_LOG = logging.getLogger(__name__)
 
 
 class Claims:
-    """The claims and successors of a thread's turns. In any store, the first record with an id wins."""
+    """The claims and successors of a thread's turns. In any store, the first record with an id wins.
+
+    Attributes:
+        open: Branch and turn of each claim of this process whose commit no caller received.
+    """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self.store = store
         self.thread = thread
         self._now = now
-        self._open: set[tuple[str, int]] = set()
+        self.open: set[tuple[str, int]] = set()
 
     def of(self, branch: Branch, turn: int) -> Artifact | None:
         """Return the claim of ``turn`` on ``branch``, or None; its text is a digest of the observations."""
@@ -32,17 +39,27 @@ class Claims:
             return None  # the only writer stores a claim together with its evidence
         return self._record(branch, "t", turn)
 
-    def make(self, branch: Branch, turn: int, digest: str) -> Artifact:
+    def has(self, branch: Branch, turn: int) -> bool:
+        """Return whether ``turn`` is claimed on ``branch``, even if it holds no observation."""
+        return self._record(branch, "t", turn) is not None
+
+    def make(
+        self, branch: Branch, turn: int, digest: str, taken_up: Sequence[str] = ()
+    ) -> Artifact:
         """Claim ``turn`` and return the valid claim: this one, or an earlier one of another process.
 
-        In a single-process store, the caller writes the claim together with the evidence.
+        ``taken_up`` are refs of observations that were stored for the turn before and that the step did
+        not bring: a repetition of the step finds them by the claim. In a single-process store, the caller
+        writes the claim together with the evidence.
         """
-        mine = self._claim_record(branch, "claim", turn, digest)
+        mine = self._claim_record(branch.name, "claim", turn, digest)
+        mine = mine.model_copy(update={"sources": tuple(taken_up)})
         if self.store.shared:
+            mine = mine.model_copy(update={"name": holder()})
             self.store.add(self.thread.tenant, [mine])
             mine = self._record(branch, "t", turn) or mine
         if mine.text == digest:
-            self._open.add((branch.name, turn))
+            self.open.add((branch.name, turn))
         return mine
 
     def successor(self, branch: Branch, turn: int) -> Artifact | None:
@@ -56,20 +73,31 @@ class Claims:
         """
         if not self.store.shared:
             return
-        made = self._claim_record(branch, "successor", state.turn, state.hash, "s")
+        made = self._claim_record(branch.name, "successor", state.turn, state.hash, "s")
         self.store.add(self.thread.tenant, [made])
         first = self.successor(branch, state.turn)
         if first is None or first.text != state.hash:
             raise race_error(self.thread, branch.name)
 
     def end(self, branch: Branch, turn: int) -> None:
-        """Note that the step of the claimed ``turn`` ended and its caller receives the commit."""
-        self._open.discard((branch.name, turn))
+        """Note that the caller of the step receives the commit of the claimed ``turn``."""
+        self.open.discard((branch.name, turn))
+
+    def renew(self) -> None:
+        """Record that the step of the newest open claim is still running; see `acc.thread.lease`."""
+        newest = max((turn for _, turn in tuple(self.open)), default=0)
+        for name, turn in tuple(self.open):
+            if turn == newest and isinstance(self.store, ManagedStore):
+                beat = self._claim_record(name, "claim", turn, "", "h")
+                try:
+                    self.store.replace(self.thread.tenant, [beat])
+                except StoreError as error:
+                    _LOG.warning("the claim of a running turn cannot be renewed: %s", error)
 
     def refuse(self, branch: Branch, turn: int) -> None:
         """Record that the claimed ``turn`` cannot be committed; no later turn recovers its user's words."""
         self.store.add(
-            self.thread.tenant, [self._claim_record(branch, "claim", turn, "refused", "r")]
+            self.thread.tenant, [self._claim_record(branch.name, "claim", turn, "refused", "r")]
         )
 
     def is_refused(self, branch: Branch, turn: int) -> bool:
@@ -77,38 +105,48 @@ class Claims:
         return self._record(branch, "r", turn) is not None
 
     def is_open(self, branch: Branch, turn: int) -> bool:
-        """Return whether no commit exists for the claim of ``turn``.
+        """Return whether the claim of ``turn`` has no commit, or one that the caller never received.
 
-        A single-process store holds no commits; there the answer covers only this process's claims.
+        A step that was cancelled while it persisted leaves such a commit. A single-process store holds no
+        commits; there the answer covers only this process's claims.
         """
-        if self.store.shared:
-            return self.successor(branch, turn) is None
-        return (branch.name, turn) in self._open
+        is_open = (branch.name, turn) in self.open
+        return is_open or (self.store.shared and self.successor(branch, turn) is None)
 
     def check_no_race(self, branch: Branch, claim: Artifact, *, own: bool) -> None:
-        """Raise a `ConflictError` if ``claim`` has no commit and is younger than `LEASE`.
+        """Raise a `ConflictError` if ``claim`` has no commit and its writer may still be running.
 
         ``own`` says that this process has no other step running in the thread.
         """
         if not self.store.shared or self.successor(branch, claim.turn):
             return
-        if own and (branch.name, claim.turn) in self._open:
+        if own and (branch.name, claim.turn) in self.open:
             return
-        age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(claim.at)
-        if -LEASE < age < LEASE:
-            raise race_error(self.thread, branch.name)
+        if left := self._left(branch, claim):
+            raise race_error(self.thread, branch.name, left.total_seconds())
+
+    def _left(self, branch: Branch, claim: Artifact) -> timedelta:
+        """Return how long ``claim`` counts as a running writer's if nobody renews it; zero if it does not."""
+        if is_gone(claim.name):
+            return timedelta(0)
+        lease, at = LONG_LEASE, claim.at
+        if claim.name and isinstance(self.store, ManagedStore):
+            beat = self._record(branch, "h", claim.turn)
+            lease, at = LEASE, max(at, beat.at) if beat else at
+        age = datetime.fromisoformat(self._now()) - datetime.fromisoformat(at)
+        return lease - age if -lease < age < lease else timedelta(0)
 
     def _record(self, branch: Branch, letter: str, turn: int) -> Artifact | None:
-        found = self.store.get(self.thread.tenant, [self._id(branch, letter, turn)])
+        found = self.store.get(self.thread.tenant, [self._id(branch.name, letter, turn)])
         return found[0] if found else None
 
     def _claim_record(
-        self, branch: Branch, kind: Kind, turn: int, text: str, letter: str = "t"
+        self, branch: str, kind: Kind, turn: int, text: str, letter: str = "t"
     ) -> Artifact:
         return Artifact(
-            id=self._id(branch, letter, turn), thread=self.thread.key, branch=branch.name, seq=0,
+            id=self._id(branch, letter, turn), thread=self.thread.key, branch=branch, seq=0,
             turn=turn, kind=kind, text=text, identity=text, at=self._now(),
         )  # fmt: skip
 
-    def _id(self, branch: Branch, letter: str, turn: int) -> str:
-        return f"{self.thread.key}.{branch.name}:{letter}{turn}"
+    def _id(self, branch: str, letter: str, turn: int) -> str:
+        return f"{self.thread.key}.{branch}:{letter}{turn}"

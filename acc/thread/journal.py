@@ -1,4 +1,4 @@
-"""The journal of a thread: operators' retirements, and refused words.
+"""The journal of a thread: operators' retirements and adoptions, and refused words.
 
 Its records have ids of the form ``<thread key>.journal:<seq>`` and contain no words of a
 conversation. `Journal.refresh` reads a single-process store once per thread, a shared store each time.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from acc.errors import ConflictError
@@ -21,7 +21,7 @@ from acc.turn.turn import Turn
 
 NAME = "journal"
 _ATTEMPTS = 8
-_REFUSED, _HEARD = "refused", "heard"
+_REFUSED, _HEARD, _ADOPTED = "refused", "heard", "adopted"
 
 
 class Act(NamedTuple):
@@ -33,7 +33,13 @@ class Act(NamedTuple):
 
 
 class Journal:
-    """The journal of one thread. Not thread-safe."""
+    """The journal of one thread. Not thread-safe.
+
+    Attributes:
+        adopted: The hashes of the states that an operator adopted; for each, the turns that the store
+            had then and the audit log lacked: the newest by branch.
+        adopted_from: The branches of these states.
+    """
 
     def __init__(self, store: ArtifactStore, thread: Thread, now: Callable[[], str]) -> None:
         self._records = Branch(store, thread, NAME)
@@ -41,6 +47,8 @@ class Journal:
         self._read = 0
         self._acts: list[Act] = []
         self._refused: dict[str, tuple[str, int]] = {}
+        self.adopted: dict[str, dict[str, int]] = {}
+        self.adopted_from: set[str] = set()
 
     def refresh(self) -> None:
         """Read the records that were added since the last refresh."""
@@ -71,6 +79,17 @@ class Journal:
                 id="", thread=branch.thread.key, branch=NAME, seq=0, turn=turn.number, kind="act",
                 ref=turn.observations[-1].ref, name=branch.name, text=json.dumps(keys),
                 identity=f"{branch.name}:{turn.number}", reason="retired", at=self._now(),
+            )
+        )  # fmt: skip
+
+    def adopt(self, state: CompressedCognitiveState, unlogged: Mapping[str, int]) -> None:
+        """Record that an operator adopted ``state`` although the store or the audit log lacks its past."""
+        places = [f"{branch}:{turn}" for branch, turn in unlogged.items()]
+        self._append(
+            Artifact(
+                id="", thread=self._records.thread.key, branch=NAME, seq=0, turn=state.turn, kind="act",
+                name=state.branch, text=json.dumps(places), identity=state.hash, reason=_ADOPTED,
+                at=self._now(),
             )
         )  # fmt: skip
 
@@ -118,7 +137,11 @@ class Journal:
         self.refresh()
 
     def _take(self, record: Artifact) -> None:
-        if record.kind == "act":
+        if record.kind == "act" and record.reason == _ADOPTED:
+            places = (place.rpartition(":") for place in json.loads(record.text or "[]"))
+            self.adopted[record.identity] = {branch: int(turn) for branch, _, turn in places}
+            self.adopted_from.add(record.name)
+        elif record.kind == "act":
             keys = frozenset(json.loads(record.text or "[]"))
             self._acts.append(Act(record.name, record.ref, keys))
         elif record.kind == "refusal" and record.identity:

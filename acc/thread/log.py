@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -26,8 +26,11 @@ from acc.thread.branch import (
     actions_before_user,
     complete_texts,
     join_unrepeated,
+    left_over,
     observed,
-    with_recorded_actions,
+    preceded,
+    replaced,
+    unexpected,
     without_pending,
 )
 from acc.thread.claims import Claims
@@ -96,7 +99,7 @@ class Begun(NamedTuple):
         branch: The branch of the turn.
         turn: The turn, numbered, with the refs of its stored observations.
         repeats: Whether another step already committed this turn.
-        recovered: Refs of observations from an abandoned turn that began from the same state.
+        recovered: Refs of observations from an abandoned or unfinished turn that began from the same state.
     """
 
     branch: Branch
@@ -143,8 +146,9 @@ class ThreadLog:
     ) -> Begun:
         """Claim the turn that follows ``state`` and write its evidence.
 
-        The turn includes observations that `record` stored for it. It also includes observations of a turn
-        that was claimed with other words and abandoned, for example by a kill: no commit has them.
+        The turn includes all that was stored for it before, by `record` or by a turn that began and never
+        finished. It also includes observations of a turn that was claimed with other words and abandoned,
+        for example by a kill: no commit has them.
 
         Args:
             state: CCS_t-1.
@@ -154,37 +158,68 @@ class ThreadLog:
 
         Raises:
             ConflictError: Another process is stepping from the same state.
-            StateError: The state belongs to another thread, or still contains erased evidence.
+            StateError: The state belongs to another thread, still contains erased evidence, or has a past
+                that the store lacks.
             StoreError: The store cannot be read or written.
         """
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
-        _refuse_erased(self.branch(state.branch), state)
-        turn = without_pending(turn, state, self.branch(state.branch))
+        self.refuse_lost(state)
+        past = self._past(state)
+        _refuse_erased(past, state)
+        turn = without_pending(turn, state, past)
         before: tuple[Observation, ...] = ()
         for branch in self._candidates(state):
             stored = complete_texts(branch.own(number, "observation"))
-            full = with_recorded_actions(turn, branch, stored)
+            claim = self.claims.of(branch, number)
+            left = left_over(turn, stored, claim)
+            full = preceded(turn, branch, left)
             if before:
                 full = full.model_copy(
                     update={"observations": join_unrepeated(before, full.observations)}
                 )
             keys = identities(full.observations)
             mine = hashlib.sha256("\x00".join(keys).encode()).hexdigest()
-            claim = self.claims.of(branch, number)
-            if claim is None and {a.identity for a in stored} <= set(keys):
-                claim = self.claims.make(branch, number, mine)
-            if claim is not None and claim.text == mine:
+            fresh: list[Artifact] = []
+            if claim is None:
+                # An earlier version committed a turn without a claim if all of it was recorded before.
+                is_past = branch.newest > number
+                gone = left if is_past else replaced(turn, left)
+                if gone:
+                    kept = [a for a in left if a not in gone]
+                    before = join_unrepeated(before, observed(branch, kept))
+                    continue
+                claim = self.claims.make(branch, number, mine, [a.ref for a in left])
+                fresh = [claim]
+            if claim.text == mine:
                 repeats = self.claims.successor(branch, number) is not None
-                written = self._write(branch, full, keys, number, [claim])
-                return Begun(branch, written, repeats, refs_of(before, written))
-            if claim is not None:
-                self.claims.check_no_race(branch, claim, own=is_given_up is not None)
-                if is_given_up is not None and is_given_up(branch, number):
-                    if self.claims.is_refused(branch, number):
-                        # A refusal covers the user's words, not the agent's earlier ones.
-                        stored = actions_before_user(stored)
-                    before = join_unrepeated(before, observed(branch, stored))
+                written = self._write(branch, full, keys, number, fresh)
+                begun = (*before, *observed(branch, unexpected(turn, left)))
+                return Begun(branch, written, repeats, refs_of(begun, written))
+            self.claims.check_no_race(branch, claim, own=is_given_up is not None)
+            if is_given_up is not None and is_given_up(branch, number):
+                if self.claims.is_refused(branch, number):
+                    # A refusal covers the user's words, not the agent's earlier ones.
+                    stored = actions_before_user(stored)
+                before = join_unrepeated(before, observed(branch, stored))
+        raise AssertionError("unreachable: a new branch fits every turn")
+
+    def begun(
+        self, state: CompressedCognitiveState, is_given_up: Callable[[Branch, int], bool]
+    ) -> tuple[Observation, ...]:
+        """Return what `begin` would take up for the turn that follows ``state``, in the order of storing."""
+        number = state.turn + 1
+        before: tuple[Observation, ...] = ()
+        for branch in self._candidates(state):
+            stored = complete_texts(branch.own(number, "observation"))
+            if self.claims.of(branch, number) is None:
+                here = observed(branch, stored)
+                both = join_unrepeated(before, here)
+                return (*here, *both[: len(both) - len(here)])
+            if is_given_up(branch, number):
+                if self.claims.is_refused(branch, number):
+                    stored = actions_before_user(stored)
+                before = join_unrepeated(before, observed(branch, stored))
         raise AssertionError("unreachable: a new branch fits every turn")
 
     def record(self, state: CompressedCognitiveState, observations: Sequence[Observation]) -> None:
@@ -194,6 +229,7 @@ class ThreadLog:
         """
         number = state.turn + 1
         refuse_foreign(state, self.thread, lambda: self.branch(ROOT))
+        self.refuse_lost(state)
         for branch in self._candidates(state):
             if self.claims.of(branch, number) is None:
                 turn = Turn(observations=tuple(observations))
@@ -213,6 +249,75 @@ class ThreadLog:
         if not later:
             branch.flush()
 
+    def refuse_lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> None:
+        """Raise a `StoreError` if the store lacks evidence of the past of ``state``, unless it was adopted.
+
+        A state that no thread has committed has no past in a store. ``refs`` are observations that the
+        store must have.
+        """
+        lost = self._lost(state, refs)
+        if not lost:
+            return
+        self.journal.refresh()
+        if state.hash not in self.journal.adopted:
+            raise StoreError(
+                f"the past of the state is not in the store: the state is at turn {state.turn} of branch "
+                f"{state.branch}, hash {state.hash[:12]}; {lost}",
+                where=f"thread {self.thread.thread!r}",
+                hint="open the store that the state was made with, for the same tenant, user and agent; or "
+                "restore a backup that has this turn; or go on without the past: "
+                "memory.adopt(state, thread=thread)",
+            )
+
+    def _lost(self, state: CompressedCognitiveState, refs: Sequence[str] = ()) -> str:
+        """Say what the store lacks of the past of ``state``; empty if nothing."""
+        branch = self._found(state.branch)
+        if branch is None:
+            root = self.branch(ROOT).newest
+            return f"the store has no such branch, and turn {root} as the newest of {ROOT}"
+        if state.bound_to != self.thread.owner_key:
+            return ""
+        if branch.newest < state.turn and not self.claims.has(branch, state.turn):
+            is_new = not branch.newest and getattr(self.store, "temporary", False)
+            newest = f"turn {branch.newest}" if branch.newest else "no turn"
+            return "" if is_new else f"the store has {newest} as the newest of this branch"
+        if branch.missing:
+            named = f"{len(branch.missing)} records, such as {branch.missing[0]}"
+            return f"the store has turn {branch.newest} of this branch, but has lost {named}"
+        parts = {ref: branch.parts(ref) for ref in refs if branch.newest}
+        if cut := [ref for ref, found in parts.items() if not found or len(found) < found[0].parts]:
+            return f"the store has turn {branch.newest} of this branch, but has lost {', '.join(cut)} of it"
+        return ""
+
+    def _past(self, state: CompressedCognitiveState) -> Branch:
+        """Return the branch of ``state``; for an adopted state without one, an empty branch."""
+        return self._found(state.branch) or Branch(self.store, self.thread, state.branch)
+
+    def branches_after(
+        self, states: Iterable[tuple[str, str]], names: Iterable[str]
+    ) -> list[Branch]:
+        """Return the existing branches with these names, and the first forks from these states.
+
+        Args:
+            states: Branch and hash of each state.
+            names: Names of branches.
+        """
+        forks = {_fork_name(branch, state_hash, 0) for branch, state_hash in states}
+        ids = [artifact_id(self.thread.key, name, 0) for name in sorted(forks)]
+        there = [artifact.branch for artifact in self.store.get(self.thread.tenant, ids)]
+        found = (self._found(name) for name in dict.fromkeys([ROOT, *names, *there]))
+        return [branch for branch in found if branch is not None]
+
+    @property
+    def size(self) -> int:
+        """The memory that the log takes, in bytes, roughly."""
+        return sum(branch.size for branch in self._branches.values())
+
+    def expire(self) -> None:
+        """Make the next use of each branch look for added records, even if no other process writes."""
+        for branch in self._branches.values():
+            branch.expire()
+
     def flush(self) -> None:
         """Write the queued artifacts of all branches."""
         for branch in self._branches.values():
@@ -227,24 +332,39 @@ class ThreadLog:
                 if not found:
                     return None
                 origin = json.loads(found[0].text)
-                branch.inherit(self.branch(origin["parent"]), origin["turn"])
+                self._inherit(branch, self.branch(origin["parent"]), origin["turn"])
             self._branches[name] = branch
         branch.refresh()
         return branch
 
+    def _inherit(self, branch: Branch, parent: Branch, turn: int) -> None:
+        branch.inherit(parent, turn)
+        if branch.missing:
+            self.journal.refresh()
+            if parent.name in self.journal.adopted_from:  # an operator knows of them
+                branch.missing = []
+
     def _candidates(self, state: CompressedCognitiveState) -> Iterator[Branch]:
-        """Yield the state's branch, then forks from this state, each created on demand."""
-        yield self.branch(state.branch)
+        """Yield the state's branch, then forks from this state, each created on demand.
+
+        An adopted state with a lost past gets only forks: its own branch has other turns, or gaps.
+        """
+        if not self._lost(state):
+            yield self.branch(state.branch)
         for attempt in count():
-            seed = f"{state.branch}\x00{state.hash}\x00{attempt}"
-            yield self._forked(f"b{hashlib.sha256(seed.encode()).hexdigest()[:12]}", state)
+            yield self._forked(_fork_name(state.branch, state.hash, attempt), state)
 
     def _forked(self, name: str, state: CompressedCognitiveState) -> Branch:
         branch = self._found(name)
         if branch is None:
+            parent = self._found(state.branch)
+            # Nothing is known of a lost branch, not even the branch that it left.
+            base, turn = (
+                (parent, min(state.turn, parent.newest)) if parent else (self.branch(ROOT), 0)
+            )
             branch = Branch(self.store, self.thread, name)
-            branch.inherit(self.branch(state.branch), state.turn)
-            branch.append((), branch.origin_record(state.branch, state.turn, self._now()))
+            self._inherit(branch, base, turn)
+            branch.append((), branch.origin_record(base.name, turn, self._now()))
             self._branches[name] = branch
         return branch
 
@@ -271,8 +391,7 @@ class ThreadLog:
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
-        fresh = [] if self.store.shared or not new else marks
-        branch.append(new, *fresh)
+        branch.append(new, *([] if self.store.shared else marks))
         named = tuple(
             o.model_copy(update={"ref": ref})
             for o, ref in zip(turn.observations, cites, strict=True)
@@ -308,6 +427,11 @@ class ThreadLog:
                 call_id=observation.call_id, message=observation.message, text=text,
                 identity=key, at=self._now(), said_at=said_at,
             )  # fmt: skip
+
+
+def _fork_name(branch: str, state_hash: str, attempt: int) -> str:
+    seed = f"{branch}\x00{state_hash}\x00{attempt}"
+    return f"b{hashlib.sha256(seed.encode()).hexdigest()[:12]}"
 
 
 def _gone_id(turn: int, gone: EvictedItem) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -196,8 +198,15 @@ def test_the_installation_and_a_memory(tmp_path: Path, capsys: pytest.CaptureFix
         assert "open in this process" in one_line(capsys.readouterr().err)
     assert run(["doctor", "--memory", str(folder), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["lost"], found["repaired"]) == ([], 0)
     assert found["records"] > 0
+    assert found["checks"][-1]["what"].startswith("the store opens, and its")
+    with closing(sqlite3.connect(folder / "chroma.sqlite3")) as database, database:
+        database.execute(
+            "UPDATE embedding_metadata SET string_value = 'Restart nginx.' WHERE key = 'chroma:document' "
+            "AND string_value LIKE 'Never restart nginx%'"
+        )
+    assert run(["doctor", "--memory", str(folder)]) == 1
+    assert "the text of a record was changed" in one_line(capsys.readouterr().err)
 
 
 def test_a_package_of_the_wrong_version_is_named(

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from conversation_files import agent, as_lines, operations, user
 
+import acc.audit.log
 from acc import MemoryController, Policy, Turn
 from acc.cli import run
 from acc.testing.scripted import ScriptedCompressor
@@ -171,6 +172,29 @@ def test_threads_are_listed_and_must_be_named_where_there_are_several(
     assert run(["show", "--memory", str(both), "--thread", "two"]) == 0
     assert run(["show", "--memory", str(both), "--thread", "three"]) == 1
     assert "no thread 'three'" in capsys.readouterr().err
+    for log in (both / "audit").glob("two-*"):
+        log.rename(log.with_name(f"renamed-{log.name}"))
+    assert run(["show", "--memory", str(both), "--thread", "two"]) == 0
+
+
+def test_show_reads_no_log_of_another_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a memory of thousands of threads, reading the newest record of each takes seconds."""
+    for name in ("one", "two", "two-more"):
+        file = as_lines(tmp_path / f"{name}.jsonl", operations(1))
+        assert run(["replay", str(file), "--memory", str(tmp_path / "m"), "--quiet"]) == 0
+    opened: list[str] = []
+    tail_first = acc.audit.log._tail_first
+
+    def counted(path: Path, *rest: Any) -> Any:
+        opened.append(path.name)
+        return tail_first(path, *rest)
+
+    monkeypatch.setattr(acc.audit.log, "_tail_first", counted)
+    assert run(["show", "--memory", str(tmp_path / "m"), "--thread", "one"]) == 0
+    assert opened
+    assert all(name.startswith("one-") for name in opened)
 
 
 def test_the_way_out_of_too_many_rules(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

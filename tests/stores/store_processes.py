@@ -11,7 +11,7 @@ import acc.stores.protocol
 from acc.stores.chroma.store import ChromaArtifactStore
 from acc.stores.protocol import Artifact
 
-ROOT = str(Path(acc.stores.protocol.__file__).parents[1])
+ROOT = str(Path(acc.stores.protocol.__file__).parents[2])
 
 Spawn = Callable[..., subprocess.Popen[str]]
 Record = Callable[..., Artifact]

@@ -141,6 +141,20 @@ class TestReading:
         assert client.count_collections() == 1
 
 
+@pytest.mark.slow
+def test_any_number_of_records_is_listed(tmp_path: Path, record: Record) -> None:
+    """Chroma reads the metadata of 32,766 records at most in one call: SQLite allows that many variables."""
+    with closing(ChromaArtifactStore.embedded(tmp_path)) as store:
+        count = 33_000
+        for first in range(0, count, 1_000):
+            store.add("tenant", [record(first + n) for n in range(1_000)])
+        store.add("tenant", [record(count, id="thread.größer:1", kind="thread")])
+        assert len(store.ids("tenant")) == count + 1
+        assert len(store.ids("tenant", thread="thread")) == count + 1
+        assert len(store.ids("tenant", kind="observation")) == count
+        assert store.ids("tenant", kind="thread") == ["thread.größer:1"]
+
+
 SETTINGS_PROGRAM = """
 import sys
 from acc.stores.chroma.store import ChromaArtifactStore

@@ -52,14 +52,6 @@ class TestDisk:
         with pytest.raises(StoreError, match="damaged"):
             self._use(tmp_path, record)
 
-    def test_an_index_that_cannot_be_read(self, tmp_path: Path, record: Record) -> None:
-        with opened(tmp_path) as store:
-            store.add("tenant", [record(seq) for seq in range(250)])
-        (ids,) = tmp_path.glob("*/index_metadata.pickle")
-        ids.write_bytes(b"junk.")
-        with pytest.raises(StoreError, match="damaged"):
-            self._use(tmp_path, record)
-
     @staticmethod
     def _use(path: Path, record: Record) -> None:
         with opened(path) as store:

@@ -69,8 +69,8 @@ _FAULTS = (
     _Fault(
         r"hnsw|pickle",
         "a vector index of the store is damaged",
-        "stop the server if there is one, and open its directory with ChromaArtifactStore.embedded, "
-        "which rebuilds an incomplete index; if that does not help, restore a backup",
+        "open the memory again: ACC deletes the index, and no record is lost; if a server owns the files, "
+        "stop it and run `acc doctor --memory ITS_FOLDER` first",
     ),
     _Fault(
         r"payload too large|status 413",
@@ -208,10 +208,6 @@ class Connection:
         """Rewrite the files without deleted content; return False if another process owns them."""
         return False
 
-    def widen(self, collection: str, links: int) -> bool:
-        """Rebuild an index with ``links`` links per vector; False if another process owns it."""
-        return False
-
     def keep_private(self) -> None:
         """Restrict access to files of the last write, if this process owns them."""
 
@@ -245,14 +241,21 @@ class ServerConnection(Connection):
 def embedded_client(directory: Path) -> ClientAPI:
     """Open Chroma in this process on ``directory``, which the caller has locked."""
     with translated("the embedded Chroma cannot be opened", str(directory)):
-        settings = _settings(chroma_api_impl="chromadb.api.rust.RustBindingsAPI")
-        try:
-            import chromadb
+        import chromadb
 
+        settings = _embedded_settings(directory)
+        _stop_left_over(settings)
+        try:
             return chromadb.PersistentClient(str(directory), settings=settings)
         except BaseException:
-            _forget(str(directory))
+            _stop_left_over(settings)
             raise
+
+
+def close_embedded(client: ClientAPI, directory: Path) -> None:
+    """Close the client that `embedded_client` opened, and its files. Idempotent."""
+    close_client(client)
+    _stop_left_over(_embedded_settings(directory))
 
 
 def close_client(client: ClientAPI) -> None:
@@ -346,11 +349,26 @@ def _session(client: ClientAPI) -> Any:
     return getattr(getattr(client, "_server", None), "_session", None)
 
 
-def _forget(path: str) -> None:
-    # After a failed start Chroma keeps the half-started system for this path. Every later
-    # attempt in this process would fail, even after the cause is gone.
+def _embedded_settings(directory: Path) -> Settings:
+    return _settings(
+        chroma_api_impl="chromadb.api.rust.RustBindingsAPI",
+        is_persistent=True,
+        persist_directory=str(directory),
+    )
+
+
+def _stop_left_over(settings: Settings) -> None:
+    """Stop what an interrupted or failed call of ours left open on this path.
+
+    Chroma counts the clients of a path, and an interrupt (Ctrl-C) can leave the count too high. Then `close`
+    would close nothing, and every later client would use the old index in memory, whose files are gone.
+    """
     from chromadb.api.shared_system_client import SharedSystemClient
 
-    with suppress(AttributeError):
-        if path not in SharedSystemClient._identifier_to_refcount:
-            SharedSystemClient._identifier_to_system.pop(path, None)
+    path = settings.persist_directory
+    system = SharedSystemClient._identifier_to_system.get(path)
+    if system is not None and system.settings == settings:
+        SharedSystemClient._identifier_to_system.pop(path, None)
+        SharedSystemClient._identifier_to_refcount.pop(path, None)
+        with suppress(AttributeError):  # it was not started
+            system.stop()

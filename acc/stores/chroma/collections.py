@@ -33,21 +33,15 @@ DENSE = "acc-dense-"
 """Name prefix of collections of dense vectors (`acc.stores.chroma.vectors`)."""
 
 SYNC = 100
-"""Number of records after which Chroma writes its index to disk. Every read and write scans the
-records since then: with Chroma's default of 1,000, adding four records takes twice the time.
+"""Number of records after which Chroma writes its index to disk and shortens its log of writes. Every
+write reads that log: with Chroma's default of 1,000, adding four records takes twice the time.
 """
 
 
-def wide(links: int) -> Mapping[str, int]:
-    """Return settings of an index with ``links`` links per vector; Chroma's default is 16.
-
-    More links keep the graph connected if many vectors are similar. With 32, replacing a record
-    already takes about three times as long, so only a repair uses this.
-    """
-    return {"max_neighbors": links, "ef_construction": max(200, 2 * links), "ef_search": 1_000}
-
-
 _NAME = re.compile(r"acc-[0-9a-f]{24}-[0-9a-f]{8}")
+
+OWN_NAME = re.compile(r"acc-(dense-)?[0-9a-f]{24}-[0-9a-f]{8}")
+"""The names of ACC's collections. Any other collection in the same database is somebody else's."""
 
 
 @cache
@@ -188,6 +182,11 @@ def _mismatch(
 
 T = TypeVar("T")
 
+FORK_HINT = (
+    "start processes with 'spawn' or 'forkserver' (multiprocessing.set_start_method), fork before "
+    "anything opens a memory in a folder, or use a Chroma server"
+)
+
 
 class GuardedClient:
     """A thread-safe Chroma client; base class of readers and writers."""
@@ -256,7 +255,7 @@ class GuardedClient:
             raise StoreError(
                 "the store was opened before the process forked",
                 where=self._where,
-                hint="open the store in the child process, or start processes with 'spawn' or 'forkserver'",
+                hint=FORK_HINT if self._connection.owns_files else "open it again in this process",
             )
         if self._closed:
             raise StoreError("the store is closed", where=self._where, hint="open it again")

@@ -1,20 +1,22 @@
-"""Chroma on a directory that this process locks, and repairs if needed."""
+"""Chroma on a directory that this process locks."""
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from acc.errors import StoreError, StoreLockedError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder, tighten
-from acc.stores.chroma.client import Connection, close_client, embedded_client, translated
-from acc.stores.chroma.repair import blank_unused, rebuild_indexes, scrub, set_aside_damaged, widen
+from acc.stores.chroma.client import Connection, close_embedded, embedded_client, translated
+from acc.stores.chroma.collections import FORK_HINT, OWN_NAME
+from acc.stores.chroma.files import DATABASE, drop_indexes, is_index, scrub
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -137,16 +139,40 @@ _GUARD = threading.Lock()
 """Held until an acquired lock is in `_HELD`; a concurrent attempt in this process then finds it."""
 
 
-def _renew_guard() -> None:
-    """Replace the guard in a forked child, which must not wait for a thread of its parent."""
-    global _GUARD
+_chroma_ran = False
+_is_forked_from_chroma = False
+"""Whether this process opened an embedded Chroma, and whether it is a fork of a process that had."""
+
+
+_OPEN: WeakSet[EmbeddedConnection] = WeakSet()
+
+
+def _after_fork() -> None:
+    """Make sure that a forked child waits for no thread of its parent.
+
+    Chroma's client waits for its threads when it is freed, at the latest when Python exits. The child
+    therefore keeps one more reference to it, which nothing ever releases.
+    """
+    global _GUARD, _is_forked_from_chroma
     _GUARD = threading.Lock()
+    _is_forked_from_chroma = _is_forked_from_chroma or _chroma_ran
+    for connection in _OPEN:
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection.client))
 
 
-os.register_at_fork(after_in_child=_renew_guard)
+os.register_at_fork(after_in_child=_after_fork)
 
 
-DATABASE = "chroma.sqlite3"
+def _refuse_fork(directory: Path) -> None:
+    """Raise if the embedded Chroma cannot run here: its pool of threads is gone, and a write waits for it forever."""
+    global _chroma_ran
+    if _is_forked_from_chroma:
+        raise StoreError(
+            "this process was forked after its parent opened a memory in a folder",
+            where=str(directory),
+            hint=FORK_HINT,
+        )
+    _chroma_ran = True
 
 
 class EmbeddedConnection(Connection):
@@ -158,6 +184,7 @@ class EmbeddedConnection(Connection):
     owns_files = True
 
     def __init__(self, directory: Path, *, looks: bool = False) -> None:
+        _refuse_fork(directory)
         self._directory = directory
         self._looks = looks
         self._lock = PathLock(directory)
@@ -166,7 +193,8 @@ class EmbeddedConnection(Connection):
         self._seen: set[str] = set()
         self.after_kill = self._lock.left_open
         try:
-            super().__init__(self._opened(suspect=self._lock.left_open))
+            super().__init__(self._opened())
+            _OPEN.add(self)
         except BaseException:
             self._lock.release(clean=False)
             raise
@@ -177,55 +205,43 @@ class EmbeddedConnection(Connection):
             names = set(os.listdir(self._directory))
             new = [self._directory / name for name in names - self._seen]
             self._seen = names
-            tighten(path for path in new if _is_index(path))
+            tighten(path for path in new if is_index(path))
 
     def recover(self) -> None:
         """Replace the client: after a failure, a later write to the same one may hang forever."""
         with suppress(StoreError):
-            close_client(self.client)
-        self.client = self._opened(suspect=True)
+            close_embedded(self.client, self._directory)
+        self.client = self._opened()
         self.failed = False
 
     def scrub(self) -> bool:
         """Rewrite the files without deleted content, and reopen them."""
-        return self._rewritten(lambda: scrub(self._directory))
-
-    def widen(self, collection: str, links: int) -> bool:
-        """Rebuild a collection's index with ``links`` links per vector, and reopen the files."""
-        return self._rewritten(lambda: widen(self._directory, collection, links))
-
-    def _rewritten(self, act: Callable[[], None]) -> bool:
         self.failed = True
         for each in self.client.list_collections():
-            each.get(limit=1, include=[])  # a read makes Chroma apply its log of writes
-        close_client(self.client)
-        act()
-        self.client = self._opened(suspect=True)
+            if OWN_NAME.fullmatch(each.name):
+                each.get(limit=1, include=[])  # a read makes Chroma apply its log of writes
+        close_embedded(self.client, self._directory)
+        scrub(self._directory)
+        self.client = self._opened()
         self.failed = False
         return True
 
     def close(self) -> None:
-        """Close the client and release the path. After a failure, the next opening checks the files."""
+        """Close the client, and release the path."""
         try:
-            close_client(self.client)
+            close_embedded(self.client, self._directory)
             if self._lock.held:
-                blank_unused(self._directory)
+                drop_indexes(self._directory)
                 tighten(_files_of(self._directory))
         finally:
             self._lock.release(clean=not self.failed and not (self._looks and self.after_kill))
 
-    def _opened(self, *, suspect: bool) -> ClientAPI:
-        aside = set_aside_damaged(self._directory, suspect=suspect)
+    def _opened(self) -> ClientAPI:
+        drop_indexes(self._directory)
         with translated("the embedded Chroma cannot be opened", str(self._directory)):
             # Chroma would create it with the umask's mode. SQLite's journals take its mode.
             opened_private(self._directory / DATABASE, "ab").close()
         client = embedded_client(self._directory)
-        try:
-            rebuild_indexes(client, aside)
-            blank_unused(self._directory)
-        except BaseException:
-            close_client(client)
-            raise
         tighten(_files_of(self._directory))
         return client
 
@@ -239,18 +255,13 @@ _OURS = (
 def _others_in(directory: Path) -> list[Path]:
     """Return foreign paths in the folder; with any, the folder is shared and keeps its mode."""
     ours = {path for name in _OURS for path in directory.glob(name)}
-    return [p for p in directory.iterdir() if p not in ours and not _is_index(p)]
+    return [p for p in directory.iterdir() if p not in ours and not is_index(p)]
 
 
 def _files_of(directory: Path) -> Iterator[Path]:
     """Yield the files of the store in ``directory``, and the folders of its indexes."""
     for name in _OURS:
         yield from (path for path in directory.glob(name) if not path.is_dir())
-    for index in filter(_is_index, directory.iterdir()):
+    for index in filter(is_index, directory.iterdir()):
         yield from index.iterdir()
         yield index
-
-
-def _is_index(path: Path) -> bool:
-    is_named = path.name.count("-") >= 4 and len(path.name.partition(".")[0]) == 36
-    return is_named and path.is_dir()

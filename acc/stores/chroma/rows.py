@@ -167,13 +167,24 @@ def batches(items: Sequence[T], size: int = BATCH) -> Iterator[list[T]]:
 
 
 def list_ids(ask: Any, collection: Collection, *, kind: str, thread: str) -> list[str]:
-    """Return the sorted artifact ids of a collection, or of one kind or thread."""
+    """Return the sorted artifact ids of a collection, or of one kind or thread.
+
+    Chroma lists any number of its own ids, but reads the metadata of some 32,000 records at most.
+    """
     wanted = [{name: value} for name, value in (("kind", kind), ("thread_id", thread)) if value]
     where: Any = {"$and": wanted} if len(wanted) > 1 else (wanted[0] if wanted else None)
-    found = ask(lambda: collection.get(where=where, include=["metadatas"]))
-    metadatas = found["metadatas"] or []
-    pairs = zip(found["ids"], metadatas, strict=True)
-    return sorted(_full_id(key, metadata or {}) for key, metadata in pairs)
+    keys = ask(lambda: collection.get(where=where, include=[]))["ids"]
+    plain = [key for key in keys if not key.startswith(_HASHED)]
+    hashed = [key for key in keys if key.startswith(_HASHED)]
+    return sorted([*plain, *_full_ids(ask, collection, hashed)])
+
+
+def _full_ids(ask: Any, collection: Collection, hashed: Sequence[str]) -> Iterator[str]:
+    """Yield the artifact ids of rows that have a hash as Chroma's id."""
+    for batch in batches(hashed, READ):
+        found = ask(lambda batch=batch: collection.get(ids=batch, include=["metadatas"]))
+        for metadata in found["metadatas"] or ():
+            yield str(_joined(metadata)[ID_KEY])
 
 
 def replace_rows(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
@@ -197,37 +208,6 @@ def replace_rows(ask: Any, collection: Collection, rows: Sequence[Row]) -> None:
         )
 
 
-def reembed(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
-    """Rebuild the vectors of these records from their texts; repeated texts come last.
-
-    The index is a graph: equal vectors inserted early link to each other and isolate others.
-    """
-    seen: set[bytes] = set()
-    repeated: list[str] = []
-    for batch in batches(keys):
-        made = _embed_rows(ask, collection, batch)
-        digests = {key: hashlib.sha256(vector).digest() for key, vector in made.items()}
-        first = {digest: key for key, digest in reversed(digests.items()) if digest not in seen}
-        seen |= first.keys()
-        fresh = {key: made[key] for key in first.values()}
-        repeated += [key for key in made if key not in fresh]
-        _write_embeddings(ask, collection, fresh)
-    for batch in batches(repeated):
-        _write_embeddings(ask, collection, _embed_rows(ask, collection, batch))
-
-
-def _embed_rows(ask: Any, collection: Collection, keys: list[str]) -> dict[str, array[float]]:
-    rows = ask(lambda: collection.get(ids=keys, include=["documents"]))
-    pairs = zip(rows["ids"], rows["documents"] or [], strict=True)
-    return {key: embed(text or "") for key, text in pairs}
-
-
-def _write_embeddings(ask: Any, collection: Collection, made: Mapping[str, array[float]]) -> None:
-    # An upsert without documents and metadata leaves those unchanged.
-    if made:
-        ask(lambda: collection.upsert(ids=list(made), embeddings=as_numpy(made.values())))
-
-
 def as_numpy(vectors: Iterable[Any]) -> list[Any]:
     """Return vectors, as float32 or its bytes, in the form that Chroma takes."""
     import numpy
@@ -241,41 +221,3 @@ def delete_rows(ask: Any, collection: Collection, keys: Sequence[str]) -> None:
         there = ask(lambda batch=batch: collection.get(ids=batch, include=[]))["ids"]
         if there:
             ask(lambda there=there: collection.delete(ids=there))
-
-
-def read_vectors(ask: Any, collection: Collection, ids: Sequence[str]) -> dict[str, bytes]:
-    """Return the vectors of these artifact ids, without absent and lost ones."""
-    keys = {row_id(id_): id_ for id_ in ids}
-    found: dict[str, bytes] = {}
-    for batch in batches(list(keys), READ):
-        for key, vector in read_batch(ask, collection, batch):
-            found[keys[key]] = vector
-    return found
-
-
-def tells_of_loss(error: BaseException) -> bool:
-    """Return whether Chroma failed because its index and its list of ids disagree."""
-    return any(words in str(error) for words in ("Error getting embedding", "Error finding id"))
-
-
-def read_batch(ask: Any, collection: Collection, keys: list[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield keys with their vectors; a batch with a lost vector is split until the rest is read."""
-    import numpy
-
-    try:
-        got = ask(lambda: collection.get(ids=keys, include=["embeddings"]))
-    except BaseException as error:
-        if not tells_of_loss(error):
-            raise
-        half = len(keys) // 2
-        if half:
-            yield from read_batch(ask, collection, keys[:half])
-            yield from read_batch(ask, collection, keys[half:])
-        return
-    embeddings = got["embeddings"] if got["embeddings"] is not None else []
-    for key, vector in zip(got["ids"], embeddings, strict=True):
-        yield key, numpy.asarray(vector, numpy.float32).tobytes()
-
-
-def _full_id(key: str, metadata: Any) -> str:
-    return str(_joined(metadata)[ID_KEY]) if ID_KEY in metadata else key

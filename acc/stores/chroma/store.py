@@ -31,12 +31,11 @@ from acc.stores.chroma.rows import (
     delete_rows,
     from_row,
     list_ids,
-    read_vectors,
     replace_rows,
     row_id,
     to_rows,
 )
-from acc.stores.chroma.vectors import DenseRecords, IndexedRecords, drop_dense, rewrite_dense
+from acc.stores.chroma.vectors import DenseRecords, drop_dense
 from acc.stores.finalizer import when_dropped
 from acc.stores.protocol import Artifact
 
@@ -75,25 +74,17 @@ class ManagedRecords(GuardedClient):
             if (collection := self._collections.existing(tenant)) is not None:
                 delete_rows(self._ask, collection, keys)
 
-    def vectors(self, tenant: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors of these ids; see `acc.stores.protocol.ManagedStore`."""
-        with self._reading(tenant) as collection:
-            # No `_ask` here: a lost vector is no failure of the connection.
-            return read_vectors(self._patience, collection, ids) if collection is not None else {}
-
     def compact(self) -> bool:
-        """Rewrite the files without deleted content; rebuilding a vector takes about 0.7 ms."""
+        """Rewrite the files without deleted content; False if a server owns them."""
         self._check_usable()
         with self._writing, translated("the files cannot be rewritten", self._where):
             self._recover()
-            if self._connection.owns_files:
-                rewrite_dense(self._patience, self._connection.client)
             done = self._connection.scrub()
             self._read_anew(self._connection.client)
             return done
 
 
-class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
+class ChromaArtifactStore(ManagedRecords, DenseRecords):
     """Artifacts in Chroma. Safe for use by any number of threads, but not across a fork.
 
     Args:
@@ -125,8 +116,7 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords, IndexedRecords):
     def embedded(cls, path: str | Path, *, looks: bool = False) -> Self:
         """Open the store in the directory ``path``, created if absent, for this process alone.
 
-        If the previous process was killed while Chroma wrote a vector index, the index is rebuilt,
-        which takes about 0.7 ms per record.
+        Chroma's vector indexes are deleted first: nothing reads them, and a power cut can damage them.
 
         Args:
             path: The directory.
