@@ -41,7 +41,7 @@ def fit(draft: Draft, policy: Policy) -> int:
     """
     draft.evicted = ()
     for slot in draft.slots.values():
-        _fit_places(draft, slot)
+        _fit_places(draft, slot, policy)
     tokens = _fit_tokens(draft, policy)
     if draft.pending:
         show_pending(draft, policy)
@@ -49,8 +49,8 @@ def fit(draft: Draft, policy: Policy) -> int:
     return trace_evicted(draft, policy, tokens)
 
 
-def _fit_places(draft: Draft, slot: SlotField) -> None:
-    places = slot.rules.max_items
+def _fit_places(draft: Draft, slot: SlotField, policy: Policy) -> None:
+    places = policy.places(slot)
     bound = _pinned(draft, [slot])
     while len(bound) > places and _refused_one(draft, [slot]):
         bound = _pinned(draft, [slot])

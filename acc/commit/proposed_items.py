@@ -296,6 +296,8 @@ def _update(
         draft.change(slot, prior)
         draft.note(Reason.CARRIED, slot.name, prior)
         return
+    kept = {name: getattr(prior, name) for name in slot.item.wire_fields()}
+    proposed = proposed.model_copy(update={"fields": {**kept, **proposed.fields}})
     said = _said(slot, proposed)
     joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
     shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
@@ -319,12 +321,11 @@ def _update(
         draft.note(Reason.OUTRANKED, slot.name, text=said, detail=f"held: {prior.id}")
         return
     source = seen[0].observation if seen else None
-    fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
     source = source or Observation(
         channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0]
     )
     built = _built(
-        draft, slot, fields, source, weight._replace(trust=min(weight.trust, prior.trust))
+        draft, slot, proposed.fields, source, weight._replace(trust=min(weight.trust, prior.trust))
     )
     if built:
         _put(draft, slot, prior, built[0], weight)

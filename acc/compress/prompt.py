@@ -145,10 +145,10 @@ speech, a hypothetical, an example or a past event.
 
 How to write
 - cites: the refs, or ids of held items, that the item rests on and no others: the least trusted sets its trust. So \
-what the user decided and a tool's details are two items. status: leave out unless decided or hypothesis.
+what the user decided and a tool's details are two items. status: leave out unless decided, reported or hypothesis.
 - id: of the item that this one changes; then write only the fields that change. A known fact's new value goes under \
-its id. To shorten an item, leave words out; to join items, put such parts one after the other, with semicolons. \
-Then cite only their ids, and drop the others.
+its id. To shorten an item, leave words out; to join items, put their words one after the other ("AP; Femi role \
+treasury"). Then cite only their ids, and drop the others.
 - A rule or goal needs quote: words of operator or user, copied character for character from a source of now that \
 it cites. text: that quote with words left out, but no negation, condition, exception, name or number, and nothing \
 added or moved; none if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what the rule is \
@@ -157,13 +157,13 @@ about where its words do not name it.
 that ends: retire it with a quote that names it and says so, two sentences if need be. A goal reached: its id and \
 done, citing who says so. A request that this turn leaves unfinished is a goal.
 - One fact an item, terse. Copy names, identifiers and numbers exactly; beside "tomorrow" and the like write the \
-date. Invent nothing: what is unknown, and matters, is a gap. If a reply and a tool disagree, the tool's reading is \
-the fact and the claim a gap.
+date. Invent nothing: what is unknown, and matters, is a gap. An agent's claim that no tool bears out is a fact with \
+status reported; if a tool contradicts it, the tool's reading is the fact and the claim a gap.
 - The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. So near \
 the bound make room: drop what is done or overtaken, join, shorten; keep what answers questions.
-- Write nothing that the state already says, and no trace or label of what another slot holds; a turn without news \
-gets {{}}. predictive_cue: the agent's next step, in its own words. If evidence answers the turn and the state does \
-not, bring the answer in, citing it.
+- Write nothing that the state already says; a turn without news gets {{}}. episodic_trace: only what no other slot \
+holds. predictive_cue: the next step that the agent announces, nearly word for word. If evidence answers the turn and \
+the state does not, bring the answer in, citing it.
 
 Reply with one JSON object and nothing else, without empty lists and fields:
 {{"SLOT": [{{"id": "only for a change", ..., "cites": ["refs"]}}], "retire": [{{"id": "of a rule or goal", \
@@ -188,14 +188,15 @@ def instruction(
 
 def _described(slot: SlotField, fields: dict[str, Any]) -> str:
     rules = slot.rules
-    facts = [f"{rules.max_items} {'place' if rules.max_items == 1 else 'places'}"]
+    facts = []
     if rules.min_trust > Trust.DOCUMENT:
         facts.append(f"by {rules.min_trust.word} or above")
     if rules.ephemeral:
         facts.append("for this turn")
     says = ", ".join(_field(slot, name, fields[name]) for name in slot.item.asked_fields())
     guidance = f" {rules.guidance}." if rules.guidance else ""
-    return f"{slot.name} ({', '.join(facts)}):{guidance}{_shown(slot)} Fields: {says}"
+    who = f" ({', '.join(facts)})" if facts else ""
+    return f"{slot.name}{who}:{guidance}{_shown(slot)} Fields: {says}"
 
 
 MOST_CUES = 6
@@ -261,7 +262,9 @@ def _state_lines(reading: Reading) -> Iterator[str]:
     for name, slot in type(state).slots().items():
         if items := draft.items[name]:
             fields = ", ".join(_fields_of(slot))
-            yield f"{name} ({len(items)} of {slot.rules.max_items} places): {fields}"
+            places = policy.places(slot)
+            full = _leaving(draft, slot) if len(items) >= places else ""
+            yield f"{name} ({len(items)} of {places} places{full}): {fields}"
             yield from (_item_line(slot, item, policy) for item in items)
     if state.doubted:
         doubts = "; ".join(f"{doubted.id} by {doubted.because!r}" for doubted in state.doubted)
@@ -283,6 +286,15 @@ def _state_lines(reading: Reading) -> Iterator[str]:
             ]
         )
 
+
+def _leaving(draft: Draft, slot: SlotField) -> str:
+    """Name the items that a full slot evicts for new ones; pinned items stay."""
+    order = [item.id for _, item in eviction_order(draft, [slot])]
+    return f", {', '.join(order[:MOST_LEAVING])} leave first" if order else ""
+
+
+MOST_LEAVING = 3
+"""Maximum number of items named in the heading of a full slot."""
 
 NEARLY_FULL = 0.7
 """Share of the token bound from which on the prompt names the items that leave first."""

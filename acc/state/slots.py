@@ -46,7 +46,7 @@ class Slot:
     """The rules of one slot.
 
     Attributes:
-        max_items: Maximum number of items.
+        max_items: Maximum number of items, at the class's token bound (`acc.state.policy.Policy.places`).
         min_trust: Minimum trust of a cited source that may propose an item.
         pinned: Whether open items are carried word for word until retired (law 7).
         quote: Whether an item needs the source's own words (law 6).
