@@ -20,7 +20,8 @@ from acc.state.proposal import Proposal
 from acc.stores.in_memory import InMemoryStore
 from acc.stores.protocol import Artifact, Thread
 from acc.testing import FixedClock
-from acc.thread.lease import LEASE, LONG_LEASE, holder, is_gone
+from acc.thread.lease import LEASE, LONG_LEASE, holder, is_gone, kept_alive
+from acc.thread.registry import registry_of
 from acc.turn.turn import Turn
 
 ROOT = str(Path(acc.thread.lease.__file__).parents[2])
@@ -164,6 +165,16 @@ def test_a_running_step_renews_its_claim(monkeypatch: pytest.MonkeyPatch) -> Non
     )
     assert refused
     assert done.state.turn == 1
+    assert not any(t.name == "acc-lease" and t.is_alive() for t in ended_soon())
+
+
+def test_a_renewal_ends_with_its_step_even_if_an_interrupt_left_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(acc.thread.lease, "BEAT", 0.001)
+    registry = registry_of(Table())
+    left = kept_alive(lambda: registry._renew("nobody steps this thread"))
+    left.__enter__()
     assert not any(t.name == "acc-lease" and t.is_alive() for t in ended_soon())
 
 

@@ -252,6 +252,26 @@ class TestStoreBehindTheState:
         assert run(["doctor", "--memory", str(folder)]) == 1
         assert f"ends at turn {TURNS} of branch main, but the store" in "".join(capsys.readouterr())
 
+    def test_a_lost_database_with_a_fork_that_set_items_aside_is_adopted(
+        self, folder: Path
+    ) -> None:
+        with MemoryController.open(folder) as memory:
+            older = memory.state_at("t", "main", 4)
+            fork = memory.step(older, Turn.said("Another way."), thread="t").state
+            (rule,) = fork.constraints
+            memory.retire([rule.id], "tried", thread="t", state=fork)
+        for path in folder.iterdir():
+            if path.name not in ("audit", "audit.lock", "acc.key"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with MemoryController.open(folder) as memory:
+            state = memory.last_state("t")
+            assert state is not None
+            assert state.branch != "main"
+            with pytest.raises(StoreError, match="no such branch"):
+                memory.step(state, Turn.said("On."), thread="t")
+            state = memory.step(memory.adopt(state, thread="t"), Turn.said("On."), thread="t").state
+            assert words(memory, state) == ["On."]
+
     @pytest.mark.parametrize("place", [0, 4, TURNS, -2, -1])
     def test_a_lost_record_is_refused_and_nothing_new_is_lost(
         self, folder: Path, place: int
@@ -325,6 +345,14 @@ class TestStoreBehindTheState:
             state = memory.step(memory.last_state("t"), Turn.said("On."), thread="t").state
             assert state.turn == 6
         assert run(["verify", "--memory", str(tmp_path)]) == 0
+
+    def test_a_turn_without_observations_leaves_the_turn_to_words(self, tmp_path: Path) -> None:
+        with MemoryController.open(tmp_path) as memory:
+            state = talk(memory, last=2)
+            memory.step(state, Turn(observations=()), thread="t")
+            first, again = (memory.step(state, Turn.said("On."), thread="t") for _ in range(2))
+            assert first.state == again.state
+            assert first.state.branch == "main"
 
 
 @pytest.mark.parametrize(("durability", "syncs"), [("power", 3), ("kill", 0)])

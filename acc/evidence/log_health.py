@@ -21,7 +21,7 @@ from acc.thread.log import ThreadLog
 if TYPE_CHECKING:
     from acc.memory import Memory
 
-_PLACE = re.compile(r"([0-9a-f]{24})\.(\w+):(t?)(\d+)")
+_PLACE = re.compile(r"([0-9a-f]{24})\.(\w+):([te]?)(\d+)")
 
 
 class Mismatch(NamedTuple):

@@ -2,7 +2,8 @@
 
 The ids of these records are computable: ``<thread key>.<branch>:t<turn>`` for the claim of a turn,
 ``:s<turn>`` for its successor (the state committed for it), and ``:r<turn>`` for its refusal. In a shared
-store, ``:h<turn>`` says when the writer of the claim last renewed it.
+store, ``:h<turn>`` says when the writer of the claim last renewed it. In a single-process store, ``:e<turn>``
+is all that a turn without observations leaves.
 """
 
 from __future__ import annotations
@@ -40,8 +41,16 @@ class Claims:
         return self._record(branch, "t", turn)
 
     def has(self, branch: Branch, turn: int) -> bool:
-        """Return whether ``turn`` is claimed on ``branch``, even if it holds no observation."""
-        return self._record(branch, "t", turn) is not None
+        """Return whether ``turn`` was begun on ``branch``, even if it holds no observation."""
+        ids = [self._id(branch.name, letter, turn) for letter in "te"]
+        return bool(self.store.get(self.thread.tenant, ids))
+
+    def empty(self, branch: Branch, turn: int) -> Artifact:
+        """Return the mark of a turn without observations, for a single-process store.
+
+        It is no claim: a step with words from the same state may still have the turn.
+        """
+        return self._claim_record(branch.name, "claim", turn, "", "e")
 
     def make(
         self, branch: Branch, turn: int, digest: str, taken_up: Sequence[str] = ()

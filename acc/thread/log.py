@@ -391,6 +391,8 @@ class ThreadLog:
         if new and branch.name == ROOT and not branch.artifacts:
             self._directory.enrol(self.thread, self._now())
         # A shared store already has the claim; otherwise write it once, with the evidence.
+        if marks and not turn.observations:
+            marks = [self.claims.empty(branch, number)]
         branch.append(new, *([] if self.store.shared else marks))
         named = tuple(
             o.model_copy(update={"ref": ref})
