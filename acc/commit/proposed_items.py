@@ -304,7 +304,7 @@ def _update(
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
         draft.note(
-            Reason.UNCITED, slot.name, prior, detail=f"adds words and cites no source: {said[:160]}"
+            Reason.UNCITED, slot.name, prior, detail=f"{_what_is_wrong(said, prior)}: {said[:160]}"
         )
         return
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
@@ -329,6 +329,12 @@ def _update(
     )
     if built:
         _put(draft, slot, prior, built[0], weight)
+
+
+def _what_is_wrong(said: str, prior: Item) -> str:
+    if stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words):
+        return "leaves out a part of a phrase; leave out whole phrases"
+    return "adds words and cites no source"
 
 
 def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenance) -> None:
