@@ -147,8 +147,9 @@ How to write
 - cites: the refs, or ids of held items, that the item rests on and no others: the least trusted sets its trust. So \
 what the user decided and a tool's details are two items. status: leave out unless decided, reported or hypothesis.
 - id: of the item that this one changes; then write only the fields that change. A known fact's new value goes under \
-its id in place of the old one; if the old one still matters, as "was OLD". To shorten an item, leave words out; to join items, put their words one after the other ("AP; Femi role \
-treasury"). Then cite only their ids, and drop the others.
+its id in place of the old one; if the old one still matters, as "was OLD". To shorten an item, leave words out; to \
+join items, put their words one after the other ("AP; Femi role treasury"). Then cite only their ids, and drop the \
+others.
 - A rule or goal needs quote: words of operator or user, copied character for character from a source of now that \
 it cites. text: that quote with words left out, but no negation, condition, exception, name or number, and nothing \
 added or moved; none if it is the whole quote. Quote each rule of a sentence by itself. refers_to: what the rule is \
