@@ -232,9 +232,14 @@ MOST_PARTS = 12
 
 
 def _weighed(
-    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+    draft: Draft,
+    slot: SlotField,
+    said: str,
+    cited: Sequence[Cited],
+    sources: Sources,
+    held: Sequence[Item] = (),
 ) -> Provenance:
-    weight = sources.weigh(said, cited)
+    weight = sources.weigh(said, cited, held)
     if weight.lowered_by:
         draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
     if weight.endorsed:
@@ -313,7 +318,7 @@ def _update(
     # A pure shortening rests on the prior item, whatever the proposal cites.
     held = [prior, *joined]
     weight = (
-        _weighed(draft, slot, said, seen, sources)
+        _weighed(draft, slot, said, seen, sources, held)
         if seen
         else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
     )
