@@ -228,6 +228,7 @@ class Memory:
         """
         who = whose(thread)
         turn = self._normalize(turn, who)
+        self._drop_erased(who)
         with self._threads.stepping(who):
             yield TurnPipeline(self._session(who), self.load(state), turn)
 
@@ -248,9 +249,19 @@ class Memory:
     @contextmanager
     def _locked_log(self, thread: Thread) -> Iterator[ThreadLog]:
         """Yield the thread's log and hold the lock; a log that is not open is read before that."""
+        self._drop_erased(thread)
         self._log_of(thread)
         with self._lock:
             yield self._log_of(thread)
+
+    def _drop_erased(self, thread: Thread) -> None:
+        """Drop what this process knows of a thread from which another process has erased since."""
+        audit = self._audit_of(thread) if self.artifacts.shared else None
+        if audit is not None:
+            end = audit.end()
+            edition = end.edition if end is not None else None
+            if edition != audit.edition and self._threads.drop_erased(thread):
+                audit.expire(end)
 
     def _log_of(self, thread: Thread, branch: str = ROOT) -> ThreadLog:
         """Return the thread's log; the first call reads ``branch`` and the newest ones from the store.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from acc.audit.medium import AuditPlace, other_end
+from acc.audit.medium import AuditPlace, End, other_end
 from acc.audit.record import changed, is_whole
 from acc.errors import AuditError
 from acc.folders import (
@@ -32,7 +32,7 @@ _UNFINISHED = ".erasing"
 
 
 class FolderLogs:
-    """The logs in ``folder``; an `acc.audit.medium.AuditStore`. The mark of an end is the size in bytes.
+    """The logs in ``folder``; an `acc.audit.medium.AuditStore`. An edition of a log is its inode.
 
     ``sync`` writes each line to the disk before `append` returns.
     """
@@ -40,6 +40,10 @@ class FolderLogs:
     def __init__(self, folder: Path, *, sync: bool = True) -> None:
         self.folder = folder
         self._sync = sync
+
+    @property
+    def shared(self) -> bool:
+        return False
 
     @cached_property
     def lock(self) -> BaseFileLock:
@@ -54,19 +58,20 @@ class FolderLogs:
         with _readable(self.folder):
             return sorted(p.name for p in self.folder.glob(f"*{SUFFIX}"))
 
-    def end(self, name: str) -> int | None:
+    def end(self, name: str) -> End | None:
         path = self.folder / name
         with _readable(path):
-            return path.stat().st_size if path.exists() else None
+            return _end(path)
 
-    def append(self, name: str, line: bytes, after: Hashable | None) -> int:
+    def append(self, name: str, line: bytes, after: End | None) -> End:
         path = self.folder / name
         try:
             private_folder(self.folder)
             with self.lock:
-                if (path.stat().st_size if path.exists() else None) != after:
+                if _end(path) != after:
                     raise other_end(str(path))
-                return self._create(path, line) if after is None else self._extend(path, line)
+                length = self._create(path, line) if after is None else self._extend(path, line)
+                return End(path.stat().st_ino, length)
         except (OSError, Timeout) as error:
             raise AuditError(
                 f"the audit record cannot be written: {getattr(error, 'strerror', '') or error}",
@@ -168,6 +173,13 @@ def keep_private(place: AuditPlace | None) -> None:
     """Restrict the logs in a folder to their owner; older versions left them readable for others."""
     if isinstance(place, Path) and place.is_dir() and not is_private(place):
         tighten([*place.iterdir(), place, place.with_name(f"{place.name}.lock")])
+
+
+def _end(path: Path) -> End | None:
+    if not path.exists():
+        return None
+    found = path.stat()
+    return End(found.st_ino, found.st_size)
 
 
 def _tail_first(path: Path, chunk: int = 1 << 16) -> Iterator[bytes]:

@@ -8,14 +8,14 @@ previous one, which reveals any changed byte. The last digest can be kept in ano
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from acc.audit.folder import SUFFIX
-from acc.audit.medium import AuditPlace, AuditStore, audit_store
+from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
 from acc.audit.record import changed, digested, is_record, is_whole
 from acc.errors import AuditError, ConflictError
 from acc.state.model import CompressedCognitiveState
@@ -51,8 +51,8 @@ class AuditLog:
         self.thread = thread
         self._digest: str | None = None
         self._head = ""
-        self._end: Hashable | None = None
-        self.checked_end: Hashable | None = None
+        self._end: End | None = None
+        self.checked_end: End | None = None
 
     @classmethod
     def of(cls, place: AuditPlace, thread: Thread, *, sync: bool = True) -> AuditLog:
@@ -90,9 +90,18 @@ class AuditLog:
         """Return whether there is such a log, even without a record."""
         return self.end() is not None
 
-    def end(self) -> Hashable | None:
+    def end(self) -> End | None:
         """Return the mark of the log's end, which changes with every change; None if there is no log."""
         return self.store.end(self.name)
+
+    @property
+    def edition(self) -> int | None:
+        """The edition of the log that this object last knew; None if it knew none."""
+        return self._end.edition if self._end is not None else None
+
+    def expire(self, end: End | None) -> None:
+        """Make the next append read the end of the log again, which was rewritten or deleted."""
+        self._digest, self._end = None, end
 
     def delete(self) -> None:
         """Delete the log."""

@@ -7,14 +7,26 @@ database (`acc.audit.postgres.PostgresLogs`) is for workers on several machines.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from acc.errors import ConflictError
 
 DATABASE = ("postgresql://", "postgres://")
 """How the address of a database begins."""
+
+
+class End(NamedTuple):
+    """A mark of the end of a log, which changes with every change of the log.
+
+    Attributes:
+        edition: Changes when the log is rewritten, or deleted and written anew.
+        length: Grows with every line.
+    """
+
+    edition: int
+    length: int
 
 
 @runtime_checkable
@@ -24,20 +36,23 @@ class AuditStore(Protocol):
     A method raises an `AuditError` if the logs cannot be read or written.
     """
 
+    @property
+    def shared(self) -> bool:
+        """Whether every process that uses the memory's store uses these logs, on any machine."""
+
     def where(self, name: str) -> str:
         """Return the place of a log, for errors and reports; it holds no password."""
 
     def names(self) -> list[str]:
         """Return the names of all logs, sorted."""
 
-    def end(self, name: str) -> Hashable | None:
-        """Return a mark of the end of a log, or None if there is no such log.
+    def end(self, name: str) -> End | None:
+        """Return the mark of the end of a log, or None if there is no such log.
 
-        The mark changes with every change of the log. An earlier mark does not return, not even if the
-        log is deleted and written anew.
+        An earlier mark does not return, not even if the log is deleted and written anew.
         """
 
-    def append(self, name: str, line: bytes, after: Hashable | None) -> Hashable:
+    def append(self, name: str, line: bytes, after: End | None) -> End:
         """Write ``line`` at the end of a log, and return the new mark of its end.
 
         On return the line is durable. An incomplete line that a killed writer left at the end is dropped.

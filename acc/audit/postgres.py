@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from acc.audit.medium import other_end
+from acc.audit.medium import End, other_end
 from acc.errors import AuditError, ConfigurationError
 
 if TYPE_CHECKING:
@@ -29,16 +29,16 @@ CREATE TABLE IF NOT EXISTS acc_audit (
     PRIMARY KEY (log, number)
 )"""
 _NEWEST = (
-    "SELECT number, generation FROM acc_audit WHERE log = %(log)s ORDER BY number DESC LIMIT 1"
+    "SELECT generation, number FROM acc_audit WHERE log = %(log)s ORDER BY number DESC LIMIT 1"
 )
 _FIRST = """
 INSERT INTO acc_audit (log, number, generation, line)
 SELECT %(log)s, 1, pg_current_xact_id()::text::bigint, %(line)s
-WHERE NOT EXISTS (SELECT FROM acc_audit WHERE log = %(log)s) RETURNING number, generation"""
+WHERE NOT EXISTS (SELECT FROM acc_audit WHERE log = %(log)s) RETURNING generation, number"""
 _NEXT = f"""
 INSERT INTO acc_audit (log, number, generation, line)
 SELECT %(log)s, number + 1, generation, %(line)s FROM ({_NEWEST}) AS newest
-WHERE number = %(number)s AND generation = %(generation)s RETURNING number, generation"""
+WHERE number = %(number)s AND generation = %(generation)s RETURNING generation, number"""
 _PAGE = """
 SELECT number, generation, line FROM acc_audit
 WHERE log = %(log)s AND number < %(before)s AND position(%(words)s IN line) > 0
@@ -90,6 +90,10 @@ class PostgresLogs:
     def __repr__(self) -> str:
         return f"PostgresLogs({self._place!r})"
 
+    @property
+    def shared(self) -> bool:
+        return True
+
     def where(self, name: str) -> str:
         return f"{self._place}, audit log {name}"
 
@@ -98,16 +102,16 @@ class PostgresLogs:
         found = self._done("read", lambda c: c.execute(query).fetchall())
         return sorted(row[0] for row in found)
 
-    def end(self, name: str) -> tuple[int, int] | None:
+    def end(self, name: str) -> End | None:
         found = self._done("read", lambda c: c.execute(_NEWEST, {"log": name}).fetchone())
-        return (found[0], found[1]) if found else None
+        return End(*found) if found else None
 
-    def append(self, name: str, line: bytes, after: Hashable | None) -> tuple[int, int]:
+    def append(self, name: str, line: bytes, after: End | None) -> End:
         import psycopg
 
         given: dict[str, Any] = {"log": name, "line": line}
-        if isinstance(after, tuple):
-            given |= {"number": after[0], "generation": after[1]}
+        if after is not None:
+            given |= {"number": after.length, "generation": after.edition}
         insert = _FIRST if after is None else _NEXT
         try:
             found = self._done("written", lambda c: c.execute(insert, given).fetchone())
@@ -115,7 +119,7 @@ class PostgresLogs:
             raise other_end(self.where(name)) from error
         if found is None:
             raise other_end(self.where(name))
-        return found[0], found[1]
+        return End(*found)
 
     def lines(self, name: str) -> Iterator[bytes]:
         query = "SELECT line FROM acc_audit WHERE log = %s ORDER BY number"
@@ -143,7 +147,7 @@ class PostgresLogs:
             if len(rows) < given["most"]:
                 break
             given["most"] = min(given["most"] * 8, _MOST_IN_PAGE)
-        if generation is not None and (self.end(name) or (0, 0))[1] != generation:
+        if generation is not None and (self.end(name) or (0, 0))[0] != generation:
             raise other_end(self.where(name))
 
     def rewrite(self, name: str, change: Callable[[], Iterable[bytes] | None]) -> None:
@@ -233,8 +237,8 @@ class PostgresLogs:
             raise AuditError(
                 f"the audit log cannot be {what}: {said}",
                 where=self._place,
-                hint="start the database, or correct audit=...; its user must own the table acc_audit, or "
-                "be allowed to make it. Then repeat the step",
+                hint="start the database, or correct audit=...; its user needs SELECT, INSERT and DELETE on the "
+                "table acc_audit. Then repeat the step",
             ) from error
 
 

@@ -176,6 +176,7 @@ class ThreadSession:
 
         Raises:
             AuditError: Later turns of the branch were committed, and the audit log lacks them.
+            ConflictError: Another process may be finishing the turn.
         """
         audit = self.audit
         if branch.newest > turn:  # a later turn continues from it: this step begins a fork
@@ -185,10 +186,15 @@ class ThreadSession:
             return False
         if self.log.claims.is_open(branch, turn):
             return True
-        if audit is None or self.is_shared:
+        if audit is None or (self.is_shared and not audit.store.shared):
             return False
         last = audit.last_on(branch.name)
-        return last is None or last["state"]["turn"] < turn
+        is_missing = last is None or last["state"]["turn"] < turn
+        if (
+            is_missing and self.is_shared
+        ):  # another process is about to write the record, or died before it
+            self.log.claims.check_gone(branch, turn)
+        return is_missing
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
         """Raise if the thread's audit log holds commits and none of them produced ``state``.

@@ -12,7 +12,7 @@ from functools import partial
 from threading import Barrier
 
 from acc.audit.log import AuditLog
-from acc.audit.medium import AuditStore
+from acc.audit.medium import AuditStore, End
 from acc.errors import AccError, ConflictError
 from acc.stores.protocol import Thread
 
@@ -73,7 +73,7 @@ class Case:
             assert found == lines, f"{len(found)} lines, not the {len(lines)} that were written"
             assert list(store.newest_first(self.name)) == lines[::-1], "newest first, they differ"
 
-    def refused(self, store: AuditStore, after: object) -> None:
+    def refused(self, store: AuditStore, after: End | None) -> None:
         try:
             store.append(self.name, self.line(99), after)
         except ConflictError:
@@ -119,7 +119,8 @@ def _one_end(case: Case) -> None:
     first = case.store.append(case.name, case.line(0), None)
     case.refused(case.other, None)
     second = case.other.append(case.name, case.line(1), first)
-    assert first != second, "the end has the same mark after a line was appended"
+    assert first.edition == second.edition, "a line that was appended changed the edition"
+    assert first.length < second.length, "the length did not grow"
     case.refused(case.store, first)
     case.refused(case.store, None)
     case.expect([case.line(0), case.line(1)])
@@ -127,11 +128,11 @@ def _one_end(case: Case) -> None:
 
 def _one_first(case: Case) -> None:
     """Of several writers that append at one end at the same moment, exactly one succeeds."""
-    after: object = None
+    after: End | None = None
     for turn in range(EACH):
         ready = Barrier(WRITERS)
 
-        def write(n: int, turn: int, after: object, ready: Barrier) -> object:
+        def write(n: int, turn: int, after: End | None, ready: Barrier) -> End | None:
             ready.wait(30)
             try:
                 store = case.store if n % 2 else case.other
@@ -158,6 +159,10 @@ def _rewritten(case: Case) -> None:
         return (line for line in case.store.lines(case.name) if b"9" not in line)
 
     case.store.rewrite(case.name, shorter)
+    new = case.other.end(case.name)
+    assert old is not None, "it has no end"
+    assert new is not None, "it has no end after it was rewritten"
+    assert old.edition != new.edition, "the edition is the same"
     kept = [line for line in lines if b"9" not in line]
     case.expect(kept)
     case.refused(case.other, old)

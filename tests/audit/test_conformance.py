@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from pathlib import Path
 
 import pytest
 
 from acc.audit.folder import FolderLogs
+from acc.audit.medium import End
 from acc.testing import check_audit_store
 
 
@@ -20,7 +20,7 @@ def test_a_folder_keeps_the_promises(tmp_path: Path, sync: bool) -> None:
 class Overwriting(FolderLogs):
     """Appends whatever end the writer knows."""
 
-    def append(self, name: str, line: bytes, after: Hashable | None) -> int:
+    def append(self, name: str, line: bytes, after: End | None) -> End:
         return super().append(name, line, self.end(name))
 
 

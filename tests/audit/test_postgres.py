@@ -164,6 +164,12 @@ def test_errors_say_where_and_how_and_hold_no_password(address: str) -> None:
     assert password not in repr(talked_to) + talked_to.where("x") + repr(Settings(audit=talked_to))
     with pytest.raises(AuditError, match=r"permission denied.*To fix"):
         reader.append("rights.jsonl", b"2\n", reader.end("rights.jsonl"))
+    with connected(address) as connection:
+        connection.execute("GRANT INSERT, DELETE ON acc_audit TO reader")
+    reader.append("rights.jsonl", b"2\n", reader.end("rights.jsonl"))
+    reader.rewrite("rights.jsonl", lambda: [b"3\n"])
+    reader.tidy()
+    assert list(talked_to.lines("rights.jsonl")) == [b"3\n"]
     wrong = PostgresLogs(address.replace(password, "wr0ng"))
     with pytest.raises(AuditError, match="cannot be read") as told:
         wrong.names()
@@ -194,6 +200,11 @@ def test_the_command_reads_the_logs_of_the_database(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     memory = tmp_path / "m"
+    with connected(address) as connection:
+        connection.execute("CREATE DATABASE told")
+    address = address.replace(
+        "/postgres", "/told"
+    )  # doctor compares all logs of a database with the store
     with MemoryController.open(memory, audit=address) as opened:
         state = talked(opened, "told", *SAID)
     assert not (memory / "audit").exists()
