@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
+from acc.audit.medium import AuditPlace
 from acc.clock import Clock, SystemClock
 from acc.compress.fallback import Fallback
 from acc.compress.model import chosen
@@ -64,7 +65,7 @@ class _Controller(Memory):
         gate: GateLike | None = None,
         floor: int = 0,
         fallback: Fallback = None,
-        audit: str | Path | bool | None = True,
+        audit: AuditPlace | bool | None = True,
         input_chars: int = 16_000,
         clock: Clock | None = None,
         on_overflow: OnOverflow | None = None,
@@ -87,7 +88,7 @@ class _Controller(Memory):
                 a dense conversation.
             policy: Schema, bounds, token counter and notation of the state.
             audit: True writes the audit logs to the subfolder ``audit``, False or None writes none, a
-                path names another folder.
+                path names another folder, and "postgresql://..." a database.
 
         Raises:
             ConfigurationError: A setting or model is invalid, or a key is missing.
@@ -107,7 +108,7 @@ class _Controller(Memory):
             gate=default_gate() if gate is None else gate,
             floor=floor,
             fallback=fallback,
-            audit=_audit_folder(folder, audit),
+            audit=_audit_place(folder, audit),
             input_chars=input_chars,
             clock=SystemClock() if clock is None else clock,
             on_overflow=on_overflow,
@@ -202,7 +203,14 @@ class _Controller(Memory):
                 where=type(self.artifacts).__name__,
                 hint="back up the database by its own means, and then copy the audit folder",
             )
-        return back_up(folder, self.settings.audit, expanded(to).absolute())
+        audit = self.settings.audit
+        if audit is not None and not isinstance(audit, Path):
+            raise ConfigurationError(
+                "the audit logs are not in a folder",
+                where=repr(audit),
+                hint="stop the workers, and back up both databases by their own means",
+            )
+        return back_up(folder, audit, expanded(to).absolute())
 
     def _feedback(self, target: int | str, utility: float, thread: str | Thread) -> tuple[str, ...]:
         """Implement `MemoryController.feedback`."""
@@ -472,10 +480,8 @@ class AsyncMemoryController(_Controller):
         await asyncio.to_thread(self.close)
 
 
-def _audit_folder(folder: Path, audit: str | Path | bool | None) -> Path | None:
-    if audit is True:
-        return folder / "audit"
-    return Path(audit) if audit else None
+def _audit_place(folder: Path, audit: AuditPlace | bool | None) -> AuditPlace | None:
+    return folder / "audit" if audit is True else audit or None
 
 
 def resumed(memory: Memory) -> list[str]:

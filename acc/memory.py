@@ -12,7 +12,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from acc.audit.log import AuditLog, keep_private
+from acc.audit.folder import folder_beside, keep_private
+from acc.audit.log import AuditLog
+from acc.audit.medium import audit_store
 from acc.audit.unlogged import refuse_stale_end
 from acc.clock import stamps
 from acc.compress.fallback import check_compressor, check_fallback
@@ -70,8 +72,7 @@ class Memory:
         self._threads = registry_of(store)
         self._audits: dict[str, AuditLog] = {}
         self._guard = Lock()
-        if self.settings.audit is not None:
-            keep_private(self.settings.audit)
+        keep_private(self.settings.audit)
         self.resumed: list[str] = []
 
     @property
@@ -99,6 +100,8 @@ class Memory:
             self._threads.close()
         finally:
             self.artifacts.close()
+            if self.settings.audit is not None:
+                audit_store(self.settings.audit).close()
 
     def last_state(self, thread: str | Thread) -> CompressedCognitiveState | None:
         """Return the newest committed state in a thread's audit log, or None.
@@ -225,6 +228,7 @@ class Memory:
         """
         who = whose(thread)
         turn = self._normalize(turn, who)
+        self._drop_erased(who)
         with self._threads.stepping(who):
             yield TurnPipeline(self._session(who), self.load(state), turn)
 
@@ -245,9 +249,19 @@ class Memory:
     @contextmanager
     def _locked_log(self, thread: Thread) -> Iterator[ThreadLog]:
         """Yield the thread's log and hold the lock; a log that is not open is read before that."""
+        self._drop_erased(thread)
         self._log_of(thread)
         with self._lock:
             yield self._log_of(thread)
+
+    def _drop_erased(self, thread: Thread) -> None:
+        """Drop what this process knows of a thread from which another process has erased since."""
+        audit = self._audit_of(thread) if self.artifacts.shared else None
+        if audit is not None:
+            end = audit.end()
+            edition = end.edition if end is not None else None
+            if edition != audit.edition and self._threads.drop_erased(thread):
+                audit.expire(end)
 
     def _log_of(self, thread: Thread, branch: str = ROOT) -> ThreadLog:
         """Return the thread's log; the first call reads ``branch`` and the newest ones from the store.
@@ -302,9 +316,7 @@ class Memory:
 def _folder_of(store: ArtifactStore, settings: Settings) -> Path | None:
     """Return the folder for the memory's own files: the store's, or the parent of the audit logs."""
     directory: Path | None = getattr(store, "directory", None)
-    if directory is None and settings.audit is not None:
-        return settings.audit.parent
-    return directory
+    return folder_beside(settings.audit) if directory is None else directory
 
 
 def whose(thread: str | Thread) -> Thread:

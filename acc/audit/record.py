@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from acc.commit.commit import LAWS, Commit
+from acc.errors import AuditError
 from acc.state.model import CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.state.proposal import Proposal
@@ -112,6 +114,23 @@ def is_record(entry: Any) -> bool:
         and all(isinstance(name, str) for name in thread.values())
         and isinstance(state, dict)
         and {"hash", "branch"} <= state.keys()
+    )
+
+
+def is_whole(line: bytes) -> bool:
+    """Return whether a line is a complete record. A kill may leave the last one incomplete or unterminated."""
+    if line.endswith(b"\n"):
+        return True
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def changed(where: str) -> AuditError:
+    return AuditError(
+        "the audit record was changed", where=where, hint="restore the log from a backup"
     )
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 from acc.audit.log import FORMAT, AuditLog
 from acc.audit.record import digested
 from acc.audit.redaction import Erased, Leaving, Record, erased_state, items_resting_alone, redacted
-from acc.folders import opened_private, synced
-
-_UNFINISHED = ".erasing"
 
 
 @dataclass(frozen=True)
@@ -21,7 +17,8 @@ class Rewritten:
     """The effect on an audit log that is rewritten.
 
     Attributes:
-        path: The log.
+        log: The name of the log.
+        where: Its place.
         thread: Its thread's name.
         records: Number of redacted records.
         of: Number of records in the log, without the added tombstone commits.
@@ -29,7 +26,8 @@ class Rewritten:
         head: Hash of the newest state afterwards.
     """
 
-    path: Path
+    log: str
+    where: str
     thread: str
     records: int
     of: int
@@ -53,25 +51,36 @@ def preview(log: AuditLog, erased: Erased) -> Rewritten | None:
 def rewrite(log: AuditLog, erased: Erased, erasure: str, at: str) -> Rewritten | None:
     """Rewrite ``log`` without erased evidence, and commit the state without it.
 
-    A new file replaces the old one atomically; a kill leaves one or the other. Idempotent: a log
+    The new lines replace the old ones atomically; a kill leaves one or the other. Idempotent: a log
     that ends with this erasure stays unchanged. None if the log has no erased evidence.
     """
-    unfinished = log.path.with_name(log.path.name + _UNFINISHED)
-    with log.lock:
-        unfinished.unlink(missing_ok=True)
+    result: Callable[[], Rewritten | None] = _nothing
+
+    def change() -> Iterator[bytes] | None:
+        nonlocal result
         if ((log.last() or {}).get("erasure") or {}).get("id") == erasure:
-            return _earlier_result(log, erasure)
+            result = partial(_earlier_result, log, erasure)
+            return None
         if preview(log, erased) is None:
             return None
         rewriting = _Rewriting(log, erased)
-        previous = ""
-        with opened_private(unfinished) as file:
-            for record in rewriting.records(erasure, at):
-                line, previous = digested({**record, "previous": previous})
-                file.write(line.encode("utf-8", "surrogatepass"))
-            synced(file)
-        os.replace(unfinished, log.path)
-    return rewriting.result()
+        result = rewriting.result
+        return _chained(rewriting.records(erasure, at))
+
+    log.store.rewrite(log.name, change)
+    return result()
+
+
+def _nothing() -> None:
+    """Return the result for a log without erased evidence."""
+
+
+def _chained(records: Iterator[Record]) -> Iterator[bytes]:
+    """Yield the lines of records, each chained to the one before."""
+    previous = ""
+    for record in records:
+        line, previous = digested({**record, "previous": previous})
+        yield line.encode("utf-8", "surrogatepass")
 
 
 class _Rewriting:
@@ -112,7 +121,9 @@ class _Rewriting:
             return None
         leaving = tuple(dict.fromkeys(self._leaving))
         name, head = self._last["thread"]["thread"], self._last["state"]["hash"]
-        return Rewritten(self._log.path, name, self._redacted, self._counted, leaving, head)
+        return Rewritten(
+            self._log.name, self._log.where, name, self._redacted, self._counted, leaving, head
+        )
 
 
 def _earlier_result(log: AuditLog, erasure: str) -> Rewritten:
@@ -122,7 +133,7 @@ def _earlier_result(log: AuditLog, erasure: str) -> Rewritten:
     leaving = [Leaving(gone["id"], gone["slot"]) for record in ours for gone in record["diff"]]
     last = ours[-1]
     return Rewritten(
-        log.path, last["thread"]["thread"], last["erasure"]["redacted"], len(records) - len(ours),
+        log.name, log.where, last["thread"]["thread"], last["erasure"]["redacted"], len(records) - len(ours),
         tuple(dict.fromkeys(leaving)), last["state"]["hash"],
     )  # fmt: skip
 

@@ -42,8 +42,8 @@ def refuse_stale_end(audit: AuditLog, log: ThreadLog, empty: CompressedCognitive
     It reads the branches of the newest records, and the forks from their states. After an operator has
     adopted a state, the log is behind until a step from that state is committed.
     """
-    size = audit.size()
-    if size == audit.checked_size:
+    end = audit.end()
+    if end is not None and end == audit.checked_end:
         return  # this process is the only writer, and looked before
     recent = [entry["state"] for entry in audit.newest(_RECENT)]
     ends = {(str(s["branch"]), str(s["hash"])) for s in recent} or {(ROOT, empty.hash)}
@@ -51,7 +51,7 @@ def refuse_stale_end(audit: AuditLog, log: ThreadLog, empty: CompressedCognitive
     names = {branch for branch, _ in ends}
     found = unlogged(audit, log.branches_after(ends, names))
     if not found:
-        audit.checked_size = -1 if log.store.shared else size
+        audit.checked_end = None if log.store.shared else end
         return
     log.journal.refresh()
     known = [
@@ -73,7 +73,7 @@ def _behind(audit: AuditLog, found: dict[str, int]) -> AuditError:
     )
     return AuditError(
         f"the store has {stored}, but the audit log {end}: acknowledged turns are missing in the log",
-        where=str(audit.path),
+        where=audit.where,
         hint="restore the newest log; or commit the stored turns again: memory.recover(thread); or go "
         "on from a state that you choose: state = memory.adopt(state, thread=thread)",
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from acc.audit.log import AuditLog, changed
-from acc.audit.record import digest_of
+from acc.audit.log import AuditLog
+from acc.audit.record import changed, digest_of
 from acc.audit.redaction import state_hash
 from acc.commit.commit import LAWS, commit
 from acc.errors import AccError, AuditError
@@ -109,8 +109,8 @@ def verify(
     walk.earlier = earlier if earlier is not None else []
     count = 0
     for count, entry in enumerate(log.records(), 1):
-        walk.take(entry, count, f"{log.path}, line {count}")
-    walk.end(str(log.path), head)
+        walk.take(entry, count, f"{log.where}, line {count}")
+    walk.end(log.where, head)
     return count
 
 

@@ -431,7 +431,7 @@ def _plan_summary(plan: ErasurePlan, checkpointers: Sequence[str], *, with_text:
 def _receipt_summary(receipt: Receipt, plan: ErasurePlan) -> Summary:
     found = f"{len(receipt.traces)} traces" if receipt.traces else "no trace"
     lines = [f"erasure {receipt.id} is done:", *_effect_lines(plan, receipt.effects)]
-    lines += [f"  {log.path.name} ends with state {log.head}" for log in receipt.rewritten]
+    lines += [f"  {log.log} ends with state {log.head}" for log in receipt.rewritten]
     if receipt.checkpoints:
         lines.append(f"  {receipt.checkpoints} rows of checkpoints deleted")
     if receipt.foreign:
@@ -457,7 +457,7 @@ def _effect_lines(plan: ErasurePlan, effects: Effects) -> Iterator[str]:
         yield f"  audit log {gone.log} (thread {gone.thread!r}): deleted, {count(gone.records, 'record')}"
     for log in effects.rewritten:
         yield (
-            f"  audit log {log.path.name} (thread {log.thread!r}): "
+            f"  audit log {log.log} (thread {log.thread!r}): "
             f"{log.records} of {log.of} records redacted"
         )
         for item in log.leaving:
@@ -474,7 +474,7 @@ def _effects_json(plan: ErasurePlan, effects: Effects) -> dict[str, Any]:
         "conversations": list(plan.conversations),
         "audit_logs": len(effects.dropped), "dropped": [log._asdict() for log in effects.dropped],
         "rewritten": [
-            {"log": str(log.path), "thread": log.thread, "records": log.records, "of": log.of,
+            {"log": log.where, "thread": log.thread, "records": log.records, "of": log.of,
              "items": list(log.items), "head": log.head,
              "leaving": [item._asdict() for item in log.leaving]}
             for log in effects.rewritten

@@ -24,6 +24,7 @@ from acc.cli.options import (
     Server,
     ServerOption,
     TenantOption,
+    audit_place,
 )
 from acc.cli.output import count, print_json
 from acc.errors import AccError, StoreError
@@ -187,7 +188,8 @@ def _store(memory: Path, tenant: str, repair: bool, server: Server | None) -> di
             f"the folder {memory} cannot be written",
             hint="give this user write access, or name another folder with --memory",
         )
-    if unwritable := _unwritable(memory / "audit"):
+    place = audit_place(memory)
+    if isinstance(place, Path) and (unwritable := _unwritable(place)):
         raise StoreError(
             f"{unwritable} cannot be written: every step would fail",
             hint="give this user write access to the audit folder and to its files",

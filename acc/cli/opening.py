@@ -17,7 +17,9 @@ from types import FrameType
 from typing import Any, Self, cast
 
 from acc.audit.log import AuditLog
-from acc.cli.options import Server
+from acc.audit.namespaces import logs_at
+from acc.audit.record import is_whole
+from acc.cli.options import Server, audit_place
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController, resumed
 from acc.errors import AuditError, ConfigurationError, InputError
@@ -65,7 +67,7 @@ class LoggedThread:
         """
         if (last := self.log.last()) is None:
             raise AuditError(
-                "the audit log has no record any more", where=str(self.log.path),
+                "the audit log has no record any more", where=self.log.where,
                 hint="do not delete records while a command runs; restore the log from a backup",
             )  # fmt: skip
         return last
@@ -73,11 +75,10 @@ class LoggedThread:
     def policies(self) -> Iterator[Record]:
         """The distinct policies of the records. Reads nothing else of them, which is fast."""
         seen = set()
-        with self.log.path.open("rb") as file:
-            for policy in (p for line in file for p in _policies_in(line)):
-                if (fingerprint := policy["fingerprint"]) not in seen:
-                    seen.add(fingerprint)
-                    yield policy
+        for policy in (p for line in self.log.lines() for p in _policies_in(line)):
+            if (fingerprint := policy["fingerprint"]) not in seen:
+                seen.add(fingerprint)
+                yield policy
 
     def newest_first(self) -> Iterator[Record]:
         """The records that led to the newest state. Skips those of abandoned branches.
@@ -93,18 +94,17 @@ class LoggedThread:
         Raises:
             AuditError: A record cannot be read.
         """
-        places = [place for place, _ in self._lineage()]
-        with self.log.path.open("rb") as file:
-            for place in reversed(places):
-                file.seek(place)
-                yield _parse(file.readline(), self.log.path)
+        theirs = {hash(line) for line, _ in self._lineage()}
+        for line in self.log.lines():
+            if hash(line) in theirs:
+                yield _parse(line, self.log.where)
 
-    def _lineage(self) -> Iterator[tuple[int, Record]]:
+    def _lineage(self) -> Iterator[tuple[bytes, Record]]:
         wanted = {self.last["state"]["hash"]}
-        for place, line in _lines_from_end(self.log.path):
-            record = _parse(line, self.log.path)
+        for line in filter(is_whole, self.log.store.newest_first(self.log.name)):
+            record = _parse(line, self.log.where)
             if record["state"]["hash"] in wanted:
-                yield place, record
+                yield line, record
                 # A branch begins with a copy of its parent state. Only the parent was committed.
                 wanted = {record["prior"], record.get("prior_state", {}).get("parent")}
 
@@ -125,11 +125,11 @@ def logged_threads(
     """
     found = []
     start = f"{AuditLog.names(Thread(thread=name))[0].rpartition('-')[0]}-" if name else ""
-    for path in log_files(memory):
-        if name and not (path.name.startswith(start) or path.stem == name):
+    for log in logs_of(memory):
+        if name and not (log.name.startswith(start) or log.stem == name):
             continue
         try:
-            if (each := _read_thread(path)) is not None:
+            if (each := _read_thread(log)) is not None:
                 found.append(each)
         except AuditError as error:
             if damaged is None:
@@ -138,21 +138,21 @@ def logged_threads(
     return found
 
 
-def log_files(memory: Path) -> list[Path]:
+def logs_of(memory: Path) -> list[AuditLog]:
     """The audit logs of ``memory``, sorted by name.
 
     Raises:
         InputError: There is no memory in that folder.
     """
-    folder = memory / "audit"
-    if not folder.is_dir():
+    place = audit_place(memory)
+    if isinstance(place, Path) and not place.is_dir():
         raise InputError(
             "no memory in this folder",
             where=str(memory),
             hint="name another folder with --memory, or create a memory with "
             "acc replay FILE --memory DIR",
         )
-    return sorted(folder.glob("*.jsonl"), key=lambda path: path.name)
+    return logs_at(place)
 
 
 def logged_thread(memory: Path, name: str | None) -> LoggedThread:
@@ -167,7 +167,7 @@ def logged_thread(memory: Path, name: str | None) -> LoggedThread:
     for likely in (name, None) if name else (None,):
         damaged.clear()
         threads = logged_threads(memory, damaged, name=likely)
-        matching = [t for t in threads if name in (None, t.thread.thread, t.log.path.stem)]
+        matching = [t for t in threads if name in (None, t.thread.thread, t.log.stem)]
         if matching:
             break
     if damaged and (name is None or not matching):
@@ -188,35 +188,13 @@ def labels(threads: Sequence[LoggedThread]) -> list[str]:
     """A label for each thread: its name, or its log file if threads share the name."""
     names = Counter(t.thread.thread for t in threads)
     return [
-        inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.path.stem)
-        for t in threads
+        inert_line(t.thread.thread if names[t.thread.thread] == 1 else t.log.stem) for t in threads
     ]
 
 
 def thread_named(memory: Path, name: str) -> LoggedThread | None:
     """The thread that a replay with this name continues; None if it has no commit."""
-    return _read_thread(AuditLog.of(memory / "audit", Thread(thread=name)).path)
-
-
-def _lines_from_end(path: Path, chunk: int = 1 << 18) -> Iterator[tuple[int, bytes]]:
-    """Yield complete lines with their offsets, last line first. Skips a torn last line."""
-    with path.open("rb") as file:
-        start = file.seek(0, os.SEEK_END)
-        rest, whole = b"", False
-        while start > 0:
-            size = min(chunk, start)
-            start -= size
-            file.seek(start)
-            rest = file.read(size) + rest
-            end = start + len(rest)
-            rest, *lines = rest.split(b"\n")
-            for line in reversed(lines):
-                end -= len(line)
-                if whole:
-                    yield end, line
-                end, whole = end - 1, True
-        if whole:
-            yield 0, rest
+    return _read_thread(AuditLog.of(audit_place(memory), Thread(thread=name)))
 
 
 def _policies_in(line: bytes) -> Iterator[Record]:
@@ -230,20 +208,19 @@ def _policies_in(line: bytes) -> Iterator[Record]:
                 yield policy
 
 
-def _parse(line: bytes, path: Path) -> Record:
+def _parse(line: bytes, where: str) -> Record:
     try:
         record = json.loads(line)
     except ValueError as error:
         what, hint = "a record is not JSON", "restore the log from a backup"
-        raise AuditError(what, where=str(path), hint=hint) from error
+        raise AuditError(what, where=where, hint=hint) from error
     if isinstance(record, dict) and {"state", "prior", "turn", "notes"} <= record.keys():
         return record
     what, hint = "a record was not written by acc", "restore the log from a backup"
-    raise AuditError(what, where=str(path), hint=hint)
+    raise AuditError(what, where=where, hint=hint)
 
 
-def _read_thread(path: Path) -> LoggedThread | None:
-    log = AuditLog(path)
+def _read_thread(log: AuditLog) -> LoggedThread | None:
     last = log.last()
     return LoggedThread(Thread(**last["thread"]), log) if last else None
 
@@ -322,8 +299,9 @@ def opened(
     """
     if server is None and repair:
         controller = MemoryController.open(
-            memory, compressor=compressor, policy=policy, state_key=state_key()
-        )
+            memory, compressor=compressor, policy=policy, state_key=state_key(),
+            audit=audit_place(memory),
+        )  # fmt: skip
     else:
         from acc.stores.chroma.store import ChromaArtifactStore
 
@@ -334,7 +312,7 @@ def opened(
         controller = MemoryController(
             store,
             compressor,
-            Settings(policy=policy, audit=memory.absolute() / "audit", state_key=state_key()),
+            Settings(policy=policy, audit=audit_place(memory), state_key=state_key()),
         )
     with controller:
         if server is not None and repair:

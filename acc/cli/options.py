@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.main import get_command
 
+from acc.audit.medium import DATABASE, AuditPlace, AuditStore, audit_store
 from acc.compress.protocol import Price
 from acc.folders import expanded
 from acc.schema.catalog import Schema, schema_named
@@ -68,6 +71,50 @@ def _expand(path: Path | None) -> Path | None:
 
 DEFAULT_MEMORY = Path("memory")
 
+_DATABASE: ContextVar[AuditStore | None] = ContextVar("audit", default=None)
+
+
+def audit_place(memory: Path) -> AuditPlace:
+    """The place of the audit logs of a memory: the database of ``--audit``, or the folder in the memory's."""
+    return _DATABASE.get() or memory.absolute() / "audit"
+
+
+def _use_database(context: typer.Context, address: str | None) -> None:
+    """Open the database of the audit logs for the running command, and close it at its end."""
+    database = None
+    if address and not address.startswith(DATABASE):
+        raise typer.BadParameter("--audit is not postgresql://...")
+    if address:
+        database = audit_store(address)
+        context.call_on_close(database.close)
+    _DATABASE.set(database)
+
+
+def _with_audit(
+    audit: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            envvar="ACC_AUDIT",
+            expose_value=False,  # `audit_place` returns it
+            callback=_use_database,
+            help="The PostgreSQL database that holds the audit logs, as postgresql://... "
+            "[default: the folder audit in the memory's]",
+        ),
+    ] = None,
+) -> None:
+    """Declare the option that every command with ``--memory DIR`` has."""
+
+
+def with_audit_option(command: Any) -> Any:
+    """Add ``--audit`` to a command that has the option ``--memory DIR``, and to no other."""
+    if any("--memory" in option.opts and option.metavar == "DIR" for option in command.params):
+        declared = typer.Typer(add_completion=False)
+        declared.command()(_with_audit)
+        command.params += [o for o in get_command(declared).params if "--audit" in o.opts]
+    return command
+
+
 MemoryOption = Annotated[
     Path,
     typer.Option("--memory", metavar="DIR", help="The memory's folder.", callback=_expand),
@@ -119,7 +166,8 @@ ServerOption = Annotated[
     Server | None,
     typer.Option(
         metavar="HOST:PORT",
-        help="The Chroma server that holds the evidence. The audit logs stay in the folder.",
+        help="The Chroma server that holds the evidence. The audit logs stay in the folder, "
+        "or in the database of --audit.",
         parser=parse_server,
     ),
 ]

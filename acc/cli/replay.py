@@ -277,7 +277,7 @@ class _Replay:
             if not _same_words(record, self.conversation.turns[index]):
                 raise InputError(
                     f"the thread {logged.thread.thread!r} holds another conversation",
-                    where=f"turn {index + 1} of {logged.log.path} differs from {self.file}",
+                    where=f"turn {index + 1} of {logged.log.where} differs from {self.file}",
                     hint="name another thread with --thread or another memory with --memory",
                 )
             self._tokens.append(record["tokens"])

@@ -17,9 +17,9 @@ from acc.cli.opening import (
     LoggedThread,
     Record,
     labels,
-    log_files,
     logged_thread,
     logged_threads,
+    logs_of,
     opened,
     policy_of,
     state_key,
@@ -31,6 +31,7 @@ from acc.cli.options import (
     SchemaOption,
     StyleOption,
     ThreadOption,
+    audit_place,
 )
 from acc.cli.output import count, print_json, print_table
 from acc.errors import AuditError, InputError, StoreLockedError
@@ -90,7 +91,7 @@ def threads(memory: MemoryOption = DEFAULT_MEMORY, json: JsonOption = False) -> 
     if json:
         print_json([
             {**each.thread.model_dump(), "turns": last["state"]["turn"],
-             "tokens": last["tokens"], "at": last["at"], "log": str(each.log.path)}
+             "tokens": last["tokens"], "at": last["at"], "log": each.log.where}
             for each in found if (last := each.last)
         ])  # fmt: skip
     else:
@@ -105,7 +106,7 @@ def _print_threads(found: Sequence[LoggedThread]) -> None:
         return
     rows: list[list[str]] = [
         [each.thread.thread, f"{last['state']['turn']:,}", f"{last['tokens']:,}",
-         last["at"], each.log.path.stem]
+         last["at"], each.log.stem]
         for each in found if (last := each.last)
     ]  # fmt: skip
     headings = ["thread", "turns", "tokens", "last commit", "log"]
@@ -257,7 +258,7 @@ def verify(
     differ = _against_store(memory, found, everything=thread is None)
     if json:
         print_json([
-            {**each.thread.model_dump(), "log": str(each.log.path), **result._asdict(),
+            {**each.thread.model_dump(), "log": each.log.where, **result._asdict(),
              "torn_bytes": each.log.torn_bytes(),
              "head": last["digest"], "state": last["state"]["hash"],
              "store": [one.what for one in differ if one.thread == each.thread]}
@@ -317,14 +318,14 @@ def _refuse(differ: Sequence[Mismatch], memory: Path) -> None:
 def _all_threads(memory: Path) -> list[LoggedThread]:
     """All threads of the memory. A missing log and a log without a record are errors."""
     found = logged_threads(memory)
-    empty = dict.fromkeys(log_files(memory), "the audit log has no record")
+    empty = {log.where: "the audit log has no record" for log in logs_of(memory)}
     for each in found:
-        del empty[each.log.path]
+        del empty[each.log.where]
     if not found:
-        empty.setdefault(memory / "audit", "no audit log")
-    for path, what in empty.items():
+        empty.setdefault(str(audit_place(memory)), "no audit log")
+    for where, what in empty.items():
         hint = "restore the log from a backup, or name another memory with --memory"
-        raise AuditError(what, where=str(path), hint=hint)
+        raise AuditError(what, where=where, hint=hint)
     return found
 
 
@@ -355,7 +356,7 @@ def _recompute(
     except (KeyError, TypeError, AttributeError) as error:
         raise AuditError(
             f"a record was not written by acc: {type(error).__name__} {error}",
-            where=str(logged.log.path),
+            where=logged.log.where,
             hint="restore the log from a backup",
         ) from error
     return _Counts(commits, len(redacted), len(earlier))

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from filelock import Timeout
 
-from acc.audit.log import AuditLog
+from acc.audit.folder import FolderLogs
 from acc.errors import ConflictError, InputError, StoreError
 from acc.evidence.upkeep import interrupted_in
 from acc.folders import opened_private, private_folder, sync_folder, synced
@@ -87,7 +87,7 @@ def back_up(folder: Path, audit: Path | None, to: Path) -> Copied:
 def _copied(folder: Path, audit: Path | None, half: Path) -> Copied:
     _refuse_under_way(folder)
     # A folder without logs has its lock too: an append would create it.
-    with AuditLog((audit or folder / "audit") / "any").lock:
+    with FolderLogs(audit or folder / "audit").lock:
         logs = sorted(audit.glob("*.jsonl")) if audit is not None and audit.is_dir() else []
         if logs:
             private_folder(half / "audit")

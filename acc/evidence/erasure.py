@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from acc.audit.log import drop_halves
+from acc.audit.folder import folder_beside
+from acc.audit.medium import audit_store
 from acc.audit.namespaces import existing_log, logged_threads
 from acc.audit.redaction import Trace, Traces
 from acc.audit.rewriting import Rewritten, rewrite
-from acc.errors import AuditError, ConflictError, StoreError
+from acc.errors import ConflictError, StoreError
 from acc.evidence.checkpoints import CheckpointsDue, Due, Settled, checkpointer_at, lasting_url
 from acc.evidence.erasure_plan import Effects, ErasurePlan, Target, plan_erasure
 from acc.evidence.erasure_reach import logs_to_rewrite, texts_of
@@ -52,7 +53,7 @@ class Receipt:
         effects: The effects of the plan, without the words.
         files: Number of searched files.
         traces: Traces still found; empty after a complete erasure.
-        foreign: Whether the store's files are a server's, and were not searched.
+        foreign: Whether the store's files or the audit logs are a server's, and were not searched.
         checkpoints: Number of deleted checkpoint rows.
         left: Error for each database that still has checkpoints. Each opening of the memory retries
             the deletion.
@@ -216,11 +217,12 @@ class Erasure:
         self._store.delete(tenant, plan.delete)
         for thread in plan.logs:
             if (log := existing_log(self._audit, thread)) is not None:
-                log.path.unlink()
+                log.delete()
         rewritten = tuple(self._rewritten(begun))
-        if self._audit is not None and self._audit.is_dir():
-            drop_halves(self._audit)
-        foreign = not self._store.compact()
+        if self._audit is not None:
+            audit_store(self._audit).tidy()
+        is_elsewhere = self._audit is not None and folder_beside(self._audit) is None
+        foreign = not self._store.compact() or is_elsewhere
         self._memory._forget()
         files = self._files()
         traces = tuple(self._left(plan, files))
@@ -244,16 +246,7 @@ class Erasure:
 
     def _rewritten(self, begun: RunningErasure) -> Iterator[Rewritten]:
         for log, erased in logs_to_rewrite(self._store, self._audit, begun.plan):
-            try:
-                done = rewrite(log, erased, begun.id, begun.at)
-            except OSError as error:
-                raise AuditError(
-                    f"the audit log cannot be rewritten: {error.strerror or error}",
-                    where=str(log.path),
-                    hint="free disk space, or give this user write access there, and open the memory "
-                    "again: the erasure then completes",
-                ) from error
-            if done is not None:
+            if (done := rewrite(log, erased, begun.id, begun.at)) is not None:
                 yield done
 
     def _files(self) -> list[Path]:
@@ -346,7 +339,7 @@ def _receipt_record(begun: RunningErasure, receipt: Receipt) -> dict[str, Any]:
         "id": receipt.id, "at": begun.at, "erased": target.kind,
         "of": keys if target.kind != "user" else [],
         "records": receipt.records, "logs": receipt.logs,
-        "rewritten": [{"log": r.path.name, "records": r.records, "head": r.head}
+        "rewritten": [{"log": r.log, "records": r.records, "head": r.head}
                       for r in receipt.rewritten],
         "files": receipt.files, "traces": len(receipt.traces), "foreign": receipt.foreign,
     }  # fmt: skip

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
+from acc.audit.medium import AuditPlace
 from acc.audit.namespaces import Spaces, existing_log, known_spaces, threads_of
 from acc.audit.redaction import Traces
 from acc.audit.rewriting import Rewritten, preview
@@ -182,7 +182,7 @@ class ErasurePlan:
 
 def plan_erasure(
     store: ArtifactStore,
-    audit: Path | None,
+    audit: AuditPlace | None,
     target: Target,
     *,
     echoes: bool = True,
@@ -208,7 +208,7 @@ def plan_erasure(
 class _Planning:
     """Plans the erasure of ``target`` from a store and the audit logs in a folder."""
 
-    def __init__(self, store: ArtifactStore, audit: Path | None, target: Target) -> None:
+    def __init__(self, store: ArtifactStore, audit: AuditPlace | None, target: Target) -> None:
         self._store = managed(store)
         self._audit = audit
         self._target = target
@@ -322,8 +322,8 @@ class _Planning:
     def _dropped(self, thread: Thread) -> Dropped:
         log = existing_log(self._audit, thread)
         # Count lines, not records: a damaged log is deleted too.
-        lines = log.path.read_bytes().splitlines() if log is not None else []
-        return Dropped(log.path.name if log is not None else "", thread.thread, len(lines))
+        lines = sum(1 for _ in log.lines()) if log is not None else 0
+        return Dropped(log.name if log is not None else "", thread.thread, lines)
 
     @cached_property
     def _known(self) -> Spaces:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from acc.audit.log import AuditLog
+from acc.audit.medium import AuditPlace
 from acc.audit.namespaces import existing_log
 from acc.audit.redaction import Erased, Traces
 from acc.evidence.usage import evidence_key
@@ -94,7 +94,7 @@ class Reach:
 
 
 def logs_to_rewrite(
-    store: ArtifactStore, audit: Path | None, plan: ErasurePlan
+    store: ArtifactStore, audit: AuditPlace | None, plan: ErasurePlan
 ) -> Iterator[tuple[AuditLog, Erased]]:
     """Yield the logs that may mention the plan's evidence, with the content to remove from each.
 
@@ -117,10 +117,7 @@ def _may_mention(log: AuditLog, refs: Iterable[str], traces: Traces) -> bool:
 
     Other logs are not parsed: a damaged one must not stop the erasure.
     """
-    try:
-        data = log.path.read_bytes()
-    except OSError:
-        return True  # reading its records will raise an error with the cause
+    data = b"".join(log.lines())
     words = ['"erasure":', *map(json.dumps, refs)]
     return any(word.encode() in data for word in words) or bool(traces.in_bytes(data))
 

@@ -53,16 +53,16 @@ _Branches = Mapping[str, _Held]
 
 def compare_logs(memory: Memory, tenant: str) -> Iterator[Mismatch]:
     """Yield the differences between the audit logs of a tenant's threads and its records."""
-    store, folder = managed(memory.artifacts), memory.settings.audit
+    store, place = managed(memory.artifacts), memory.settings.audit
     held: dict[str, dict[str, _Held]] = defaultdict(lambda: defaultdict(_Held))
     for found in filter(None, map(_PLACE.fullmatch, store.ids(tenant))):
         key, branch, is_turn, number = found.groups()
         of = held[key][branch]
         (of.turns if is_turn else of.places).add(int(number))
-    for threads in known_spaces(store, folder, tenant).values():
+    for threads in known_spaces(store, place, tenant).values():
         for thread in threads:
             log = ThreadLog(store, thread, memory._now)
-            yield from _of_thread(log, existing_log(folder, thread), held[thread.key])
+            yield from _of_thread(log, existing_log(place, thread), held[thread.key])
 
 
 def _of_thread(log: ThreadLog, audit: AuditLog | None, held: _Branches) -> Iterator[Mismatch]:

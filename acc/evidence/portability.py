@@ -6,17 +6,20 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import ValidationError
 
+from acc.audit.folder import FolderLogs
 from acc.audit.log import AuditLog
+from acc.audit.medium import AuditPlace, audit_store
 from acc.audit.namespaces import existing_log, threads_of
 from acc.audit.record import digest_of
-from acc.errors import InputError, StoreError
+from acc.errors import AuditError, InputError, StoreError
 from acc.evidence.unfinished import half_of, marks_folder, read_mark, remove_mark, write_mark
-from acc.folders import opened_private, private_folder, refuse_memorys
+from acc.folders import opened_private, refuse_memorys
 from acc.stores.directory import namespace_of, threads_in
 from acc.stores.protocol import Artifact, ArtifactStore, Thread, managed
 from acc.stores.shelf import documents_written
@@ -116,7 +119,7 @@ class Moved(NamedTuple):
     written: int = 0
 
 
-def export(store: ArtifactStore, audit: Path | None, space: Thread, out: Path) -> Moved:
+def export(store: ArtifactStore, audit: AuditPlace | None, space: Thread, out: Path) -> Moved:
     """Write a namespace to ``out``: shelves, threads and audit logs.
 
     Replaces an earlier export of the same namespace, but no other file.
@@ -182,7 +185,7 @@ def import_into(memory: Memory, source: Path) -> Moved:
 
 
 def import_from(
-    store: ArtifactStore, folder: Path | None, source: Path, audit: Path | None = None
+    store: ArtifactStore, folder: Path | None, source: Path, audit: AuditPlace | None = None
 ) -> Moved:
     """Import the file of an `export` atomically: after a kill, `undo` removes a partial import.
 
@@ -190,7 +193,7 @@ def import_from(
         store: The target store. No memory may have threads open on it (`import_into`).
         folder: The memory's folder, for a note of the import; None if nothing outlives the process.
         source: The file.
-        audit: Folder for audit logs; by default ``audit`` below ``folder``. Without both, logs are
+        audit: Place for audit logs; by default ``audit`` below ``folder``. Without both, logs are
             not imported.
 
     Raises:
@@ -200,7 +203,7 @@ def import_from(
     """
     found = read_export(source)
     if folder is not None:
-        undo(store, folder)  # remove an earlier import that failed
+        undo(store, folder, audit)  # remove an earlier import that failed
         audit = audit or folder / "audit"
     space = found.space
     there = {a.id: a for a in store.get(space.tenant, [a.id for a in found.artifacts])}
@@ -211,75 +214,81 @@ def import_from(
             hint="import into a memory that does not have this namespace, or has it unchanged",
         )
     fresh = [a for a in found.artifacts if a.id not in there]
-    _write_all(store, folder, space, fresh, _new_logs(found, audit))
+    _write_all(store, folder, space, fresh, _new_logs(found, audit), audit)
     return Moved(space, len(found.artifacts), len(found.logs), len(fresh))
 
 
-def _new_logs(found: Exported, audit: Path | None) -> dict[Path, str]:
+def _new_logs(found: Exported, audit: AuditPlace | None) -> list[tuple[AuditLog, bytes]]:
+    """Return the logs that the memory does not have yet, with their bytes."""
+    new: list[tuple[AuditLog, bytes]] = []
     if audit is None:
-        return {}
-    logs = {_log_of(audit, text): text for text in found.logs.values()}
-    for path, text in logs.items():
-        same = path.is_file() and path.read_bytes() == text.encode("utf-8", "surrogatepass")
-        if path.exists() and not same:
+        return new
+    for text in found.logs.values():
+        log, data = _log_of(audit, text), text.encode("utf-8", "surrogatepass")
+        if not log.exists():
+            new.append((log, data))
+        elif not _holds(log, data):
             raise InputError(
                 "the memory has a different audit log of this thread",
-                where=str(path),
+                where=log.where,
                 hint="import into a memory that does not have this thread, or has it unchanged",
             )
-    return {path: text for path, text in logs.items() if not path.exists()}
+    return new
 
 
-def _log_of(audit: Path, text: str) -> Path:
-    """Return the path for the log with this text, whatever its name was in the export."""
-    return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"])).path
+def _holds(log: AuditLog, data: bytes) -> bool:
+    with suppress(AuditError):
+        return b"".join(log.lines()) == data
+    return False
+
+
+def _log_of(audit: AuditPlace, text: str) -> AuditLog:
+    """Return the log for this text, whatever its name was in the export."""
+    return AuditLog.of(audit, Thread(**json.loads(text.partition("\n")[0])["thread"]))
 
 
 def _write_all(
     store: ArtifactStore, folder: Path | None, space: Thread, fresh: list[Artifact],
-    logs: dict[Path, str],
+    logs: list[tuple[AuditLog, bytes]], audit: AuditPlace | None,
 ) -> None:  # fmt: skip
-    said = {"tenant": space.tenant, "ids": [a.id for a in fresh], "logs": [str(p) for p in logs]}
+    names = [log.where if isinstance(log.store, FolderLogs) else log.name for log, _ in logs]
+    said = {"tenant": space.tenant, "ids": [a.id for a in fresh], "logs": names}
     if folder is not None:
         write_mark(folder / MARK, said)
     try:
         for start in range(0, len(fresh), _BATCH):
             store.add(space.tenant, fresh[start : start + _BATCH])
-        for path, text in logs.items():
-            private_folder(path.parent)
-            with opened_private(path) as file:
-                file.write(text.encode("utf-8", "surrogatepass"))
+        for log, data in logs:
+            log.store.rewrite(log.name, partial(data.splitlines, keepends=True))
     except BaseException as error:
-        _delete(store, said)
+        _delete(store, said, audit)
         if folder is not None:
             remove_mark(folder / MARK)
-        if isinstance(error, OSError):
-            raise StoreError(
-                f"an audit log cannot be written: {error.strerror or error}",
-                where=str(error.filename or ""),
-                hint="free disk space, or give this user write access there",
-            ) from error
+        if isinstance(error, AuditError):
+            raise StoreError(error.what, where=error.where, hint=error.hint) from error
         raise
     documents_written(store)
     if folder is not None:
         remove_mark(folder / MARK)
 
 
-def undo(store: ArtifactStore, folder: Path) -> int | None:
+def undo(store: ArtifactStore, folder: Path, audit: AuditPlace | None) -> int | None:
     """Undo an import that a kill interrupted; return the number of records; None if none."""
     said = read_mark(folder / MARK)
     if said is None:
         return None
-    _delete(store, said)
+    _delete(store, said, audit)
     remove_mark(folder / MARK)
     return len(said["ids"])
 
 
-def _delete(store: ArtifactStore, said: dict[str, Any]) -> None:
+def _delete(store: ArtifactStore, said: dict[str, Any], audit: AuditPlace | None) -> None:
     managed(store).delete(said["tenant"], said["ids"])
-    for path in map(Path, said["logs"]):
-        if path.exists():
-            path.unlink()
+    for name in said["logs"]:  # a path in a folder, a name in a database
+        if Path(name).name != name:
+            FolderLogs(Path(name).parent).delete(Path(name).name)
+        elif audit is not None:
+            audit_store(audit).delete(name)
 
 
 def _lines(
@@ -291,7 +300,7 @@ def _lines(
             yield _line({"artifact": artifact.model_dump(mode="json")})
     for log in logs:
         text = "".join(canonical_json(record) + "\n" for record in log.records())
-        yield _line({"log": log.path.name, "text": text})
+        yield _line({"log": log.name, "text": text})
 
 
 def _head(space: Thread) -> dict[str, Any]:

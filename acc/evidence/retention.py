@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from acc.audit.log import AuditLog
+from acc.audit.medium import AuditPlace
 from acc.audit.namespaces import (
     Spaces,
     existing_log,
@@ -173,7 +174,7 @@ class _Planning:
     def __init__(
         self,
         store: ArtifactStore,
-        audit: Path | None,
+        audit: AuditPlace | None,
         space: Thread,
         states: Mapping[str, Sequence[Mapping[str, Any]]],
     ) -> None:
@@ -239,8 +240,8 @@ class _Planning:
         shelves = [Shelf(self._store, space, "usage").records() for space in self._other_readers]
         return turn_ledger(self._logs([*self._threads.values(), *threads]), [self._usage, *shelves])
 
-    def _logs(self, threads: Iterable[Thread]) -> list[Path]:
-        return [log.path for thread in threads if (log := existing_log(self._audit, thread))]
+    def _logs(self, threads: Iterable[Thread]) -> list[AuditLog]:
+        return [log for thread in threads if (log := existing_log(self._audit, thread))]
 
     @cached_property
     def _other_readers(self) -> Spaces:

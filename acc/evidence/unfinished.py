@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from acc.audit.folder import folder_beside
 from acc.errors import StoreError
 from acc.folders import opened_private, private_folder, sync_folder, synced
 from acc.stores.protocol import RECORD_BYTES, Artifact, ArtifactStore, Thread, managed
@@ -28,10 +29,8 @@ _HALF = ".half"
 
 def folders(memory: Memory) -> list[Path]:
     """Return the folders of a memory's files: the audit logs' parent, and an embedded store's."""
-    audit = memory.settings.audit
-    directory: Path | None = getattr(memory.artifacts, "directory", None)
-    found = [audit.absolute().parent] if audit is not None else []
-    return list(dict.fromkeys([*found, *([directory] if directory else [])]))
+    found = (folder_beside(memory.settings.audit), getattr(memory.artifacts, "directory", None))
+    return list(dict.fromkeys(folder for folder in found if folder is not None))
 
 
 def marks_folder(memory: Memory) -> Path | None:

@@ -74,7 +74,8 @@ def resume(memory: Memory) -> list[str]:
     if folder is not None and (folder / VACUUM).exists():
         remove_mark(folder / VACUUM)
         done.append("a vacuum was interrupted; no data was lost; run the vacuum again")
-    if folder is not None and (count := undo(memory.artifacts, folder)) is not None:
+    audit = memory.settings.audit
+    if folder is not None and (count := undo(memory.artifacts, folder, audit)) is not None:
         done.append(f"an import was interrupted and is undone: {count} records were removed")
     done += _resumed_erasures(memory)
     done += _resumed_prunes(memory)

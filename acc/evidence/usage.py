@@ -21,7 +21,6 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -244,7 +243,7 @@ def execution_ledger(records: Sequence[Artifact]) -> Ledger:
     return ledger
 
 
-def turn_ledger(audits: Sequence[Path], shelves: Iterable[Sequence[Artifact]]) -> Ledger:
+def turn_ledger(audits: Sequence[AuditLog], shelves: Iterable[Sequence[Artifact]]) -> Ledger:
     """Return the ledger of turns' evidence from audit logs, and from feedback on usage shelves.
 
     For documents, give the logs and shelves of all who may see them: feedback on a document is
@@ -253,8 +252,8 @@ def turn_ledger(audits: Sequence[Path], shelves: Iterable[Sequence[Artifact]]) -
     ledger = Ledger()
     commits = [
         (str(entry.get("at", "")), number, admitted_in(entry))
-        for number, path in enumerate(audits)
-        for entry in AuditLog(path).records()
+        for number, log in enumerate(audits)
+        for entry in log.records()
         if "erasure" not in entry
     ]
     commits.sort(key=lambda commit: commit[:2])

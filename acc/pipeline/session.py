@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from acc.audit.log import AuditLog
+from acc.audit.medium import DATABASE, AuditPlace, AuditStore, audit_store
 from acc.audit.unlogged import refuse_unlogged
 from acc.clock import Clock, SystemClock, stamps
 from acc.compress.fallback import Fallback
@@ -44,7 +45,9 @@ class Settings:
         floor: If fewer candidates pass the gate, admit up to this many at a lower relevance threshold.
         fallback: Runs when the compressor fails: "items" or None keeps the last good items, "rules"
             runs the keyless rules, a compressor is called.
-        audit: Folder of the audit logs; None keeps no logs.
+        audit: Folder of the audit logs; None keeps no logs. ``"postgresql://..."`` keeps them in a database,
+            for workers on several machines (`acc.audit.postgres.PostgresLogs`); any other
+            `acc.audit.medium.AuditStore` may be given.
         input_chars: Maximum characters of a turn that a compressor reads.
         clock: Source of the time.
         on_overflow: A handler for services without a human operator. It receives the `PinnedOverflow`
@@ -68,7 +71,7 @@ class Settings:
     gate: GateLike = field(default_factory=default_gate)
     floor: int = 0
     fallback: Fallback = None
-    audit: Path | None = None
+    audit: AuditPlace | None = None
     input_chars: int = 16_000
     clock: Clock = field(default_factory=SystemClock)
     on_overflow: OnOverflow | None = None
@@ -82,7 +85,9 @@ class Settings:
             if not fits(value):
                 raise ConfigurationError(f"{name} is {value!r}", where="Settings", hint=hint)
         keys_of(self.state_key)
-        if self.audit is not None:
+        if isinstance(self.audit, str) and self.audit.startswith(DATABASE):
+            self.audit = audit_store(self.audit)
+        elif isinstance(self.audit, str | Path):
             # An absolute path stays valid if the process changes its working directory.
             self.audit = expanded(self.audit).absolute()
 
@@ -100,7 +105,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "recall": (callable, "give a Recall(limit=...)"),
     "gate": (callable, "give a gate of acc.gate.built_in, or a function of candidate and context"),
     "floor": (_is_count, "give a number of candidates, 0 for none"),
-    "audit": (lambda value: value is None or isinstance(value, str | PathLike), "give a folder"),
+    "audit": (
+        lambda value: value is None or isinstance(value, str | PathLike | AuditStore),
+        "give a folder, or the address of a database: postgresql://...",
+    ),
     "input_chars": (lambda value: _is_count(value) and value > 0, "give a number of characters"),
     "clock": (_tells_time, "give something with now() and seconds(), such as SystemClock()"),
     "on_overflow": (
@@ -168,6 +176,7 @@ class ThreadSession:
 
         Raises:
             AuditError: Later turns of the branch were committed, and the audit log lacks them.
+            ConflictError: Another process may be finishing the turn.
         """
         audit = self.audit
         if branch.newest > turn:  # a later turn continues from it: this step begins a fork
@@ -177,10 +186,15 @@ class ThreadSession:
             return False
         if self.log.claims.is_open(branch, turn):
             return True
-        if audit is None or self.is_shared:
+        if audit is None or (self.is_shared and not audit.store.shared):
             return False
         last = audit.last_on(branch.name)
-        return last is None or last["state"]["turn"] < turn
+        is_missing = last is None or last["state"]["turn"] < turn
+        if (
+            is_missing and self.is_shared
+        ):  # another process is about to write the record, or died before it
+            self.log.claims.check_gone(branch, turn)
+        return is_missing
 
     def refuse_unknown(self, state: CompressedCognitiveState) -> None:
         """Raise if the thread's audit log holds commits and none of them produced ``state``.

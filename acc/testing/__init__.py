@@ -1,5 +1,6 @@
 """Tools to test your own compressors, stores and agents with the library."""
 
+from acc.testing.audit_conformance import check_audit_store
 from acc.testing.model_api import Message, Request, Usage
 from acc.testing.model_faults import FAULTS, Capabilities, Fault
 from acc.testing.model_server import ModelServer, Reply
@@ -18,5 +19,6 @@ __all__ = [
     "Request",
     "ScriptedCompressor",
     "Usage",
+    "check_audit_store",
     "check_store",
 ]

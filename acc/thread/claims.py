@@ -134,6 +134,12 @@ class Claims:
         if left := self._left(branch, claim):
             raise race_error(self.thread, branch.name, left.total_seconds())
 
+    def check_gone(self, branch: Branch, turn: int) -> None:
+        """Raise a `ConflictError` if the writer of the claim of ``turn`` may still be running."""
+        claim = self.of(branch, turn)
+        if claim is not None and (left := self._left(branch, claim)):
+            raise race_error(self.thread, branch.name, left.total_seconds())
+
     def _left(self, branch: Branch, claim: Artifact) -> timedelta:
         """Return how long ``claim`` counts as a running writer's if nobody renews it; zero if it does not."""
         if is_gone(claim.name):

@@ -148,6 +148,19 @@ class ThreadRegistry:
                 self._logs[thread.key] = log
             return self._used(thread.key)
 
+    def drop_erased(self, thread: Thread) -> bool:
+        """Drop the thread's log, because another process erased from it; False if a step is running.
+
+        Its queued records may hold what was erased, so they are not written.
+        """
+        with self.lock:
+            if thread.key in self._under_way:
+                return False
+            if thread.key in self._logs:
+                self._drop(thread.key)
+                _LOG.info("thread %r is read again: its audit log was rewritten", thread.thread)
+            return True
+
     def forget(self) -> None:
         """Drop every log; the next use reads it again. Call it after records were replaced or deleted."""
         with self.lock:

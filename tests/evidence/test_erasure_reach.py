@@ -196,7 +196,7 @@ def test_with_all_of_who_took_it_in_a_document_leaves_other_users_states(tmp_pat
         ask(memory, BOB, "The lamp in room 9 is broken.")
         plan = Erasure(memory).plan(Target(user="default"))
         assert [log.thread for log in plan.effects.dropped] == ["own"]
-        assert [log.path for log in plan.effects.rewritten] == [memory._audit_of(ANA).path]  # type: ignore[union-attr]
+        assert [log.where for log in plan.effects.rewritten] == [memory._audit_of(ANA).where]  # type: ignore[union-attr]
         assert Erasure(memory).erase(plan).proved
         assert f"{ref}.1" not in cited(memory, ANA)
     assert standing(tmp_path, WORDS) == []
