@@ -232,9 +232,14 @@ MOST_PARTS = 12
 
 
 def _weighed(
-    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+    draft: Draft,
+    slot: SlotField,
+    said: str,
+    cited: Sequence[Cited],
+    sources: Sources,
+    held: Sequence[Item] = (),
 ) -> Provenance:
-    weight = sources.weigh(said, cited)
+    weight = sources.weigh(said, cited, held)
     if weight.lowered_by:
         draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
     if weight.endorsed:
@@ -315,7 +320,7 @@ def _update(
     held = [prior, *joined]
     weight = (
         _least_weighed(
-            draft, slot, said, changed, [*seen, *_told_by(said, prior, seen, others)], sources
+            draft, slot, said, changed, [*seen, *_told_by(said, prior, seen, others)], sources, held
         )
         if seen
         else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
@@ -347,12 +352,13 @@ def _least_weighed(
     changed: dict[str, Any],
     cited: Sequence[Cited],
     sources: Sources,
+    held: Sequence[Item],
 ) -> Provenance:
     """Weigh an update as a whole, and what it changes alone: kept words must not hide a tool's word among them."""
     labels = (n for n in changed if "enum" in wire_field(slot.item, n))
     new = " ".join(str(changed[n]) for n in changed if n not in {*labels, *slot.item.unseen})
-    whole = _weighed(draft, slot, said, cited, sources)
-    alone = sources.weigh(new, cited) if stems(new) else whole
+    whole = _weighed(draft, slot, said, cited, sources, held)
+    alone = sources.weigh(new, cited, held) if stems(new) else whole
     if alone.trust >= whole.trust:
         return whole
     draft.note(Reason.LOWERED, slot.name, text=new, detail=f"repeats {alone.lowered_by}")

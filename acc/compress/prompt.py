@@ -160,8 +160,9 @@ done, citing who says so. A request that this turn leaves unfinished is a goal.
 - One fact an item, terse. Copy names, identifiers and numbers exactly; beside "tomorrow" and the like write the \
 date. Invent nothing: what is unknown, and matters, is a gap. An agent's claim that no tool bears out is a fact with \
 status reported; if a tool contradicts it, the tool's reading is the fact and the claim a gap.
-- The agent reads at most the tokens in the state's heading; beyond them the items named there leave first. So near \
-the bound make room: drop what is done or overtaken, join, shorten; keep what answers questions.
+- The agent reads at most the tokens in the state's heading, this turn's trace, cues and lifted rules included; beyond \
+them the items named there leave first. So near the bound make room: drop what is done or overtaken, join, shorten; \
+keep what answers questions.
 - Write nothing that the state already says; a turn without news gets {{}}. episodic_trace: only what no other slot \
 holds. predictive_cue: the next step that the agent announces, nearly word for word. If evidence answers the turn and \
 the state does not, bring the answer in, citing it.
