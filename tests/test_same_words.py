@@ -114,3 +114,16 @@ def test_any_texts_are_compared_and_a_text_is_itself(one: str, other: str) -> No
 )
 def test_a_number_in_words_replaces_a_number_in_words(text: str, quote: str, is_set: bool) -> None:
     assert sets_figure(text, "Differences below fifty pounds", quote) is is_set
+
+
+@pytest.mark.parametrize(
+    ("text", "is_set"),
+    [
+        ("Refund at most 50 euros within 40 days", True),
+        ("Refund at most 40 euros within 30 days", False),
+        ("Refund at most 40 euros within 40 days", False),
+    ],
+)
+def test_a_figure_with_a_unit_replaces_no_figure_of_another_unit(text: str, is_set: bool) -> None:
+    old = "Refund at most 50 euros within 30 days"
+    assert sets_figure(text, old, "Make that 40 days") is is_set

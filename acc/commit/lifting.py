@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from acc.state.items import Goal, Item
-from acc.text.clauses import sentences, takes_back
+from acc.text.clauses import sentences, subordinates, takes_back
 from acc.text.figures import figures, is_near, quantities
 from acc.text.wording import is_assent, is_negative, marks, stems
 
@@ -269,6 +269,7 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
         other for other in others if not former or _apart(_says(other))[1] != former
     ]  # a rule that is held twice is no rival of itself
     here, rival = plain & held, max((len(plain & about(other)) for other in others), default=0)
+    is_act = is_act and bool(here - _units(sentence) or _SETS.search(sentence))
     if former and new - former:
         if is_act and len(sentence.split()) <= SHORT and not _apart(_CHANGES.sub(" ", sentence))[0]:
             return not any(_apart(_says(other))[1] for other in others)
@@ -280,6 +281,22 @@ def _sets_another(sentence: str, item: Item, others: Sequence[Item], *, is_act: 
     is_only = is_act and not any(_is_close(sentence, other) for other in others)
     return is_only and len(here) >= rival and _is_close(sentence, item)
 
+
+_SETS = re.compile(
+    rf"{_PERMITS.pattern}|^\W*(?:(?:ok(?:ay)?|please|and|so|then),? )*"
+    r"(?:go|make|call|raise|lower|extend|move|push|shift|switch|relax|change)\b",
+    re.IGNORECASE,
+)
+"""A permission or an instruction. News, such as "flights are now 600 euros", must name what its figure is about."""
+
+
+def _units(text: str) -> frozenset[str]:
+    """The stems of the units of the figures in ``text``."""
+    units = {figure.unit for figure in figures(text)}
+    return stems(" ".join(units)) | (_CURRENCIES if "money" in units else frozenset())
+
+
+_CURRENCIES = stems("euro pound dollar eur gbp usd chf quid bucks")
 
 CLOSE = 2.0
 """Maximum ratio of two figures of which one can be the other's new value."""
@@ -340,8 +357,12 @@ _NOT_YET = re.compile(
 
 
 _CLOSES = re.compile(
-    r"\b(?:mark(?:ed)?|closed?|tick(?:ed)?|check|strike|cross|count|consider)\b", re.IGNORECASE
+    r"\b(?:closed?|tick(?:ed)?|(?:check|strike|cross)(?:ed)? (?:\w+ ){0,4}?(?:off|out)|"
+    r"(?:mark(?:ed)?|count|consider) (?:\w+ ){0,8}?(?:as|done|completed?|closed|finished|reached|settled))\b",
+    re.IGNORECASE,
 )
+_STATES_DONE = re.compile(r"\b(?:done|finished|completed?|reached|achieved)\b", re.IGNORECASE)
+"""What an answer must say that names no goal itself: "I have asked Kim" reaches nothing."""
 
 
 def reaches(
@@ -356,32 +377,35 @@ def reaches(
         return closes(said, reply, goal, others)
     own = about(goal)
     asked = [] if is_users else [s for s in sentences(reply) if s.rstrip().endswith("?")]
+    states = _REACHED if _content(said) & own else _STATES_DONE
     named = (_content(said) | _content(" ".join(asked))) & own
     stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
     return any(
-        (_REACHED.search(s) and named) or (is_users and len(_content(s) & own) > 1) for s in stated
+        (states.search(s) and named) or (is_users and len(_content(s) & own) > 1) for s in stated
     )
 
 
 def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
     """Whether ``said`` is a plain yes to the agent's offer in ``reply`` to close ``goal``.
 
-    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). A reply that
-    names none of the goals, ``others`` included, may mean any of them.
+    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). An offer that
+    points to what it closes, in a reply that names none of the goals, ``others`` included, may mean any of them.
     """
     offers = [s for s in sentences(reply) if _CLOSES.search(s)]
     asked = any(s.rstrip().endswith("?") for s in offers) or (offers and _CLOSES.search(said))
     if not asked or not _assents(said):
         return False
     words = _content(reply)
-    return bool(words & about(goal)) or not any(words & about(other) for other in others)
+    if words & about(goal):
+        return True
+    return any(map(POINTS.search, offers)) and not any(words & about(other) for other in others)
 
 
 def _assents(said: str) -> bool:
     first, *rest = sentences(said) or [said]
-    is_explicit = _CLOSES.search(first) and not any(map(takes_back, rest[:1]))
-    is_plain = is_explicit or not any(map(_NOT_YET.search, rest))
-    return is_assent(said) or (is_assent(first) and bool(is_plain))
+    is_limited = any(takes_back(s) or (subordinates(s) and "," not in s) for s in rest[:1])
+    is_plain = _CLOSES.search(first) or not any(map(_NOT_YET.search, rest))
+    return is_assent(said) or (is_assent(first) and bool(is_plain) and not is_limited)
 
 
 def about(item: Item) -> frozenset[str]:

@@ -188,7 +188,7 @@ def _bearing(
 
     The items in ``retired`` are not compared: the same proposal retires them. A second reading, or with
     ``lifting="accept"`` the compressor's judgement, decides a doubt. An operator's words need no judgement, except a
-    plain yes. A part of a rule ends with the whole rule.
+    plain yes. A part of a rule from the same message ends with the whole rule.
     """
     if said.trust is Trust.OPERATOR and not is_assent(said.text):
         return Bearing.ENDS
@@ -199,8 +199,9 @@ def _judged(
     draft: Draft, item: Item, said: Observation, quote: str, retired: Collection[str] = ()
 ) -> Bearing:
     own = str(getattr(item, "quote", "")).casefold()
-    lifted = (gone.item for gone in draft.set_aside if gone.reason is Reason.RETIRED)
-    if any(own and own in str(getattr(other, "quote", "")).casefold() for other in lifted):
+    lifted = [gone.item for gone in draft.set_aside if gone.reason is Reason.RETIRED]
+    together = [other for other in lifted if set(other.sources) & set(item.sources)]
+    if any(own and own in str(getattr(other, "quote", "")).casefold() for other in together):
         return Bearing.ENDS
     reply = draft.turn.reply_before(said.ref)
     asked = reply.text if reply else ""

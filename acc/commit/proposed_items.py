@@ -296,7 +296,7 @@ def _update(
 
     If a more trusted source corrects the item, a new item replaces it.
     """
-    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
+    changed = _changed(proposed, prior)
     if not changed:
         draft.change(slot, prior)
         draft.note(Reason.CARRIED, slot.name, prior)
@@ -304,7 +304,8 @@ def _update(
     kept = {name: getattr(prior, name) for name in slot.item.wire_fields()}
     proposed = proposed.model_copy(update={"fields": {**kept, **proposed.fields}})
     said = _said(slot, proposed)
-    joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
+    others = [c for c in cited if c.item is not None and c.item.id != prior.id]
+    joined = [c.item for c in others if c.item is not None]
     shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
@@ -318,7 +319,9 @@ def _update(
     # A pure shortening rests on the prior item, whatever the proposal cites.
     held = [prior, *joined]
     weight = (
-        _weighed(draft, slot, said, seen, sources, held)
+        _least_weighed(
+            draft, slot, said, changed, [*seen, *_told_by(said, prior, seen, others)], sources, held
+        )
         if seen
         else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
     )
@@ -334,6 +337,32 @@ def _update(
     )
     if built:
         _put(draft, slot, prior, built[0], weight)
+
+
+def _told_by(said: str, prior: Item, seen: Sequence[Cited], others: Sequence[Cited]) -> list[Cited]:
+    """Return the cited items from which an update takes words that neither the item nor an observation has."""
+    own = [prior.words, *(c.observation.text for c in seen if c.observation)]
+    return [c for c in others if c.item is not None and taken(said, own, [c.item.words])]
+
+
+def _least_weighed(
+    draft: Draft,
+    slot: SlotField,
+    said: str,
+    changed: dict[str, Any],
+    cited: Sequence[Cited],
+    sources: Sources,
+    held: Sequence[Item],
+) -> Provenance:
+    """Weigh an update as a whole, and what it changes alone: kept words must not hide a tool's word among them."""
+    labels = (n for n in changed if "enum" in wire_field(slot.item, n))
+    new = " ".join(str(changed[n]) for n in changed if n not in {*labels, *slot.item.unseen})
+    whole = _weighed(draft, slot, said, cited, sources, held)
+    alone = sources.weigh(new, cited, held) if stems(new) else whole
+    if alone.trust >= whole.trust:
+        return whole
+    draft.note(Reason.LOWERED, slot.name, text=new, detail=f"repeats {alone.lowered_by}")
+    return alone
 
 
 def _what_is_wrong(said: str, prior: Item) -> str:
@@ -366,11 +395,14 @@ def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenan
 
 def _is_shorter(proposed: ProposedItem, prior: Item) -> bool:
     """Return whether every changed field only shortens the old value (`acc.text.quoting.shortens`)."""
-    changed = {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
     return all(
         isinstance(value, str) and shortens(value, str(getattr(prior, name)))
-        for name, value in changed.items()
+        for name, value in _changed(proposed, prior).items()
     )
+
+
+def _changed(proposed: ProposedItem, prior: Item) -> dict[str, Any]:
+    return {k: v for k, v in proposed.fields.items() if v != getattr(prior, k, v)}
 
 
 def _built(

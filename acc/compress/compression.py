@@ -131,7 +131,7 @@ class Compression:
         self._endpoint = endpoint
         self._whole = reading
         self._prompt = prompt
-        self._limit = limits[0]
+        self._limit, self._most = limits
         self._schema = _sent_schema(reading.policy.schema, reading.mode, strict)
         self._is_smaller = False
         self._messages = self._prompted(limits[1])
@@ -241,12 +241,15 @@ class Compression:
             raise AssertionError("unreachable: only a proposal is settled on")
         outcome = outcome or (judged.fault.outcome if judged.fault else Outcome.OK)
         confirmed: tuple[str, ...] = ()
-        if found := doubts(judged.proposal, self._whole):
+        found = doubts(judged.proposal, self._whole)
+        if sum(len(text) for doubt in found for text in doubt.said) > self._most:
+            _LOG.info("no second reading of %d doubts: their messages are too long", len(found))
+        elif found:
             try:
                 reply = yield from self._endpoint.steps(request(found, self._limit))
                 confirmed = second_reading.confirmed(reply, found)
-            except CallFailed as failure:  # the doubts stay, and the agent asks the user
-                _LOG.info("no second reading of %d doubts: %s", len(found), failure.outcome)
+            except (CallFailed, ConfigurationError) as failure:  # the agent asks the user
+                _LOG.info("no second reading of %d doubts: %s", len(found), failure)
         costs = {"usage": dict(self.ledger.usage), "account": self.account(outcome)}
         return judged.proposal.model_copy(update={"confirmed": confirmed, **costs})
 

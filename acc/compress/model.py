@@ -251,12 +251,12 @@ class Run(Generic[R]):
         """Make all calls and return the result of the steps."""
         call = self._advance(None)
         while call is not None:
-            answer: Reply | CallFailed
+            answer: Reply | CallFailed | ConfigurationError
             try:
                 answer = self._retries.call(
                     partial(self._attempt, call), self._until, self._attempts
                 )
-            except CallFailed as failure:
+            except (CallFailed, ConfigurationError) as failure:
                 answer = failure
             call = self._advance(answer)
         return self._result
@@ -265,22 +265,22 @@ class Run(Generic[R]):
         """Asynchronous `finish`."""
         call = self._advance(None)
         while call is not None:
-            answer: Reply | CallFailed
+            answer: Reply | CallFailed | ConfigurationError
             try:
                 answer = await self._retries.acall(
                     partial(self._aattempt, call), self._until, self._attempts
                 )
-            except CallFailed as failure:
+            except (CallFailed, ConfigurationError) as failure:
                 answer = failure
             call = self._advance(answer)
         return self._result
 
-    def _advance(self, answer: Reply | CallFailed | None) -> Call | None:
+    def _advance(self, answer: Reply | CallFailed | ConfigurationError | None) -> Call | None:
         """Return the next call; None at the end, when the result is set."""
         try:
             if answer is None:
                 return next(self._steps)
-            if isinstance(answer, CallFailed):
+            if isinstance(answer, CallFailed | ConfigurationError):
                 return self._steps.throw(answer)
             return self._steps.send(answer)
         except StopIteration as end:

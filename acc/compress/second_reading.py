@@ -1,8 +1,8 @@
 """Asks a model once more whether a user's words end a rule, and shows it nothing else.
 
 Commit leaves a doubtful retirement to the user (`acc.commit.lifting`). This request settles most of them first. It
-contains the rule and the user's or operator's own messages. Words of tools, documents and agents, which could talk
-a model into a retirement, are not in it.
+contains the rule and the messages of the user or operator that may end it. Words of tools, documents and agents,
+which could talk a model into a retirement, are not in it.
 """
 
 from __future__ import annotations
@@ -58,12 +58,13 @@ def doubts(proposal: Proposal, reading: Reading) -> list[Doubt]:
     except AccError:  # commit reports this error itself
         return []
     doubted = {note.item for note in done.notes if note.reason is Reason.LIFTING_DOUBTED}
-    theirs = {o.ref: o.text for o in reading.turn.readable if o.trust >= Trust.USER}
+    theirs = {o.ref: o for o in reading.turn.readable if o.trust >= Trust.USER}
     return [
-        Doubt(item.id, item.words, _reading(item, said), said)
+        Doubt(item.id, item.words, _reading(item, able), able)
         for _, item in reading.state.items()
         if item.id in doubted
-        if (said := tuple(theirs[ref] for ref in cites.get(item.id, ()) if ref in theirs))
+        if (said := [theirs[ref] for ref in cites.get(item.id, ()) if ref in theirs])
+        if (able := tuple(o.text for o in said if o.trust >= item.trust))
     ]
 
 

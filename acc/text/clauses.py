@@ -203,11 +203,18 @@ _FINITE = re.compile(
 )
 _BACK = re.compile(r"\b(?:that|this|it|so|them|those|these|either|neither|none)\b", re.IGNORECASE)
 _FORBIDS_MORE = re.compile(
-    r"^\W*(?:and (?:please )?not an? (?!.*\b(?:than|before|after|until|till|without|more|less|if|when)\b)|"
-    r"(?:and|but) (?:please )?(?:no|never|don['’]?t|do not) (?!(?:need|wait|way|one|thanks?|before|after|until|"
-    r"till|on|in|at|by|with|without|if|when|for|to|that|this|it|them|so|do|any|really|ever|the other)\b))\w+",
+    r"^\W*(?:and (?:please )?not an? (?!.*\b(?:than|before|after|until|till|without|more|less|if|when|later|longer|"
+    r"sooner|earlier|further|else|extra|over|above|below|under|beyond|past|from|outside|inside|other|unless|except|"
+    r"while|during|once|whenever)\b)|"
+    r"(?:and (?:please )?no|(?:and|but) (?:please )?(?:never|don['’]?t|do not)) "
+    r"(?!(?:need|wait|way|one|thanks?|before|after|until|till|on|in|at|by|with|without|if|when|for|to|that|this|it|"
+    r"them|so|do|any|really|ever|the other|over|under|above|below|beyond|past|via|through|during|outside|inside|"
+    r"within|near|from|of|as|per|while|whenever|unless|except|once|twice|again|alone|together|else|others?|all|"
+    r"every\w*|more|less|fewer|(?:lat|earli|soon|long|furth|clos|high|low|larg|bigg)er|exceed|"
+    r"go (?:over|above|beyond|past)|(?!(?:re|ap|sup|com|multi)ply|rely|fly)\w+ly)\b))\w+",
     re.IGNORECASE,
 )
+"""A second prohibition. Words that would limit the clause before it, such as "but never over the phone", are none."""
 
 
 def clause_spans(text: str, whole: Span, quote: Span) -> list[tuple[Span, bool, bool]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from acc.text.caching import cached_by_text
-from acc.text.figures import in_digits
+from acc.text.figures import figures, in_digits
 from acc.text.ranking import terms
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥≠+&#❌✗✘❎🚫⛔👎]|~~|[,;:.!?()\n–—…]")
@@ -61,8 +61,13 @@ def same_words(one: str, other: str) -> bool:
 def sets_figure(text: str, old: str, quote: str) -> bool:
     """Whether ``text`` is ``old``, word for word, with other numbers that are all numbers of ``quote``.
 
-    A number in words replaces only another number in words.
+    A number in words replaces only another number in words. If ``quote`` has a unit, the number has the same one.
     """
+    said_of = {(each.value, each.unit) for each in figures(quote)}
+    values = {value for value, _ in said_of}
+    for each in set(figures(text)) - set(figures(old)):
+        if each.value in values and not said_of & {(each.value, each.unit), (each.value, "")}:
+            return False
     new, before = (in_digits(each).strip(" .").split() for each in (text, old))
     changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
     if len(new) != len(before) or not changed:

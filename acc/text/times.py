@@ -47,8 +47,9 @@ _UNTIL = re.compile(
     re.IGNORECASE,
 )
 _NO_END = re.compile(
-    rf"[.;:!?,\n]|\b(?:and|but|then|from|between|every|each|daily|weekly|always|usually|whenever|if|when|unless|"
-    rf"except|only|may|can|could|might|who|that|which|valid|open|"
+    rf"[.;:!?,\n()&+/]|\s[-–—]+\s|—|\b(?:and|but|nor|then|plus|from|between|every|each|daily|weekly|always|usually|"
+    rf"whenever|if|when|while|because|since|unless|except|only|may|can|could|might|who|that|which|valid|open|"
+    rf"allow\w*|permit\w*|accept\w*|grant\w*|possible|available|eligible|welcome|free|"
     rf"(?:{_WEEKDAY})s|weekdays|weekends)\b",
     re.IGNORECASE,
 )
@@ -102,10 +103,11 @@ def end_of(rule: str, source: str, said: datetime) -> str | None:
     if _NO_END.search(rest) or not rest.strip():
         return ""
     whole = re.compile(
-        rf"(?:^|[.:!?;])\W*(?:(?:{_POLITE}),? )?{re.escape(rule)}(?:,? please)?\s*(?:[.!;]|$)",
+        rf"(?:^|[.!?;]|(?P<head>[^.!?;]*):)\W*(?:(?:{_POLITE}),? )?{re.escape(rule)}(?:,? please)?\s*(?:[.!;]|$)",
         re.IGNORECASE,
     )
-    if not whole.search(" ".join(source.split())):
+    stands = whole.search(" ".join(source.split()))
+    if not stands or _NO_END.search(stands["head"] or ""):
         return None
     if found[0]["unit"]:
         count = _number(found[0]["count"] or "one")

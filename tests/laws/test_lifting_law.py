@@ -160,6 +160,12 @@ HOTELS = "Hotels: not above 160 a night per person"
         ("Go up to 185 a night", HOTELS, ("The hall: not above 170 a night",), "doubtful"),
         ("They can plan with 21,500?", BUDGET, (), "unrelated"),
         ("You can bring 20 people", BUDGET, (), "doubtful"),
+        ("Flights are now 600 euros", "Spend at most 500 euros on hotels", (), "doubtful"),
+        ("The annex is now 12 pages", "Keep reports under 10 pages", (), "doubtful"),
+        ("It is now 2026 and nobody has answered", "Query at most 1500 rows", (), "doubtful"),
+        ("Invoice 1800 was moved to the archive", "Query at most 1500 rows", (), "doubtful"),
+        ("My daughter is 12 years old now", "Keep invoices for 10 years", (), "doubtful"),
+        ("Reports are up to 12 pages now", "Keep reports under 10 pages", (), "ends"),
     ],
 )
 def test_a_figure_of_the_rules_kind_and_size_replaces_its_own_and_no_others(
@@ -176,12 +182,18 @@ def test_a_figure_of_the_rules_kind_and_size_replaces_its_own_and_no_others(
         ("The hall is booked. Shall I close it?", ("Book the hall",), False),
         ("All of it has come in.", (), False),
         ("All of it has come in. Shall I send it?", (), False),
+        ("All of it has come in. Shall I close the window?", (), False),
+        ("Shall I check the dietary needs again?", (), False),
+        ("Should I mark the open dietary needs?", (), False),
+        ("Shall I count the dietary needs?", (), False),
+        ("Shall I mark the dietary needs as done?", (), True),
     ],
 )
 def test_a_yes_closes_the_goal_that_the_agent_asks_about(
     reply: str, others: tuple[str, ...], is_closed: bool
 ) -> None:
     goal, *rest = (Goal(text=t, quote=t) for t in ("Collect dietary needs", *others))
+    assert closes("Yes.", reply, goal, rest) is (is_closed and reply.endswith("?"))
     assert closes("Yes, close it.", reply, goal, rest) is is_closed
     assert reaches("Yes, close it.", reply, goal, rest, is_users=True) is is_closed
     assert not closes("Never close it.", reply, goal, rest)
@@ -194,6 +206,9 @@ def test_a_yes_closes_the_goal_that_the_agent_asks_about(
         ("Almost complete, eleven answers.", "Is the dietary list complete?", False),
         ("Complete, eleven answers.", "Is the hall booked?", False),
         ("Complete, eleven answers.", "The dietary list matters to me.", False),
+        ("I have asked Kim.", "Is the dietary list complete?", False),
+        ("The office is closed.", "Is the dietary list complete?", False),
+        ("I have collected all dietary needs.", "How far are you?", True),
     ],
 )
 def test_the_agent_reports_a_goal_reached_in_answer_to_the_users_question(
@@ -208,6 +223,9 @@ def test_the_agent_reports_a_goal_reached_in_answer_to_the_users_question(
     [
         ("Yes, close it. Programme: sessions wrap up at half five.", True),
         ("Yes, close it. But not before Friday.", False),
+        ("Yes, close it. Once Kim has signed.", False),
+        ("Yes, close it. Only after Friday.", False),
+        ("Yes, close it. After that, open the next one.", True),
         ("Yes. Programme: sessions will wrap up.", False),
     ],
 )

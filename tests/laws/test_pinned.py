@@ -419,3 +419,15 @@ def test_a_seed_that_cannot_be_held_whole_is_an_error() -> None:
 def test_a_seed_holds_every_rule_that_it_is_given() -> None:
     rules = ["Never mail Anna to Bob.", "Never mail Bob to Anna.", "Keep to 10 lines."]
     assert heads(seed(rules), "constraints") == rules
+
+
+def test_a_broader_rule_of_another_message_does_not_end_with_a_narrow_one_that_has_its_words() -> (
+    None
+):
+    talk = Conversation()
+    talk.take(user("Never deploy."), rule("Never deploy", "u1"))
+    narrow = "Never deploy on Fridays without Kim"
+    talk.take(user(f"{narrow}."), rule(narrow, "u2"))
+    words = "Forget the rule about Fridays and Kim"
+    talk.take(user(f"{words}."), end("c2", "u3", quote=words), end("c1", "u3", quote=words))
+    assert heads(talk.state, "constraints") == ["Never deploy"]

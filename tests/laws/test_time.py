@@ -79,6 +79,12 @@ def test_an_end_that_the_words_name_is_read(text: str, until: str) -> None:
         "No deploys until Friday unless Anna agrees",
         "Never deploy to prod, hold mails until Friday",
         "Never deploy to prod and hold mails until Friday",
+        "Never delete the ledger - hold mails until Friday",
+        "Never delete the ledger — hold mails until Friday",
+        "Never delete the ledger & hold mails until Friday",
+        "Never delete the ledger while mails are held until Friday",
+        "Refunds are allowed until 31 December",
+        "Guests are permitted to cancel until 31 March",
         "No deploys until the release is out",
         "No deploys until 31 February",
         "Never deploy on Friday",
@@ -95,6 +101,8 @@ def test_a_time_that_is_a_part_of_what_the_rule_says_ends_nothing(text: str) -> 
         ("No deploys until Friday", "No deploys until Friday's report is out."),
         ("No deploys until Friday", "No deploys until Friday, unless Anna agrees."),
         ("No deploys until Friday", "Nobody said no deploys until Friday."),
+        ("No deploys until Friday", "Every week: no deploys until Friday."),
+        ("No deploys until Friday", "If the tests fail: no deploys until Friday."),
     ],
 )
 def test_words_that_do_not_stand_alone_in_the_source_end_nothing(rule: str, source: str) -> None:
