@@ -37,6 +37,11 @@ def stamp(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def now_line(clock: Clock) -> str:
+    """Return the time of ``clock`` as a line for an agent: ``Now: Wednesday 2026-03-04 10:12 UTC``."""
+    return f"Now: {clock.now():%A %Y-%m-%d %H:%M %Z}"
+
+
 def stamps(clock: Clock) -> Callable[[], str]:
     """A function that tells the time of ``clock`` as records have it."""
     return lambda: stamp(clock.now())

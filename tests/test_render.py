@@ -32,7 +32,7 @@ from acc.state.items import (
     Uncertainty,
     one_line,
 )
-from acc.state.model import CompressedCognitiveState, Pending, RetiredRule
+from acc.state.model import CompressedCognitiveState, Evicted, Pending, RetiredRule
 from acc.turn.observations import Channel, Trust
 from acc.turn.turn import Turn
 
@@ -166,6 +166,17 @@ states = st.builds(
         2,
     ),
     lifted=some(st.builds(RetiredRule, text=texts, because=texts), 1),
+    evicted=some(
+        st.builds(
+            Evicted,
+            id=st.just("r1"),
+            text=texts,
+            ref=st.sampled_from(("t5", "doc.8f1c22ab90.2", "294d8b34/u1")),
+            shown=st.booleans(),
+            **bits,
+        ),
+        2,
+    ),
     pending=some(
         st.builds(
             Pending,
@@ -184,7 +195,7 @@ def with_events(*said: str) -> CompressedCognitiveState:
     )
 
 
-def low(item: Item) -> bool:
+def low(item: Item | Evicted) -> bool:
     return item.trust in (Trust.TOOL, Trust.DOCUMENT)
 
 
@@ -216,6 +227,11 @@ def expected_tables(state: CompressedCognitiveState) -> dict[str, Any]:
         tables["lifted"] = [
             {"rule": entry.text, "because": entry.because} for entry in state.lifted
         ]
+    if gone := [entry for entry in state.evicted if entry.shown]:
+        tables["evicted"] = [
+            {"ref": e.ref, "about": e.text, **({"by": e.trust.word} if any(map(low, gone)) else {})}
+            for e in gone
+        ]
     if state.pending:
         tables["pending"] = [
             {"ref": o.ref, "by": o.channel.value, "unread": o.text} for o in state.pending
@@ -246,7 +262,9 @@ def test_an_injection_stays_one_cell_in_toon(text: str) -> None:
 def test_predicates_read_back_to_the_very_items(state: CompressedCognitiveState) -> None:
     read = read_predicates(state.render("predicates"))
     wanted = [name for name in state.slots() if getattr(state, name)]
-    wanted += [name for name in ("lifted", "pending") if getattr(state, name)]
+    gone = [entry for entry in state.evicted if entry.shown]
+    wanted += ["lifted"] * bool(state.lifted) + ["evicted"] * bool(gone)
+    wanted += ["pending"] * bool(state.pending)
     assert list(read) == wanted
     for name in ("episodic_trace", "constraints", "goal_orientation", "predictive_cue"):
         _same(read.get(name, []), [(i, (i.text,)) for i in getattr(state, name)], whole=True)
@@ -262,6 +280,9 @@ def test_predicates_read_back_to_the_very_items(state: CompressedCognitiveState)
     _same_gaps(read.get("uncertainty_signal", []), state.uncertainty_signal)
     assert [[said(a) for a in t.arguments][:1] for t in read.get("lifted", [])] == [
         [entry.text] for entry in state.lifted
+    ]
+    assert [([said(a) for a in t.arguments], t.marks) for t in read.get("evicted", [])] == [
+        ([e.ref, e.text], (e.trust.word,) if low(e) else ()) for e in gone
     ]
     assert [([said(a) for a in t.arguments], t.marks) for t in read.get("pending", [])] == [
         ([o.ref, o.text], (o.channel.value,)) for o in state.pending

@@ -10,7 +10,7 @@ from acc.commit.commit import commit
 from acc.state.model import CompressedCognitiveState
 from acc.state.proposal import Proposal, ProposedItem
 from acc.state.reasons import Reason
-from acc.text.same_words import same_words
+from acc.text.same_words import same_words, sets_figure
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 
@@ -102,3 +102,15 @@ def test_commit_says_that_a_rule_was_said_before(frame: str, word: str) -> None:
 def test_any_texts_are_compared_and_a_text_is_itself(one: str, other: str) -> None:
     assert same_words(one, one)
     assert same_words(one, other) == same_words(other, one)
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "is_set"),
+    [
+        ("Differences below a hundred pounds", "Make that a hundred instead", True),
+        ("Differences below 100 pounds", "Make that 100 instead", False),
+        ("Differences below a hundred pounds", "Make that eighty instead", False),
+    ],
+)
+def test_a_number_in_words_replaces_a_number_in_words(text: str, quote: str, is_set: bool) -> None:
+    assert sets_figure(text, "Differences below fifty pounds", quote) is is_set

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acc.errors import StoreError
+from acc.state.model import UNLESS_EMPTY
 from acc.stores.embedding import embed
 from acc.text.lines import sha256_of
 
@@ -195,9 +196,9 @@ def erased_state(state: Mapping[str, Any], erased: Erased) -> tuple[Record, list
         else:
             after[name] = value
     left = {each.id for each in gone}
-    doubted = [each for each in after.pop("doubted", ()) if each["id"] not in left]
-    after |= {"doubted": doubted} if doubted else {}
-    after.pop("feedback", None)  # it repeats words, cut
+    after["doubted"] = [each for each in after.get("doubted", ()) if each["id"] not in left]
+    after["feedback"] = []  # it repeats words, cut
+    after = {name: value for name, value in after.items() if value or name not in UNLESS_EMPTY}
     after |= {"version": int(state["version"]) + 1, "parent": state["hash"]}
     after.pop("signature", None)  # this function has no key to sign the new state
     return {**after, "hash": state_hash(after)}, gone

@@ -21,6 +21,7 @@ from acc.operators import with_operator_acts
 from acc.pipeline.update import Stored
 from acc.state.loading import signed
 from acc.state.model import CompressedCognitiveState
+from acc.state.render import with_legend
 from acc.stores.protocol import Thread
 from acc.thread.branch import Branch, join_unrepeated
 from acc.turn.observations import Observation
@@ -124,8 +125,9 @@ class BackgroundCore:
         )
         self._memory._persist_decision(turn.observations, place, who)
         return Entry(
-            thread=who, state=state, turn=turn, reads=shown(state, self._memory.settings.policy)
-        )
+            thread=who, state=state, turn=turn,
+            reads=with_legend(shown(state, self._memory.settings.policy)),
+        )  # fmt: skip
 
     def told(self, entry: Entry) -> Entry:
         """Return ``entry`` with the commits and errors since the previous one. It does not wait."""

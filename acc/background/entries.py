@@ -112,7 +112,7 @@ class Entry:
         thread: The conversation.
         state: The newest state; uncommitted turns are pending in it.
         turn: The turn that began: the user's words.
-        reads: The rendered memory that the agent reads, in addition to its role and the turn.
+        reads: The legend and the rendered memory: what the agent reads between its role and the turn.
         waiting: Number of finished but uncommitted turns.
         steps: Background commits in this process since the thread's previous entry.
         errors: Errors of background commits that a retry corrected, since the same entry.

@@ -97,21 +97,21 @@ def probe(endpoint: OpenAIEndpoint, seconds: float = 60.0) -> Probe:
 
 
 def _tried(endpoint: OpenAIEndpoint, rung: OutputMode, seconds: float, ledger: Ledger) -> Tried:
-    room = endpoint.known.room
-    call = Call(Ask(_MESSAGES, _SCHEMA, _ROOM), rung, room)
-    try:
-        return _judged(rung, _asked(endpoint, call, seconds, ledger))
-    except CallFailed as failure:
-        is_of_an_answer = failure.outcome in WORTH_REPAIRING
-        other = call if is_of_an_answer else next_call(call, failure, proven=False)
-        if other is None or other.rung != rung:
-            return Tried(rung, failure.outcome, failure.detail)
-    try:
-        reply = _asked(endpoint, other, seconds, ledger)
-    except CallFailed as failure:
-        return Tried(rung, failure.outcome, failure.detail)
-    endpoint.known.room = other.room
-    return _judged(rung, reply)
+    begun = call = endpoint.call(Ask(_MESSAGES, _SCHEMA, _ROOM), rung)
+    is_repeated = False
+    while True:
+        try:
+            reply = _asked(endpoint, call, seconds, ledger)
+        except CallFailed as failure:
+            is_of_an_answer = failure.outcome in WORTH_REPAIRING and not is_repeated
+            is_repeated |= is_of_an_answer
+            other = call if is_of_an_answer else next_call(call, failure, proven=False)
+            if other is None or other.rung != rung:
+                return Tried(rung, failure.outcome, failure.detail)
+            call = other
+        else:
+            endpoint.known.refused |= set(begun.optional) - set(call.optional)
+            return _judged(rung, reply)
 
 
 def _asked(endpoint: OpenAIEndpoint, call: Call, seconds: float, ledger: Ledger) -> Reply:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from acc.commit.draft import Draft, show_pending
+from acc.commit.eviction_trace import trace_evicted
 from acc.errors import PinnedOverflow
 from acc.state.items import Goal, Item, one_line
 from acc.state.policy import Policy
@@ -30,6 +31,7 @@ def fit(draft: Draft, policy: Policy) -> int:
     Order of eviction (`eviction_order`): items not touched in this turn first, slot by slot by eviction priority,
     lowest first. Within a slot, hypotheses and reports go first, then the least recently touched items. Notices of
     retired and doubted rules go next. Then commit refuses new pinned items that `_gives_way` allows it to refuse.
+    The room that is left shows unread turns, then the trace of what was evicted.
 
     Returns:
         Tokens of the rendered state.
@@ -37,17 +39,18 @@ def fit(draft: Draft, policy: Policy) -> int:
     Raises:
         PinnedOverflow: Pinned items alone exceed a slot's places or the token bound.
     """
+    draft.evicted = ()
     for slot in draft.slots.values():
-        _fit_places(draft, slot)
+        _fit_places(draft, slot, policy)
     tokens = _fit_tokens(draft, policy)
     if draft.pending:
         show_pending(draft, policy)
         tokens = policy.tokens(draft.state())
-    return tokens
+    return trace_evicted(draft, policy, tokens)
 
 
-def _fit_places(draft: Draft, slot: SlotField) -> None:
-    places = slot.rules.max_items
+def _fit_places(draft: Draft, slot: SlotField, policy: Policy) -> None:
+    places = policy.places(slot)
     bound = _pinned(draft, [slot])
     while len(bound) > places and _refused_one(draft, [slot]):
         bound = _pinned(draft, [slot])

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, PrivateAttr, SerializeAsAny
 
 from acc.commit.bounds import fit
+from acc.commit.dating import date_items, expire
 from acc.commit.draft import Draft, commit_unchanged, leave_unread
 from acc.commit.integrity import Sources
 from acc.commit.pinning import confirm, retire, retire_joined
@@ -25,13 +26,15 @@ from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.turn.observations import Evidence
 from acc.turn.turn import Turn
 
-LAWS = 4
+LAWS = 5
 """Version of the laws; it increases when the same inputs can produce a different state.
 
 Version 1 covers records from before rules had to be extracts of the user's words. Version 2 covers records
 from before a phrase that only a tool or document said counted as theirs, before a lifting had to name
 what it ends, and before rules could state what their pronouns refer to. Version 3 covers records from before
-a doubted rule was shown apart for some turns, and before an update could join items.
+a doubted rule was shown apart for some turns, and before an update could join items. Version 4 covers records from
+before a second reading, before a figure of the same unit and size ended a rule, before a state named what was evicted
+from it, and before items had a time, rules could expire, and lowered labels had a note.
 """
 
 
@@ -126,6 +129,7 @@ def commit(
         draft = _drafted(state, turn, policy, bound_to)
         draft.note(Reason.MALFORMED, detail="nothing usable in the proposal")
         commit_unchanged(draft, policy)
+    date_items(draft, evidence)
     tokens = fit(draft, policy)
     sealed, canonical = draft.state(policy.fingerprint).sealed_and_canonical()
     done = Commit(
@@ -140,6 +144,7 @@ def commit(
 
 def _drafted(state: CompressedCognitiveState, turn: Turn, policy: Policy, bound_to: str) -> Draft:
     draft = Draft(state, turn, bound_to, policy.lifting)
+    expire(draft)
     if state.policy and state.policy != policy.fingerprint:
         draft.note(Reason.POLICY_CHANGED, detail=f"{state.policy} -> {policy.fingerprint}")
     return draft

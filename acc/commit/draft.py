@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from acc.state.items import Item, one_line
-from acc.state.model import CompressedCognitiveState, Doubted, Pending, RetiredRule
+from acc.state.model import CompressedCognitiveState, Doubted, Evicted, Pending, RetiredRule
 from acc.state.policy import Lifting, Policy
 from acc.state.reasons import EVICTIONS, REFUSALS, EvictedItem, Note, Reason
 from acc.state.slots import SlotField
@@ -34,7 +34,7 @@ LONGEST_DOUBT = 80
 """Maximum length in characters of the words that raise a doubt."""
 
 _CHANGED = (
-    Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN,
+    Reason.USERS_WORDS, Reason.PIN_RESTORED, Reason.CITE_UNKNOWN, Reason.READING_DROPPED,
 )  # fmt: skip
 
 
@@ -71,6 +71,7 @@ class Draft:
         self.doubted: list[Doubted] = [each for each in state.doubted if each.turn > since]
         self.lifting: Lifting = lifting
         self.pending: tuple[Pending, ...] = ()
+        self.evicted: tuple[Evicted, ...] = state.evicted
         self.is_models = False
         self.confirmed: frozenset[str] = frozenset()
         self.unjoined: set[str] = set()
@@ -183,7 +184,8 @@ class Draft:
                 for item in self.items[slot.name]:
                     self.remove(slot, item, Reason.LAPSED)
             elif slot.rules.pinned:
-                for item in [each for each in self.items[slot.name] if not each.is_open]:
+                closed = [each for each in self.items[slot.name] if not each.is_open]
+                for item in [each for each in closed if not each.is_expired]:
                     self.remove(slot, item, Reason.MADE_ROOM, detail="done")
 
     def _binds(self, item_id: str) -> bool:
@@ -220,6 +222,7 @@ class Draft:
                 "lifted": tuple(self.lifted),
                 "doubted": tuple(d for d in self.doubted if self._binds(d.id)),
                 "pending": self.pending,
+                "evicted": self.evicted,
                 "feedback": self._feedback() if self.is_models else (),
                 "hash": "",
             }

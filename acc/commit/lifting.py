@@ -22,7 +22,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from acc.state.items import Goal, Item
-from acc.text.clauses import sentences
+from acc.text.clauses import sentences, takes_back
 from acc.text.figures import figures, is_near, quantities
 from acc.text.wording import is_assent, is_negative, marks, stems
 
@@ -338,7 +338,9 @@ _NOT_YET = re.compile(
 )
 
 
-_CLOSES = re.compile(r"\b(?:mark|close|tick|check|strike|cross|count|consider)\b", re.IGNORECASE)
+_CLOSES = re.compile(
+    r"\b(?:mark(?:ed)?|closed?|tick(?:ed)?|check|strike|cross|count|consider)\b", re.IGNORECASE
+)
 
 
 def reaches(
@@ -346,24 +348,28 @@ def reaches(
 ) -> bool:
     """Whether ``said`` states that ``goal`` was reached and names what the goal is about.
 
-    The user's words may also share two content words with the goal, or close it (`closes`).
+    ``reply`` is the message before. The user's words may also share two content words with the goal, or close it
+    (`closes`). The agent's words may answer a question of the user's that names the goal.
     """
     if is_users and _assents(said):
         return closes(said, reply, goal, others)
     own = about(goal)
+    asked = [] if is_users else [s for s in sentences(reply) if s.rstrip().endswith("?")]
+    named = (_content(said) | _content(" ".join(asked))) & own
     stated = [s for s in sentences(said) if not _NOT_YET.search(s)]
     return any(
-        (_REACHED.search(s) and _content(said) & own) or (is_users and len(_content(s) & own) > 1)
-        for s in stated
+        (_REACHED.search(s) and named) or (is_users and len(_content(s) & own) > 1) for s in stated
     )
 
 
 def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bool:
-    """Whether ``said`` is a plain yes to the agent's question in ``reply`` whether to close ``goal``.
+    """Whether ``said`` is a plain yes to the agent's offer in ``reply`` to close ``goal``.
 
-    A reply that names none of the goals, ``others`` included, may mean any of them.
+    An offer is a question, or any sentence about closing if the user says so too ("Yes, close it."). A reply that
+    names none of the goals, ``others`` included, may mean any of them.
     """
-    asked = [s for s in sentences(reply) if s.rstrip().endswith("?") and _CLOSES.search(s)]
+    offers = [s for s in sentences(reply) if _CLOSES.search(s)]
+    asked = any(s.rstrip().endswith("?") for s in offers) or (offers and _CLOSES.search(said))
     if not asked or not _assents(said):
         return False
     words = _content(reply)
@@ -372,7 +378,9 @@ def closes(said: str, reply: str, goal: Item, others: Sequence[Item] = ()) -> bo
 
 def _assents(said: str) -> bool:
     first, *rest = sentences(said) or [said]
-    return is_assent(said) or (is_assent(first) and not any(map(_NOT_YET.search, rest)))
+    is_explicit = _CLOSES.search(first) and not any(map(takes_back, rest[:1]))
+    is_plain = is_explicit or not any(map(_NOT_YET.search, rest))
+    return is_assent(said) or (is_assent(first) and bool(is_plain))
 
 
 def about(item: Item) -> frozenset[str]:

@@ -296,10 +296,10 @@ def _finish(
 
 
 def _is_reached(draft: Draft, goal: Goal, said: Observation) -> bool:
-    reply = draft.turn.reply_before(said.ref)
     is_users = said.trust >= Trust.USER
-    others = _other_goals(draft, goal)
-    return reaches(said.text, reply.text if reply else "", goal, others, is_users=is_users)
+    reply = draft.turn.reply_before(said.ref) if is_users else None
+    before = reply.text if reply else "" if is_users else draft.turn.user_words
+    return reaches(said.text, before, goal, _other_goals(draft, goal), is_users=is_users)
 
 
 def _other_goals(draft: Draft, goal: Goal) -> list[Item]:
@@ -430,7 +430,7 @@ def readings(
     """Return the accepted asides of a proposed rule; a refused aside is empty and gets a note.
 
     An aside tells what a pronoun of the rule refers to. It is stored and shown as the compressor's reading; it
-    makes, changes and lifts no rule. One text of the turn, the evidence or the state must contain its words.
+    makes, changes and lifts no rule. Texts of the turn, the evidence or the state must contain its words.
     """
     found = {}
     for name in slot.item.asides:
@@ -449,6 +449,7 @@ def _reading_problem(said: str, sources: Sources) -> str:
     if governs(said):
         return "it restricts the rule"
     words = stems(said) | marks(said)
-    if not words or not any(words <= stems(other) | marks(other) for other in sources.texts):
+    named = frozenset[str]().union(*(stems(text) | marks(text) for text in sources.texts))
+    if not words or not words <= named:
         return "nobody named it"
     return ""

@@ -22,7 +22,7 @@ from acc.commit.integrity import (
 )
 from acc.commit.lifting import POINTS
 from acc.commit.pinning import amend, carry, readings, rule, same_rule
-from acc.state.items import Item
+from acc.state.items import Item, wire_field
 from acc.state.proposal import ProposedItem
 from acc.state.reasons import REFUSALS, Reason
 from acc.state.slots import SlotField
@@ -90,8 +90,15 @@ def _amended(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> bool:
-    """Replace a rule or goal by what the user now says instead; return False if the old one stays alone."""
+    """Replace a rule or goal by what the user now says instead; return False if the old one stays alone.
+
+    Fields that the proposal leaves out are those of the old item, except its words.
+    """
     before = draft.saved(slot)
+    kept = {
+        n: getattr(prior, n) for n in slot.item.asked_fields() if n not in (prior.head, "quote")
+    }
+    proposed = proposed.model_copy(update={"fields": {**kept, **proposed.fields}})
     if not amend(draft, slot, prior, proposed, sources):
         return False
     held = {item.id for item in draft.items[slot.name]}
@@ -139,11 +146,7 @@ def _add_rule(
         return
     open_items = [i for i in draft.items[slot.name] if i.is_open]
     own = [source.text, *sources.privileged_texts]
-    spoken = {
-        name: value
-        for name, value in proposed.fields.items()
-        if not (isinstance(value, str) and taken(value, own, sources.lower_texts))
-    }
+    spoken = _spoken(draft, slot, proposed, own, sources)
     read = readings(draft, slot, proposed, ruling.text, sources)
     fields = {**spoken, slot.item.head: ruling.text, "quote": ruling.quoted.text, **read}
     for item in _built(draft, slot, fields, source, weight):
@@ -153,6 +156,22 @@ def _add_rule(
             draft.note(Reason.DUPLICATE, slot.name, same)
         else:
             open_items.append(draft.add(slot, item))
+
+
+def _spoken(
+    draft: Draft, slot: SlotField, proposed: ProposedItem, own: Sequence[str], sources: Sources
+) -> dict[str, Any]:
+    """Return a rule's fields without texts that only a tool or document said; labels of a closed set stay."""
+    kept = dict(proposed.fields)
+    for name, value in proposed.fields.items():
+        if name not in slot.item.wire_fields() or name in ("quote", slot.item.head):
+            continue
+        is_label = "enum" in wire_field(slot.item, name)
+        if isinstance(value, str) and not is_label and taken(value, own, sources.lower_texts):
+            del kept[name]
+            detail = f"{name}: {value[:200]}"
+            draft.note(Reason.REPEATS_LOWER, slot.name, text=_said(slot, proposed), detail=detail)
+    return kept
 
 
 def _add(
@@ -277,6 +296,8 @@ def _update(
         draft.change(slot, prior)
         draft.note(Reason.CARRIED, slot.name, prior)
         return
+    kept = {name: getattr(prior, name) for name in slot.item.wire_fields()}
+    proposed = proposed.model_copy(update={"fields": {**kept, **proposed.fields}})
     said = _said(slot, proposed)
     joined = [c.item for c in cited if c.item is not None and c.item.id != prior.id]
     shorter = _is_shorter(proposed, prior) or _only_shortens(said, proposed, [prior, *joined])
@@ -300,12 +321,11 @@ def _update(
         draft.note(Reason.OUTRANKED, slot.name, text=said, detail=f"held: {prior.id}")
         return
     source = seen[0].observation if seen else None
-    fields = {**{k: getattr(prior, k) for k in slot.item.wire_fields()}, **proposed.fields}
     source = source or Observation(
         channel=Channel.DOCUMENT, text="", ref=(prior.sources or ("",))[0]
     )
     built = _built(
-        draft, slot, fields, source, weight._replace(trust=min(weight.trust, prior.trust))
+        draft, slot, proposed.fields, source, weight._replace(trust=min(weight.trust, prior.trust))
     )
     if built:
         _put(draft, slot, prior, built[0], weight)
@@ -348,6 +368,11 @@ def _built(
     """Build the items from ``fields``: one, several if a text is split, none if malformed."""
     wire = {k: v for k, v in fields.items() if k in slot.item.asked_fields()}
     settled = slot.item.settled(wire, source, weight.trust)
+    for name in [n for n in wire if n in settled and n not in slot.item.computed]:
+        if settled[name] != wire[name]:
+            detail = f"{name}: {wire[name]} becomes {settled[name]}, by {weight.trust.word}"
+            said = str(wire.get(slot.item.head, ""))
+            draft.note(Reason.LOWERED, slot.name, text=said, detail=detail)
     standing = {"trust": weight.trust, "sources": weight.sources, "endorsed": weight.endorsed}
     try:
         return [slot.item(**settled, **standing)]

@@ -38,13 +38,14 @@ class Ask(NamedTuple):
 class Call(NamedTuple):
     """One request to an endpoint.
 
-    ``rung`` says how the endpoint enforces the schema (`acc.compress.openai_calls.OutputMode`); ``room`` names
-    the parameter for the answer's limit.
+    ``rung`` says how the endpoint enforces the schema (`acc.compress.openai_calls.OutputMode`). ``optional`` names
+    the arguments that the request may carry and can do without: names of the answer's limit, of which the first
+    is used, and of sampling.
     """
 
     ask: Ask
     rung: str
-    room: str = ""
+    optional: tuple[str, ...] = ()
 
 
 class Reply(NamedTuple):

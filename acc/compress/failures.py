@@ -126,8 +126,17 @@ def _answered(refused: Refused) -> Outcome | None:
     return Outcome.INVALID_JSON if is_answered else None
 
 
+_LIMIT_REFUSED = re.compile(
+    r"\W*(?:the )?max(?:imum)?[_ ](?:(?:completion|output|new)[_ ])?tokens\b(?!.{0,200}\bcontext\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Matches a message about the answer's limit, as opposed to the length of the input."""
+
+
 def _outcome(refused: Refused) -> Outcome:
     is_request = refused.status in (400, 413, 422, 500)  # 500: some servers use it for any refusal
+    if refused.status in (400, 422) and _LIMIT_REFUSED.match(refused.message):
+        return Outcome.BAD_REQUEST
     if is_request and (refused.code in _OVERFLOW_CODES or _OVERFLOW.search(refused.message)):
         return Outcome.CONTEXT_OVERFLOW
     if is_request and refused.code in _FILTER_CODES:

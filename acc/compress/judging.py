@@ -142,7 +142,11 @@ def _refused(proposal: Proposal, reading: Reading) -> Fault | None:
         done = commit(reading.state, proposal, reading.turn, reading.evidence, policy)
     except AccError:  # commit reports this error itself
         return None
-    refused = [n for n in done.notes if n.slot in quoted and n.reason in _MENDABLE]
+    refused = [
+        n
+        for n in done.notes
+        if n.slot in quoted and n.reason in _MENDABLE and not n.detail.startswith("done: ")
+    ]  # the model hears of a goal that stays open in its next request
     misplaced = {i.slot for i in proposal.items if i.slot not in slots and i.fields.get("quote")}
     refused += [n for n in done.notes if n.slot in misplaced]
     if refused:

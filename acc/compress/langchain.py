@@ -15,14 +15,18 @@ from acc.compress.endpoint import Ask, Call, CallFailed, Reply
 from acc.compress.failures import translated
 from acc.compress.model import ModelCompressor, ModelOptions
 from acc.compress.openai_calls import (
+    LIMITS,
     NAME,
+    SAMPLING,
     Known,
     OutputMode,
     calls_or_text,
     descend,
     finish,
     is_strict,
+    limit_of,
     reply_of,
+    tokens_by_kind,
     with_schema,
 )
 from acc.errors import ConfigurationError
@@ -65,7 +69,11 @@ class LangChainEndpoint:
         repeats = getattr(self._chat, "max_retries", 0)
         self.retries_itself = not named and (repeats is None or repeats > 0)
         self._rungs = _OPENAI_RUNGS if _is_openai(self._chat) else _RUNGS
-        self._known = Known(rung=self._rungs[0])
+        self._caches_marked = _is_a(self._chat, "ChatAnthropic")
+        # a limit that the user set stands
+        is_limited = getattr(self._chat, "max_tokens", 0) is not None
+        self._known = Known(self._rungs[0], () if is_limited else LIMITS[1:2])
+        self._sampling = [n for n in SAMPLING if getattr(self._chat, n, None) is not None]
 
     @property
     def known(self) -> Known:
@@ -78,7 +86,8 @@ class LangChainEndpoint:
         Raises:
             CallFailed: The model refuses for another reason, or on every rung.
         """
-        return (yield from descend(Call(ask, self._known.rung), self._known, self._rungs))
+        call = self._known.call(ask, sampling=self._sampling)
+        return (yield from descend(call, self._known, self._rungs))
 
     def send(self, call: Call, seconds: float) -> Reply:
         """Make a call. The model's own setting limits the wait, not ``seconds``.
@@ -88,35 +97,48 @@ class LangChainEndpoint:
             ConfigurationError: No call can succeed with this configuration.
         """
         try:
-            return _reply(self._asked(call).invoke(_messages(call), _CONFIG))
+            return _reply(self._asked(call).invoke(self._messages(call), _CONFIG))
         except Exception as error:
             return _reply_in(error, self.model)
 
     async def asend(self, call: Call, seconds: float) -> Reply:
         """Asynchronous `send`."""
         try:
-            return _reply(await self._asked(call).ainvoke(_messages(call), _CONFIG))
+            return _reply(await self._asked(call).ainvoke(self._messages(call), _CONFIG))
         except Exception as error:
             return _reply_in(error, self.model)
 
     def _asked(self, call: Call) -> Any:
         """The model with the output format of ``call.rung``."""
+        chat = self._chat
+        if refused := dict.fromkeys(name for name in self._sampling if name not in call.optional):
+            chat = chat.model_copy(update=refused)
         if call.rung == OutputMode.STRUCTURED:
-            return self._structured(call)
-        bound: dict[str, Any] = {}
-        if getattr(self._chat, "max_tokens", 0) is None:  # a limit that the user did not set
-            bound["max_tokens"] = call.ask.limit
+            return self._structured(chat, call)
+        name = limit_of(call)
+        bound: dict[str, Any] = {name: call.ask.limit} if name else {}
         if call.rung == OutputMode.JSON_SCHEMA:
             strict = is_strict(call.ask.schema)
             schema = {"name": NAME, "strict": strict, "schema": call.ask.schema}
             bound["response_format"] = {"type": "json_schema", "json_schema": schema}
-        return self._chat.bind(**bound) if bound else self._chat
+        return chat.bind(**bound) if bound else chat
 
-    def _structured(self, call: Call) -> Any:
+    def _messages(self, call: Call) -> list[tuple[str, Any]]:
+        """The messages; for Anthropic the stable part ends with a marker for the prompt cache."""
+        said: list[tuple[str, Any]] = [(each.role, each.text) for each in with_schema(call)]
+        if self._caches_marked:
+            role, text = said[0]
+            said[0] = (
+                role,
+                [{"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}],
+            )
+        return said
+
+    def _structured(self, chat: Any, call: Call) -> Any:
         schema = {"title": NAME, "description": "The proposal.", **call.ask.schema}
-        way = {"method": "function_calling"} if _is_openai(self._chat) else {}
+        way = {"method": "function_calling"} if _is_openai(chat) else {}
         try:
-            return self._chat.with_structured_output(schema, include_raw=True, **way)
+            return chat.with_structured_output(schema, include_raw=True, **way)
         except Exception as error:  # the model has no structured output; nothing was sent
             what = f"no structured output: {type(error).__name__}: {error}"
             raise CallFailed(Outcome.BAD_REQUEST, what) from error
@@ -170,11 +192,11 @@ def is_chat_model(model: Any) -> bool:
 
 
 def _is_openai(model: Any) -> bool:
-    return any(kind.__name__ == "BaseChatOpenAI" for kind in type(model).__mro__)
+    return _is_a(model, "BaseChatOpenAI")
 
 
-def _messages(call: Call) -> list[tuple[str, str]]:
-    return [(message.role, message.text) for message in with_schema(call)]
+def _is_a(model: Any, name: str) -> bool:
+    return any(kind.__name__ == name for kind in type(model).__mro__)
 
 
 def _reply(answer: Any) -> Reply:
@@ -207,8 +229,16 @@ def _usage(message: Any) -> dict[str, int] | None:
     usage = getattr(message, "usage_metadata", None)
     if not usage:
         return None
-    cached = (usage.get("input_token_details") or {}).get("cache_read") or 0
-    return {"input": usage["input_tokens"], "output": usage["output_tokens"], "cached": cached}
+    return tokens_by_kind(
+        usage["input_tokens"], usage["output_tokens"], usage.get("total_tokens") or 0,
+        cached=_sum_of(usage.get("input_token_details"), "cache_read"),
+        reasoning=_sum_of(usage.get("output_token_details"), "reasoning"),
+    )  # fmt: skip
+
+
+def _sum_of(details: Any, kind: str) -> int:
+    """The tokens of a kind, which a service tier may precede, as in ``priority_cache_read``."""
+    return sum(n or 0 for name, n in (details or {}).items() if name.endswith(kind))
 
 
 def _reply_in(error: Exception, model: str) -> Reply:

@@ -20,7 +20,18 @@ import httpx2
 from acc.compress.endpoint import Ask, Call, CallFailed, Reply, in_thread
 from acc.compress.failures import no_client, no_such_model, translated
 from acc.compress.model import ModelCompressor, ModelOptions
-from acc.compress.openai_calls import Api, Known, body_of, descend, known, reply_of
+from acc.compress.openai_calls import (
+    LIMITS,
+    SAMPLING,
+    Api,
+    Known,
+    OutputMode,
+    body_of,
+    descend,
+    known,
+    limit_of,
+    reply_of,
+)
 from acc.errors import ConfigurationError
 from acc.state.proposal import Outcome
 
@@ -201,7 +212,8 @@ class OpenAICompressor(ModelCompressor):
                 asynchronous calls run it in a thread.
             base_url: Address of the endpoint if no client is passed; the default is OPENAI_BASE_URL.
             api: Chat completions or responses.
-            request: Further arguments of each request, such as ``{"temperature": 0}``.
+            request: Further arguments of each request, such as ``{"temperature": 0}``. An argument of sampling
+                that the endpoint refuses is left out from then on, with a warning in the log.
             options: Fields of `ModelSettings`: mode, guidance, price, deadline and so on.
 
         Raises:
@@ -251,6 +263,10 @@ class OpenAIEndpoint:
         """What this process knows about the endpoint."""
         return known(self._clients.base_url, self.model, self._api)
 
+    def call(self, ask: Ask, rung: OutputMode | None = None) -> Call:
+        """Return a call, by default on the known rung, with the arguments that the endpoint takes."""
+        return self.known.call(ask, rung, [name for name in SAMPLING if name in self._request])
+
     def ready(self) -> None:
         """Create a client now, so that a missing key raises `ConfigurationError` at once."""
         self._clients.sync()
@@ -263,9 +279,8 @@ class OpenAIEndpoint:
             ConfigurationError: The model or path is not found and the endpoint has never answered.
         """
         found = self.known
-        room = found.room if self._api == "chat" else ""
         try:
-            return (yield from descend(Call(ask, found.rung, room), found))
+            return (yield from descend(self.call(ask), found))
         except CallFailed as failed:
             if failed.outcome is Outcome.NOT_FOUND and not found.proven:
                 raise no_such_model(self.where, failed.detail) from failed
@@ -310,8 +325,11 @@ class OpenAIEndpoint:
         return client.chat.completions.create if self._api == "chat" else client.responses.create
 
     def _arguments(self, call: Call, seconds: float) -> dict[str, Any]:
+        own = {k: v for k, v in self._request.items() if k not in SAMPLING or k in call.optional}
         body = body_of(call, self._api)
-        return {"model": self.model, **body, "timeout": seconds, **self._request}
+        if not own.keys().isdisjoint(LIMITS):  # the deployer's limit replaces ours
+            body.pop(limit_of(call), None)
+        return {"model": self.model, **body, "timeout": seconds, **own}
 
 
 def _plain(answer: Any) -> Any:

@@ -6,15 +6,18 @@ Response bodies are read leniently, as plain values, because servers omit fields
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Literal
 
-from acc.compress.endpoint import Call, CallFailed, Message, Reply
+from acc.compress.endpoint import Ask, Call, CallFailed, Message, Reply
 from acc.compress.failures import FORMAT
 from acc.state.proposal import Outcome
+
+_LOG = logging.getLogger(__name__)
 
 
 class OutputMode(StrEnum):
@@ -38,17 +41,39 @@ IN_WORDS = {
     OutputMode.TEXT: "plain text: the schema is in the prompt; the JSON is extracted from the answer",
 }
 
-ROOMS = ("max_completion_tokens", "max_tokens")
-"""Names of the parameter for the answer's limit at chat endpoints: OpenAI's newer models, then most others."""
+LIMITS = ("max_completion_tokens", "max_tokens", "max_output_tokens")
+"""Names of the answer's limit: at chat endpoints OpenAI's newer models, then most others; the responses API."""
+
+SAMPLING = ("temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed")
+"""Arguments of a deployer that reasoning models refuse, and that an answer can do without."""
+
+_NAMED = {name: re.compile(rf"\b{name}\b", re.IGNORECASE) for name in SAMPLING} | dict.fromkeys(
+    LIMITS,
+    re.compile(r"\bmax(?:imum)?[_ ](?:(?:completion|output|new)[_ ])?tokens\b", re.IGNORECASE),
+)
 
 
 @dataclass
 class Known:
-    """What is known about an endpoint: its strictest rung, the limit's parameter, and whether it has answered."""
+    """What is known about an endpoint.
+
+    Attributes:
+        rung: Its strictest rung.
+        limits: Names of the answer's limit, in the order in which they are tried.
+        refused: Optional arguments that it refuses.
+        proven: Whether it has answered.
+    """
 
     rung: OutputMode = OutputMode.JSON_SCHEMA
-    room: str = ROOMS[0]
+    limits: tuple[str, ...] = LIMITS[:2]
+    refused: set[str] = field(default_factory=set)
     proven: bool = False
+
+    def call(self, ask: Ask, rung: OutputMode | None = None, sampling: Sequence[str] = ()) -> Call:
+        """Return a call with the arguments that it is not known to refuse."""
+        names = (*self.limits, *sampling)
+        optional = tuple(name for name in names if name not in self.refused)
+        return Call(ask, rung or self.rung, optional)
 
 
 _KNOWN: dict[tuple[str, str, str], Known] = {}
@@ -57,8 +82,8 @@ _KNOWN: dict[tuple[str, str, str], Known] = {}
 def known(base_url: str, model: str, api: str) -> Known:
     """Return what this process knows about an endpoint so far."""
     newest = "api.openai.com" in base_url or ".azure.com" in base_url
-    fresh = Known(room=ROOMS[0] if newest else ROOMS[1])
-    return _KNOWN.setdefault((base_url, model, api), fresh)
+    limits = LIMITS[2:] if api == "responses" else LIMITS[:2] if newest else LIMITS[1::-1]
+    return _KNOWN.setdefault((base_url, model, api), Known(limits=limits))
 
 
 def forget() -> None:
@@ -67,7 +92,7 @@ def forget() -> None:
 
 
 REFUSED = (Outcome.BAD_REQUEST, Outcome.NOT_FOUND)
-"""Outcomes that may concern the output format."""
+"""Outcomes that may concern the output format or an optional argument."""
 
 
 def descend(
@@ -78,12 +103,11 @@ def descend(
     Raises:
         CallFailed: The endpoint refuses on every rung (its first refusal), or fails for another reason.
     """
+    begun = call
     following: Call | None = call
     first: CallFailed | None = None
-    tried: set[tuple[str, str]] = set()
-    while following is not None and (following.rung, following.room) not in tried:
+    while following is not None:
         call = following
-        tried.add((call.rung, call.room))
         try:
             reply = yield call
         except CallFailed as failure:
@@ -92,29 +116,59 @@ def descend(
             first = first or failure
             following = next_call(call, failure, rungs, proven=found.proven)
         else:
-            found.rung, found.room = OutputMode(call.rung), call.room or found.room
-            found.proven = True
+            found.rung, found.proven = OutputMode(call.rung), True
+            _learn(found, set(begun.optional) - set(call.optional), first)
             return reply
     raise first or CallFailed(Outcome.BAD_REQUEST, "refused on every rung")
+
+
+def _learn(found: Known, refused: set[str], why: CallFailed | None) -> None:
+    """Record the arguments that an endpoint refused, and tell which ones the next requests go without."""
+    found.refused |= refused
+    lost = refused.intersection(SAMPLING)
+    if refused and not set(found.limits) - found.refused:
+        lost |= refused.intersection(LIMITS)
+    if lost:
+        names = ", ".join(sorted(lost))
+        _LOG.warning("the endpoint refuses %s; requests go without (%s)", names, why)
 
 
 def next_call(
     call: Call, failure: CallFailed, rungs: Sequence[OutputMode] = RUNGS, *, proven: bool
 ) -> Call | None:
-    """Return the call after ``failure``: the other name of the limit, the next rung down, or None.
+    """Return the call after ``failure``: without the argument that it names, or the next rung down, or None.
 
     An endpoint that has answered on this rung must name the format in its refusal. For a new endpoint any bad
     request counts.
     """
     if failure.outcome not in REFUSED:
         return None
-    if call.room in ROOMS and re.search(rf"\b{call.room}\b", failure.detail):
-        return call._replace(room=ROOMS[1 - ROOMS.index(call.room)])
+    if name := _argument_in(failure.detail, call):
+        return call._replace(optional=tuple(n for n in call.optional if n != name))
     names_format = FORMAT.search(failure.detail) is not None
     if not names_format and (proven or failure.outcome is Outcome.NOT_FOUND):
         return None
     below = rungs[rungs.index(OutputMode(call.rung)) + 1 :]
     return call._replace(rung=below[0]) if below else None
+
+
+_PARAM = re.compile(r"\(param ([\w.]+)\)")
+
+
+def _argument_in(detail: str, call: Call) -> str:
+    """The optional argument of ``call`` that a refusal names, before it names the format, or empty."""
+    told = _PARAM.search(detail)
+    text = told[1] if told else detail
+    sent = (limit_of(call), *(name for name in call.optional if name in SAMPLING))
+    found = {name: at.start() for name in filter(None, sent) if (at := _NAMED[name].search(text))}
+    form = FORMAT.search(text)
+    first = min(found, key=found.__getitem__, default="")
+    return first if first and (form is None or found[first] < form.start()) else ""
+
+
+def limit_of(call: Call) -> str:
+    """Return the name under which the request carries the answer's limit; empty if it carries none."""
+    return next((name for name in call.optional if name in LIMITS), "")
 
 
 Api = Literal["chat", "responses"]
@@ -144,10 +198,11 @@ def body_of(call: Call, api: Api) -> dict[str, Any]:
     """Return the arguments of the SDK's ``create``, except the model."""
     messages = with_schema(call)
     said = [{"role": message.role, "content": message.text} for message in messages]
+    name = limit_of(call)
+    limit = {name: call.ask.limit} if name else {}
     if api == "chat":
-        return {"messages": said, call.room: call.ask.limit, **_format(call, api)}
-    limit = call.ask.limit
-    return {"input": said, "max_output_tokens": limit, "store": False, **_format(call, api)}
+        return {"messages": said, **limit, **_format(call, api)}
+    return {"input": said, **limit, "store": False, **_format(call, api)}
 
 
 def with_schema(call: Call) -> Sequence[Message]:
@@ -238,15 +293,33 @@ def _arguments(called: Mapping[str, Any]) -> str:
 
 
 def _usage(usage: Any) -> dict[str, int] | None:
-    """Tokens by kind, from the names of either API; None without a count."""
+    """Tokens by kind, from the names of either API; None without a count.
+
+    Some servers count reasoning beside the completion, in the total alone. It is part of the output.
+    """
     counts = _map(usage)
     read = _count(counts, "prompt_tokens", "input_tokens")
     wrote = _count(counts, "completion_tokens", "output_tokens")
     if read is None and wrote is None:
         return None
     details = _map(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
-    cached = _count(details, "cached_tokens", "cached_tokens") or 0
-    return {"input": read or 0, "output": wrote or 0, "cached": cached}
+    thought = _map(counts.get("completion_tokens_details") or counts.get("output_tokens_details"))
+    return tokens_by_kind(
+        read or 0,
+        wrote or 0,
+        _count(counts, "total_tokens") or 0,
+        cached=_count(details, "cached_tokens") or 0,
+        reasoning=_count(thought, "reasoning_tokens") or 0,
+    )
+
+
+def tokens_by_kind(
+    read: int, wrote: int, total: int, *, cached: int, reasoning: int
+) -> dict[str, int]:
+    """Return the usage: ``cached`` is part of ``input``, and ``reasoning``, if reported, of ``output``."""
+    beside = reasoning and total >= read + wrote + reasoning
+    usage = {"input": read, "output": wrote + reasoning if beside else wrote, "cached": cached}
+    return usage | ({"reasoning": reasoning} if reasoning else {})
 
 
 def _count(counts: Mapping[str, Any], *names: str) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -93,7 +93,7 @@ def wire_schema(
         schema: The state class.
         mode: ``revise`` or ``rewrite``; only the descriptions differ.
         strict: Whether all properties are required, as strict structured output demands. Otherwise a model
-            may leave out empty lists, and fields that have a default.
+            may leave out empty lists, and the fields of an item that are empty or that do not change.
     """
     slots = {
         name: _array(_wire_item(slot, strict), slot.rules.guidance)
@@ -124,16 +124,7 @@ def _wire_item(slot: SlotField, strict: bool) -> dict[str, Any]:
         "id": _string("id of the prior item it carries on or updates; empty for a new one"),
     }
     properties = {**fields, **cited}
-    optional = set() if strict else {"id", *_with_default(slot)}
-    return _object(properties, [name for name in properties if name not in optional])
-
-
-def _with_default(slot: SlotField) -> Iterator[str]:
-    """Yield the fields that an item may lack. Under the id of a held rule, its text and quote are known."""
-    known = (slot.item.head, "quote") if slot.rules.quote else ()
-    for name in slot.item.asked_fields():
-        if name in known or not slot.item.model_fields[name].is_required():
-            yield name
+    return _object(properties, properties if strict else ["cites"])
 
 
 def _object(properties: Mapping[str, Any], required: Iterable[str] | None = None) -> dict[str, Any]:

@@ -159,7 +159,7 @@ class Context:
         self._read[artifact.id] = evidence = Evidence(
             channel=artifact.channel, text=text, name=artifact.name, call_id=artifact.call_id,
             ref=artifact.ref, turn=candidate.turn, standing=artifact.trust,
-            left_out=max(0, len(artifact.text) - len(text)),
+            left_out=max(0, len(artifact.text) - len(text)), at=artifact.when,
         )  # fmt: skip
         return evidence
 

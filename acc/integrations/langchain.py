@@ -92,6 +92,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         fold_over: int | None = 2_000,
         adopt: Trust | None = None,
         resume: bool = False,
+        tell_time: bool = False,
     ) -> None:
         """Set up the middleware.
 
@@ -110,6 +111,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             adopt: Trust for a state that was edited in its checkpoint; None makes an edit an error.
             resume: If the checkpoint has no state, continue from the thread's last state in the
                 audit log. For callers without checkpoints that pass the whole transcript.
+            tell_time: The model reads the time of the controller's clock after the state.
 
         Raises:
             ConfigurationError: ``controller`` is not a memory, or ``fold_over`` is negative.
@@ -123,7 +125,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self.compaction = Compaction(
             voices=voices, over=fold_over, counter=controller.settings.policy.counter
         )
-        self.held = HeldStates(controller.settings.policy, adopt)
+        self.held = HeldStates(
+            controller.settings.policy, adopt, controller.settings.clock if tell_time else None
+        )
         self.resume = resume
         self.tools = []
 

@@ -82,6 +82,7 @@ class MemoryNodeOptions(TypedDict, total=False):
     identity: Identify | None
     adopt: Trust | None
     resume: bool
+    tell_time: bool
 
 
 class MemoryNode(Runnable[Any, dict[str, Any]]):
@@ -119,6 +120,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         identity: Identify | None = None,
         adopt: Trust | None = None,
         resume: bool = False,
+        tell_time: bool = False,
     ) -> None:
         """Set up the node.
 
@@ -147,6 +149,7 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
             adopt: Trust for an edited state; None makes an edit an error.
             resume: If the graph has no state, continue from the thread's last state in the audit
                 log. For callers without checkpoints that pass the whole transcript.
+            tell_time: The model reads the time of the controller's clock after the state.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -166,7 +169,9 @@ class MemoryNode(Runnable[Any, dict[str, Any]]):
         counter = controller.settings.policy.counter
         voices = replace(Voices.of(channels, speakers, human), redact=controller._redact)
         self.compaction = Compaction(voices, fold_over, counter, reply_chars)
-        self.held = HeldStates(controller.settings.policy, adopt)
+        self.held = HeldStates(
+            controller.settings.policy, adopt, controller.settings.clock if tell_time else None
+        )
         self._check()
         keys = (input_messages_key, output_messages_key)
         typed: dict[str, Any] = {key: list[Any] for key in keys if key}

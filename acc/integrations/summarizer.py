@@ -31,6 +31,7 @@ from acc.integrations.messages import Voices, as_messages, is_summary, is_users,
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped, tell
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import ROOT, CompressedCognitiveState
+from acc.state.render import with_legend
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
@@ -99,7 +100,8 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
     def _summary(self, state: CompressedCognitiveState | None, steps: Sequence[Step]) -> str:
         for step in steps:
             tell(step, self.controller.settings.policy)
-        return self._rendered(steps[-1].state if steps else state)
+        text = self._rendered(steps[-1].state if steps else state)
+        return text if text == NOTHING else with_legend(text)
 
     def _rendered(self, state: CompressedCognitiveState | None) -> str:
         shown = self.controller.settings.policy.rendered(state) if state else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -118,12 +118,13 @@ class TurnPipeline:
             log.journal.clear_refusal(self._given, self._branch, numbered.number)
             if self._branch.name != self._state.branch:
                 self._state = self._state.on_branch(self._branch.name)
-            whole = numbered.model_copy(update={"pending": self._state.unread()})
+            whole = numbered.model_copy(update={"pending": tuple(self._unread())})
             whole = self._with_heard(self._with_reply(whole))
             # Records that were stored before redaction was on must not be shown either.
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
-            self._turn = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+            cut = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
+            self._turn = dated(cut, self._written(cut.number) or self._session.now())
 
     def recall(self) -> None:
         """Recall candidates from the thread: A_t."""
@@ -246,16 +247,30 @@ class TurnPipeline:
         self._compressed = answer._replace(proposal=proposal, failure=told)
 
     def _asked(self) -> CompressionRequest:
-        asked = dated(self._turn, self._given.at or self._session.now())
         return CompressionRequest(
             self._session.compressor,
-            asked,
+            self._turn,
             self._state,
             self._evidence,
             self._settings.policy,
             self._settings.fallback,
             keyless,
         )
+
+    def _written(self, number: int) -> str:
+        """Return when the turn's newest words of the user were stored; a repeated step gets the same time.
+
+        Earlier words were recorded or begun before; later ones are the agent's, of a commit behind it.
+        """
+        heard = [a for a in self._branch.at_turn(number) if a.kind == "observation"]
+        spoken = [a for a in heard if a.channel is Channel.USER]
+        return "".join([a.at for a in spoken or heard][-1:])
+
+    def _unread(self) -> Iterator[Observation]:
+        """Yield the state's pending observations with the times of their stored evidence."""
+        for observation in self._state.unread():
+            times = [part.when for part in self._branch.parts(observation.ref)]
+            yield observation.model_copy(update={"at": "".join(times[:1])})
 
     def _with_reply(self, turn: Turn) -> Turn:
         """Return ``turn`` with the agent's last reply; read the reply from the log if the turn lacks it."""

@@ -25,6 +25,7 @@ from acc.errors import SchemaError
 from acc.text.lines import Line, Name, Referent
 from acc.text.lines import Quote as Quote
 from acc.text.lines import one_line as one_line
+from acc.text.times import moment
 from acc.turn.observations import Channel, Observation, Trust
 
 
@@ -42,6 +43,29 @@ TrustWord = Annotated[
 """A `Trust`, stored by its name."""
 
 
+class Dated(BaseModel):
+    """The time of an item whose words depend on it; commit fills it.
+
+    Attributes:
+        said: When its source was said, in ISO 8601.
+        until: Until when a rule or goal holds by its own words (`acc.text.times.end_of`).
+        expired: Whether that time has passed. The item then stays, but no longer binds.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    said: str
+    until: str = Field(default="", exclude_if=operator.not_)
+    expired: bool = Field(default=False, exclude_if=operator.not_)
+
+    def __str__(self) -> str:
+        word = "expired" if self.expired else "until" if self.until else "said"
+        at = moment(self.until or self.said)
+        if at is None:
+            return ""
+        return f"{word} {at:%a %Y-%m-%d}" + (f" {at:%H:%M}" if self.until else "")
+
+
 class Item(BaseModel):
     """What every item carries beside what it says. Filled by commit alone.
 
@@ -52,6 +76,7 @@ class Item(BaseModel):
         sources: Refs of the observations it rests on.
         trust: That of the least trusted source; never rises by rewriting (law 6).
         endorsed: Whether the user assented to it when the agent proposed it.
+        dated: Its time, where its words depend on it; like the asides it is stored only if it is there.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -73,6 +98,7 @@ class Item(BaseModel):
     sources: tuple[str, ...] = ()
     trust: TrustWord = Trust.DOCUMENT
     endorsed: bool = False
+    dated: Dated | None = Field(default=None, exclude_if=operator.not_)
 
     @classmethod
     @cache
@@ -135,9 +161,14 @@ class Item(BaseModel):
         return {name: dumped[name] for name in shown}
 
     @property
+    def is_expired(self) -> bool:
+        """Whether its own words ended it, such as "until Friday 18:00"."""
+        return self.dated is not None and self.dated.expired
+
+    @property
     def is_open(self) -> bool:
-        """Whether the item still applies; a pinned slot carries only open items."""
-        return True
+        """Whether the item still applies; of a pinned slot's items, only open ones bind."""
+        return not self.is_expired
 
 
 class Event(Item):
@@ -216,7 +247,7 @@ class Goal(Item):
     @property
     def is_open(self) -> bool:
         """Whether the goal is active."""
-        return not self.done
+        return not self.done and super().is_open
 
 
 Kind = Literal["prohibition", "requirement", "limit", "format", "preference"]

@@ -165,6 +165,7 @@ def _adopted(state: State, trust: Trust) -> State:
         "pending": pending,
         "lifted": (),
         "doubted": (),
+        "evicted": (),
         "feedback": (),
         "bound_to": "",
         "parent": state.hash,

@@ -25,11 +25,12 @@ from acc.state.items import (
     Goal,
     Item,
     Relation,
+    TrustWord,
     Uncertainty,
 )
 from acc.state.migrations import Migrations, check_versions, stored_name
 from acc.state.slots import Slot, SlotField, read_slots
-from acc.text.lines import Quote, sha256_of
+from acc.text.lines import Line, Quote, sha256_of
 from acc.turn.observations import Observation, Trust
 
 
@@ -53,6 +54,26 @@ class Doubted(BaseModel):
     turn: int = Field(default=0, exclude_if=operator.not_)
 
 
+class Evicted(BaseModel):
+    """What an item that left for want of room was about.
+
+    Attributes:
+        id: The item's id.
+        text: Its subject, cut.
+        ref: Evidence that it rests on, which can be opened.
+        trust: The item's trust.
+        shown: Whether the rendered state has room for it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: str
+    text: Line
+    ref: str
+    trust: TrustWord
+    shown: bool = True
+
+
 class Pending(Observation):
     """An observation that no compression has read yet.
 
@@ -61,8 +82,9 @@ class Pending(Observation):
     """
 
     shown: bool = True
-    # The stored evidence has this id. A stored state must keep its form and its hash.
+    # The stored evidence has these. A stored state must keep its form and its hash.
     message: SkipJsonSchema[str] = Field(default="", exclude=True)
+    at: SkipJsonSchema[str] = Field(default="", exclude=True)
 
     def plain(self) -> Observation:
         """Return the observation in the form that a turn carries."""
@@ -71,6 +93,9 @@ class Pending(Observation):
 
 ROOT = "main"
 """The root branch of a thread."""
+
+UNLESS_EMPTY = ("bound_to", "signature", "doubted", "evicted", "feedback")
+"""Fields that a stored state has only if they are filled: states from before these fields existed keep their hashes."""
 
 
 class CompressedCognitiveState(BaseModel):
@@ -90,10 +115,11 @@ class CompressedCognitiveState(BaseModel):
         lifted: Rules and goals retired in this turn.
         doubted: Rules and goals that the user perhaps wanted to end in this turn. They stay, and the agent asks.
         pending: Observations of turns that no compression has read yet (law 9).
+        evicted: What left lately for want of room, the newest first.
         feedback: What the last commit refused, changed or evicted of a model's proposal. The next request to
             the model shows it; the agent does not read it.
 
-    The canonical JSON leaves out ``bound_to``, ``signature``, ``doubted`` and ``feedback`` if they are empty.
+    The canonical JSON leaves out the fields of `UNLESS_EMPTY` if they are empty.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -210,6 +236,7 @@ class CompressedCognitiveState(BaseModel):
     lifted: tuple[RetiredRule, ...] = ()
     doubted: tuple[Doubted, ...] = ()
     pending: tuple[Pending, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
     feedback: tuple[str, ...] = ()
 
     @classmethod
@@ -308,9 +335,7 @@ class CompressedCognitiveState(BaseModel):
         return sealed, {**body, "hash": digest}
 
     def _body(self, without: set[str]) -> dict[str, Any]:
-        absent = {
-            n for n in ("bound_to", "signature", "doubted", "feedback") if not getattr(self, n)
-        }
+        absent = {name for name in UNLESS_EMPTY if not getattr(self, name)}
         return self.model_dump(mode="json", exclude=without | absent)
 
     def render(self, style: Literal["toon", "predicates"] = "toon") -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 from acc.errors import ConfigurationError
 from acc.state.model import CompressedCognitiveState
 from acc.state.render import Style, render
-from acc.state.slots import describe
+from acc.state.slots import SlotField, describe
 from acc.text.lines import sha256_of
 from acc.text.tokens import TokenCounter, guarded, utf8_quarter
 
@@ -74,6 +74,18 @@ class Policy:
     def pending_tokens(self) -> int:
         """Maximum tokens of pending observations in a state; rendering shows as many as fit (law 9)."""
         return 2 * self.max_tokens
+
+    def places(self, slot: SlotField) -> int:
+        """Return the maximum number of items of a slot.
+
+        It is the slot's ``max_items``. A token bound above that of the class gives an unpinned slot of several
+        places as many more in proportion.
+        """
+        rules = slot.rules
+        ratio = self.max_tokens / self.schema.max_tokens
+        if ratio <= 1 or rules.max_items == 1 or rules.pinned or rules.ephemeral:
+            return rules.max_items
+        return int(rules.max_items * ratio)
 
     def rendered(self, state: CompressedCognitiveState) -> str:
         """Return the text of ``state`` that the agent reads."""

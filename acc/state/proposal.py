@@ -199,7 +199,7 @@ class Proposal(BaseModel):
         confirmed: Ids of rules and goals of which a second reading says that the user's words end them
             (`acc.compress.second_reading`). Not on the wire.
         author: Name of the compressor.
-        usage: Tokens by kind (input, output, cached), if a model was paid.
+        usage: Tokens by kind (input, output, cached, reasoning), if a model was paid.
         account: The model's requests and how they ended, if a model was asked.
         reads_turn: Whether the author read the turn. An operator's retirement does not read it: the
             other observations of the turn stay pending for the next commit.

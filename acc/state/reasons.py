@@ -24,6 +24,7 @@ class Reason(StrEnum):
     QUOTE_NOT_FOUND = "quote_not_found"
     QUOTE_UNRELATED = "quote_unrelated"
     LIFTING_DOUBTED = "lifting_doubted"
+    EXPIRY_DOUBTED = "expiry_doubted"
     ENDORSES_LOWER = "endorses_lower"
     REPEATS_LOWER = "repeats_lower"
     OUTRANKED = "outranked"
@@ -34,6 +35,7 @@ class Reason(StrEnum):
     UPDATED = "updated"
     RETIRED = "retired"
     DONE = "done"
+    EXPIRED = "expired"
     # set aside: the item left the state and is in the store
     REPLACED = "replaced"
     SETTLED = "settled"

@@ -46,7 +46,7 @@ class Slot:
     """The rules of one slot.
 
     Attributes:
-        max_items: Maximum number of items.
+        max_items: Maximum number of items, at the class's token bound (`acc.state.policy.Policy.places`).
         min_trust: Minimum trust of a cited source that may propose an item.
         pinned: Whether open items are carried word for word until retired (law 7).
         quote: Whether an item needs the source's own words (law 6).
@@ -117,8 +117,8 @@ def _item_type(state: type[BaseModel], name: str, field: FieldInfo) -> type[Item
 def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
     """Return the slots as plain data for a policy's fingerprint. The keys never change, whatever fields are called.
 
-    Cues and examples do not affect a commit and are excluded. Asides are excluded so that older policies keep
-    their fingerprints (`acc.commit.commit.LAWS` tells those apart).
+    Cues and examples do not affect a commit and are excluded. Asides and ``dated`` are excluded so that older
+    policies keep their fingerprints (`acc.commit.commit.LAWS` tells those apart).
     """
     return [
         {
@@ -145,6 +145,10 @@ def describe(slots: dict[str, SlotField]) -> list[dict[str, Any]]:
 
 def _schema(item: type[Item]) -> dict[str, Any]:
     schema = item.model_json_schema()
-    for name in item.asides:
+    for name in (*item.asides, "dated"):
         schema["properties"].pop(name, None)
-    return schema
+    others = {name: each for name, each in schema.get("$defs", {}).items() if name != "Dated"}
+    return {
+        **{k: v for k, v in schema.items() if k != "$defs"},
+        **({"$defs": others} if others else {}),
+    }

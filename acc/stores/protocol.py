@@ -117,6 +117,7 @@ class Artifact(BaseModel):
         reason: Why an item was set aside or deleted; the evaluator's judgement of a document or
             an experience (`acc.evidence.addition.Judgement`).
         at: Time of writing: ISO 8601, UTC.
+        said_at: When it was said, if that is not the time of writing; `acc.turn.turn.UNDATED` if nobody knows.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -140,6 +141,12 @@ class Artifact(BaseModel):
     sources: tuple[str, ...] = ()
     reason: str = ""
     at: str = ""
+    said_at: str = ""
+
+    @property
+    def when(self) -> str:
+        """When its words were said; empty if unknown. Observations are written when they are said."""
+        return self.said_at or (self.at if self.kind == "observation" else "")
 
 
 def artifact_id(thread: str, branch: str, seq: int) -> str:
@@ -191,6 +198,7 @@ def labels(tenant: str, artifact: Artifact) -> dict[str, str]:
         "sources": json.dumps(sources, ensure_ascii=False) if sources else "",
         "reason": artifact.reason,
         "at": artifact.at,
+        "said_at": artifact.said_at,
     }
 
 

@@ -27,8 +27,8 @@ _NOT = (
     r"evit\w*|não|nem|sem|apenas|somente|exceto|non|mai|nessun\w*|senza|soltanto|tranne|vietat\w*"
 )
 _CONDITIONS = (
-    r"if|when|whenever|where|wherever|while|whilst|until|till?|before|after|once|during|provided|providing|assuming|"
-    r"suppos(?:e|ing)|(?:as|so) (?:long|soon) as|in case|subject to|on condition|"
+    r"if|when|whenever|where|wherever|while|whilst|until|till?|before(?! anything else\b)|after|once|during|provided|"
+    r"providing|assuming|suppos(?:e|ing)|(?:as|so) (?:long|soon) as|in case|subject to|on condition|"
     r"wenn|falls|sofern|solange|sobald|bevor|ehe|bis|nachdem|während|si|lorsque|quand|avant|après|jusqu\w*|sinon|"
     r"cuando|antes|después|hasta|mientras|quando|até|prima|fino|finché"
 )
@@ -203,8 +203,9 @@ _FINITE = re.compile(
 )
 _BACK = re.compile(r"\b(?:that|this|it|so|them|those|these|either|neither|none)\b", re.IGNORECASE)
 _FORBIDS_MORE = re.compile(
-    r"^\W*(?:and|but) (?:please )?(?:no|never|don['’]?t|do not) (?!(?:need|wait|way|one|thanks?|before|after|until|"
-    r"till|on|in|at|by|with|without|if|when|for|to|that|this|it|them|so|do|any|really|ever|the other)\b)\w+",
+    r"^\W*(?:and (?:please )?not an? (?!.*\b(?:than|before|after|until|till|without|more|less|if|when)\b)|"
+    r"(?:and|but) (?:please )?(?:no|never|don['’]?t|do not) (?!(?:need|wait|way|one|thanks?|before|after|until|"
+    r"till|on|in|at|by|with|without|if|when|for|to|that|this|it|them|so|do|any|really|ever|the other)\b))\w+",
     re.IGNORECASE,
 )
 
@@ -241,7 +242,8 @@ def _before(clauses: Sequence[str], first: int) -> Iterator[int]:
     is_apart = False
     for n in range(first - 1, -1, -1):
         introduces = clauses[n].rstrip().endswith(":")
-        is_apart = is_apart or (_stands_alone(clauses[n + 1]) and not introduces)
+        is_another = _stands_alone(clauses[n + 1]) or _FORBIDS_MORE.match(clauses[n + 1])
+        is_apart = is_apart or (bool(is_another) and not introduces)
         opens = subordinates(clauses[n]) and (n == 0 or not _stands_alone(clauses[n]))
         if governs(clauses[n]) and (not is_apart or introduces or (opens and n == 0)):
             yield n

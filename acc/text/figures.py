@@ -119,6 +119,14 @@ def sets_another(new: Sequence[Figure], text: str, times: float) -> bool:
     return any(is_near(one, other, times) for one in new for other in quantities(text))
 
 
+def in_digits(text: str) -> str:
+    """Return ``text`` with its number words in marked digits: "a hundred" becomes "#100"."""
+    return _WORD.sub(lambda m: f"#{_NUMBER_WORDS.get(m[0].lower(), m[0])}", text)
+
+
+_WORD = re.compile(rf"\b{NUMBER_WORD}", re.I)
+
+
 def _value_of(match: re.Match[str]) -> float:
     if match["word"]:
         return float(_NUMBER_WORDS.get(match["word"].lower(), 0))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from acc.text.caching import cached_by_text
+from acc.text.figures import in_digits
 from acc.text.ranking import terms
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-._:/@][^\W_]+)*|[€$£¥%<>=≤≥≠+&#❌✗✘❎🚫⛔👎]|~~|[,;:.!?()\n–—…]")
@@ -58,12 +59,15 @@ def same_words(one: str, other: str) -> bool:
 
 
 def sets_figure(text: str, old: str, quote: str) -> bool:
-    """Whether ``text`` is ``old``, word for word, with other numbers that are all numbers of ``quote``."""
-    new, before = text.strip(" .").split(), old.strip(" .").split()
+    """Whether ``text`` is ``old``, word for word, with other numbers that are all numbers of ``quote``.
+
+    A number in words replaces only another number in words.
+    """
+    new, before = (in_digits(each).strip(" .").split() for each in (text, old))
     changed = [pair for pair in zip(new, before, strict=False) if pair[0] != pair[1]]
     if len(new) != len(before) or not changed:
         return False
-    said = _DIGITS.findall(quote)
+    said = _DIGITS.findall(in_digits(quote))
     return all(
         _DIGITS.sub("0", one) == _DIGITS.sub("0", other)
         and all(figure in said for figure in _DIGITS.findall(one))

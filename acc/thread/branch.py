@@ -342,6 +342,7 @@ def observed(branch: Branch, stored: Sequence[Artifact]) -> tuple[Observation, .
             call_id=a.call_id,
             message=a.message,
             text=branch.text(a.ref),
+            at=a.when,
         ).as_split()
         for a in stored
     )

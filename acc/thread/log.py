@@ -382,7 +382,9 @@ class ThreadLog:
         made = [
             artifact
             for observation, key, ref in zip(turn.observations, keys, cites, strict=True)
-            for artifact in self._artifacts(branch, observation, key, ref, number)
+            for artifact in self._artifacts(
+                branch, observation, key, ref, number, observation.at or turn.at
+            )
         ]
         heard = [*since_the_user(branch, number, made), *stored, *made]
         new = [lower_trust(a, heard) for a in made if (a.identity, a.part) not in known]
@@ -407,10 +409,17 @@ class ThreadLog:
                 parts=len(texts), channel=Channel(gone.item.trust.word), trust=gone.item.trust,
                 name=gone.slot, text=text, identity=_gone_id(turn, gone), at=self._now(),
                 sources=gone.item.sources, reason=gone.reason.value,
+                said_at=gone.item.dated.said if gone.item.dated else "",
             )  # fmt: skip
 
     def _artifacts(
-        self, branch: Branch, observation: Observation, key: str, ref: str, number: int
+        self,
+        branch: Branch,
+        observation: Observation,
+        key: str,
+        ref: str,
+        number: int,
+        said_at: str,
     ) -> Iterator[Artifact]:
         texts = split_text(observation.text)
         for part, text in enumerate(texts):
@@ -418,7 +427,7 @@ class ThreadLog:
                 id="", thread=self.thread.key, branch=branch.name, seq=0, turn=number, ref=ref,
                 part=part, parts=len(texts), channel=observation.channel, name=observation.name,
                 call_id=observation.call_id, message=observation.message, text=text,
-                identity=key, at=self._now(),
+                identity=key, at=self._now(), said_at=said_at,
             )  # fmt: skip
 
 

@@ -9,9 +9,11 @@ package and never instantiates a class named in a file.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from acc.errors import InputError
+from acc.text.times import moment
 from acc.turn.content_parts import Part, as_arguments, as_text, first, read_part, read_parts
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -35,7 +37,8 @@ READ = "OpenAI's, Anthropic's, Gemini's, the AI SDK's or LangChain's"
 class Message(NamedTuple):
     """One message in the common form, without the model's reasoning.
 
-    ``is_item`` marks one of several items that make up an answer.
+    ``is_item`` marks one of several items that make up an answer. ``at`` is the message's time in ISO 8601, if it
+    has one.
     """
 
     role: Role
@@ -43,6 +46,7 @@ class Message(NamedTuple):
     name: str = ""
     id: str = ""
     is_item: bool = False
+    at: str = ""
 
     @property
     def speaks(self) -> bool:
@@ -155,7 +159,7 @@ def _chat(raw: Mapping[str, Any], role: Role, where: str) -> Message:
     if role == "tool" and not any(part.kind == "result" for part in parts):
         text = "\n".join(part.text for part in parts)
         parts = (Part("result", text, name, str(raw.get("tool_call_id") or "")),)
-    return Message(role, _said(parts), name, _id(raw))
+    return Message(role, _said(parts), name, _id(raw), at=_time(raw))
 
 
 def _content(raw: Mapping[str, Any], where: str) -> Any:
@@ -225,6 +229,36 @@ def _listed(raw: Mapping[str, Any], name: str, where: str) -> list[Any]:
 
 def _said(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(part for part in parts if part.kind != "thought")
+
+
+_TIMES = ("timestamp", "created_at", "createdAt", "created")
+"""Fields with the time of a message, in the message itself or in what LangChain and the AI SDK keep beside it."""
+
+_KEPT_BESIDE = ("additional_kwargs", "response_metadata", "metadata")
+
+_FIRST, _LAST = 946_684_800, 4_102_444_800
+"""Seconds of the years 2000 to 2099: other numbers are no times."""
+
+
+def _time(raw: Mapping[str, Any]) -> str:
+    """The message's time in ISO 8601, from text, a datetime, or seconds or milliseconds; empty if it has none."""
+    beside = (raw.get(name) for name in _KEPT_BESIDE)
+    for fields in (raw, *(each for each in beside if isinstance(each, Mapping))):
+        for given in (fields[name] for name in _TIMES if name in fields):
+            if at := _moment(given):
+                return at.isoformat()
+    return ""
+
+
+def _moment(given: Any) -> datetime | None:
+    if isinstance(given, datetime):
+        return given
+    if isinstance(given, str):
+        return moment(given)
+    if not isinstance(given, int | float) or isinstance(given, bool):
+        return None
+    seconds = next((n for n in (given, given // 1_000) if _FIRST <= n < _LAST), None)
+    return datetime.fromtimestamp(seconds, UTC) if seconds is not None else None
 
 
 def _id(raw: Mapping[str, Any]) -> str:

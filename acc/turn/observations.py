@@ -6,6 +6,7 @@ The channel decides how far an observation is trusted (law 6). The text never do
 from __future__ import annotations
 
 import hashlib
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, PrivateAttr, field_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, field_validator
 
 from acc.errors import InputError
 from acc.turn.paste.split import split_pasted
@@ -80,6 +81,8 @@ class Observation(BaseModel):
         left_out: Characters removed from ``text`` to fit the input budget.
         message: Id of the chat message it came from, if known. It is not part of `identity`, and no
             compressor reads it.
+        at: When it was said, in ISO 8601, if the message has a time; empty for the time of its turn. It is not part
+            of `identity`.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -91,6 +94,7 @@ class Observation(BaseModel):
     ref: str = ""
     left_out: int = 0
     message: str = ""
+    at: str = Field(default="", exclude_if=operator.not_)
     _split: _Split = PrivateAttr(default=_Split())
 
     @field_validator("text", "name", "call_id", "message", mode="before")
@@ -250,6 +254,7 @@ def split(observations: Iterable[Observation]) -> Iterator[Observation]:
             yield observation
             continue
         *documents, own = user_observations(observation.text)
-        yield from (d.model_copy(update={"message": observation.message}) for d in documents)
+        origin = {"message": observation.message, "at": observation.at}
+        yield from (d.model_copy(update=origin) for d in documents)
         text = own.text if documents else observation.text
         yield observation.model_copy(update={"text": text}).as_split()

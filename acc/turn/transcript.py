@@ -177,8 +177,9 @@ def read_transcript(
         if message.role == "system":
             channel = channels.get("system", Channel.DOCUMENT)
         found = tuple(_observations(message, channel, calls))
-        if message.id:
-            found = tuple(o.model_copy(update={"message": storable(message.id)}) for o in found)
+        if message.id or message.at:
+            origin = {"message": storable(message.id), "at": message.at}
+            found = tuple(o.model_copy(update=origin) for o in found)
         opens = message.role == "user" and message.speaks and channel is Channel.USER
         yield ReadMessage(message, found, opens)
 

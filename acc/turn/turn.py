@@ -34,8 +34,9 @@ class Turn(BaseModel):
         heard: Tool and document observations before that reply, to detect words that the reply
             repeats. Not citable.
         pending: Observations of earlier turns whose compression failed (law 9).
-        at: When the turn happened, in ISO 8601; empty if unknown. A controller fills it from its clock for the
-            compressor, which needs it for words such as "tomorrow". Only a time that the caller gave is recorded.
+        at: When the turn happened, in ISO 8601, with the user's offset from UTC if it is known; empty if unknown. A
+            controller fills it from the user's message, else from its clock. Commit dates words such as "tomorrow"
+            by it, and ends rules that hold "until Friday 18:00".
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -126,7 +127,8 @@ class Turn(BaseModel):
             text: The message as the user sent it.
             pasted: Passages known to be pasted or attached: texts, or texts by name. Each becomes a document
                 and is removed from ``text``. The rest of ``text`` is still searched for pasted passages.
-            at: When the user said it, in ISO 8601; empty for the controller's clock.
+            at: When the user said it, in ISO 8601, best with the user's offset from UTC; empty for the controller's
+                clock.
 
         Raises:
             InputError: The message or a passage is not text.
@@ -179,7 +181,7 @@ class Turn(BaseModel):
 
 
 def normalize(turn: Any, where: str) -> Turn:
-    """Split pasted passages off the user's words of a turn.
+    """Split pasted passages off the user's words of a turn, and date it by the user's last message.
 
     Raises:
         InputError: ``turn`` is not a `Turn`; the error names ``where``.
@@ -190,10 +192,12 @@ def normalize(turn: Any, where: str) -> Turn:
             where=where,
             hint="create one with Turn.said(text) or Turn.from_messages(messages)",
         )
-    own = tuple(split(turn.observations))
-    if all(one is other for one, other in zip(own, turn.observations, strict=False)):
-        return turn
-    return turn.model_copy(update={"observations": own})
+    times = [o.at for o in turn.observations if o.channel is Channel.USER]
+    timed: Turn = dated(turn, next(filter(None, reversed(times)), ""))
+    own = tuple(split(timed.observations))
+    if all(one is other for one, other in zip(own, timed.observations, strict=False)):
+        return timed
+    return timed.model_copy(update={"observations": own})
 
 
 def refs_of(some: Sequence[Observation], turn: Turn) -> tuple[str, ...]:
@@ -214,4 +218,4 @@ def _is_answered(exchange: Sequence[Observation]) -> bool:
 
 def dated(turn: Turn, at: str) -> Turn:
     """Return ``turn`` with the time ``at``, unless it has one."""
-    return turn if turn.at else turn.model_copy(update={"at": at})
+    return turn if turn.at or not at else turn.model_copy(update={"at": at})

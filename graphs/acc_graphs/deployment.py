@@ -22,10 +22,12 @@ from urllib.parse import urlsplit
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
-from acc import ChromaArtifactStore, MemoryController, Policy, Settings
+from acc import ChromaArtifactStore, MemoryController, MemoryNode, Policy, Settings
 from acc.errors import ConfigurationError, InputError
+from acc.integrations.evidence_tool import evidence_tool
 from acc.testing.chat_model import ScriptedChatModel
 
 _ADDRESS = ("http://", "https://")
@@ -54,6 +56,16 @@ def chat_model(model: BaseChatModel | str) -> BaseChatModel:
             "package, and set its key",
         ) from error
     return made
+
+
+def opening_evidence(node: MemoryNode) -> BaseTool:
+    """The tool that opens evidence of the memory of ``node``, from the same channels."""
+    return evidence_tool(
+        node.controller,
+        state_key=node.state_key,
+        turn_key=node.turn_key,
+        identity=node.identity,
+    )
 
 
 def open_memory(where: str, policy: Policy | None = None) -> MemoryController:

@@ -32,7 +32,7 @@ from acc import MemoryNode
 from acc.integrations.langgraph import MemoryState
 from acc.integrations.recording import RecordNode
 from acc.integrations.stepping import Controller, worth_retrying
-from acc_graphs.deployment import chat_model, served_memory, served_model
+from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
 from acc_graphs.planning_prompts import Plan, Prompts, Reflection, structured
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
@@ -60,7 +60,7 @@ def build(
 
     Args:
         model: A chat model with tools and structured output, or its name: ``provider:model``.
-        tools: What ACT may use; at least one.
+        tools: What ACT may use, beside the tool that opens the evidence behind a ref of the state.
         memory: The memory.
         role: The agent's role, which stands before the state in every prompt.
         rounds: Plans at the most for one message of the user; then REFLECT's answer stands.
@@ -74,6 +74,7 @@ def build(
     remember = MemoryNode(memory, **options)
     commit = MemoryNode(memory, **{**options, "fold_over": 0})
     prompts = Prompts(remember, role)
+    tools = [*tools, opening_evidence(remember)]
 
     # Callers hand in messages alone: a state of their own making would pass for the memory's.
     graph = StateGraph(PlanState, input_schema=MessagesState)
@@ -81,8 +82,8 @@ def build(
     graph.add_node("memory", remember, retry_policy=again)
     graph.add_node("begin", _BEGIN)
     graph.add_node("plan", _asking(prompts.plan, structured(chat, Plan)) | _planned)
-    graph.add_node("act", _asking(prompts.act, chat.bind_tools(list(tools))) | _acted)
-    graph.add_node("tools", ToolNode(list(tools)))
+    graph.add_node("act", _asking(prompts.act, chat.bind_tools(tools)) | _acted)
+    graph.add_node("tools", ToolNode(tools))
     graph.add_node("fold", remember, retry_policy=again)
     graph.add_node("commit", commit, retry_policy=again)
     reflecting = _asking(prompts.reflect, structured(chat, Reflection)) | _decided(rounds)

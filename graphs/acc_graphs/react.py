@@ -26,7 +26,7 @@ from acc import MemoryNode
 from acc.integrations.langgraph import MemoryState
 from acc.integrations.recording import RecordedNode
 from acc.integrations.stepping import Controller, worth_retrying
-from acc_graphs.deployment import chat_model, served_memory, served_model
+from acc_graphs.deployment import chat_model, opening_evidence, served_memory, served_model
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
 
@@ -44,7 +44,7 @@ def build(
 
     Args:
         model: A chat model, or its name: ``provider:model``.
-        tools: The agent's tools.
+        tools: The agent's tools, beside the one that opens the evidence behind a ref of the state.
         memory: The memory in front.
         role: The agent's role, which stands before the state in every prompt.
         checkpointer: Any LangGraph checkpointer. Its ``thread_id`` names the memory's thread.
@@ -55,13 +55,15 @@ def build(
     """
     remember = MemoryNode(memory, **options)
     chat = chat_model(model)
-    bound = chat.bind_tools(list(tools)) if tools else chat
+    tools = [*tools, opening_evidence(remember)]
 
     # Callers hand in messages alone: a state of their own making would pass for the memory's.
     graph = StateGraph(MemoryState, input_schema=MessagesState)
     graph.add_node("memory", remember, retry_policy=RetryPolicy(retry_on=worth_retrying))
-    graph.add_node("reason", RecordedNode(remember, _reasoning(bound, remember.prompt(role))))
-    graph.add_node("act", ToolNode(list(tools)))
+    graph.add_node(
+        "reason", RecordedNode(remember, _reasoning(chat.bind_tools(tools), remember.prompt(role)))
+    )
+    graph.add_node("act", ToolNode(tools))
     graph.add_edge(START, "memory")
     graph.add_edge("memory", "reason")
     graph.add_conditional_edges("reason", tools_condition, {"tools": "act", END: END})

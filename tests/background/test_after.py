@@ -14,6 +14,7 @@ from acc.controller import AsyncMemoryController
 from acc.errors import CompressionError, ConfigurationError, InputError, StateError, StoreError
 from acc.memory import whose
 from acc.pipeline.update import seed
+from acc.state.render import with_legend
 from acc.stores.in_memory import InMemoryStore
 from acc.turn.turn import Turn
 
@@ -53,7 +54,7 @@ def test_states_are_those_of_commits_before_the_agent(kind: str, held_up: tuple[
     assert driven.drain()
     entry = driven.begin(state, "And now?")
     assert entry.state.hash == in_front().hash
-    assert entry.reads == entry.state.render()
+    assert entry.reads == with_legend(entry.state.render())
     assert held.turns == [1, 2, 3, 4, 5]
     assert held.most == 1
     assert texts(driven.memory, entry.state, whose("t")) == [

@@ -94,13 +94,92 @@ def test_the_bound_of_the_answer_goes_by_the_name_that_the_server_takes(
         return None if wanted in request.body else Fault("400", message=message)
 
     with ModelServer(lambda _: GOOD, faults=refuses) as server:
-        OpenAIEndpoint("test-model", client=client(server)).known.room = next(
-            room for room in ("max_tokens", "max_completion_tokens") if room != wanted
+        OpenAIEndpoint("test-model", client=client(server)).known.limits = tuple(
+            sorted(("max_tokens", "max_completion_tokens"), key=wanted.__eq__)
         )
         steps = [stepped(asking(server.base_url)) for _ in range(2)]
     assert [step.outcome for step in steps] == ["ok", "ok"]
     assert [wanted in request.body for request in server.requests] == [False, True, True]
     assert {request.format for request in server.requests} == {"json_schema"}
+
+
+TEMPERATURE = "Unsupported value: 'temperature' does not support 0 with this model."
+
+
+def refusing(message: str, *names: str, answer: Any = GOOD) -> ModelServer:
+    """A server that refuses requests with any of these arguments."""
+
+    def refuses(request: Request) -> Fault | None:
+        is_refused = not request.body.keys().isdisjoint(names)
+        return Fault("400", message=message) if is_refused else None
+
+    return ModelServer(lambda _: answer, faults=refuses)
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize(
+    ("message", "name", "sent"),
+    [
+        (TEMPERATURE, "temperature", {"temperature": 0, "top_p": 0.5}),
+        ("`top_p` is not supported with this model.", "top_p", {"temperature": 0, "top_p": 0.5}),
+    ],
+)
+def test_an_argument_of_sampling_that_the_model_refuses_is_left_out_and_told(
+    message: str, name: str, sent: dict[str, Any], how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with refusing(message, name) as server:
+        steps = [stepped(asking(server.base_url, how, request=sent), how=how) for _ in range(2)]
+    assert [step.outcome for step in steps] == ["ok", "ok"]
+    asked = [
+        {key: request.body[key] for key in sent if key in request.body}
+        for request in server.requests
+    ]
+    kept = {key: value for key, value in sent.items() if key != name}
+    assert asked == [sent, kept, kept]
+    assert {request.format for request in server.requests} == {"json_schema"}
+    assert [record.name for record in caplog.records] == ["acc.compress.openai_calls"]
+    assert f"refuses {name};" in caplog.text
+    assert steps[0].account is not None
+    assert steps[0].account.calls == ("bad_request", "ok")
+
+
+@pytest.mark.parametrize("how", WAYS)
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 2624. This model supports at most 1024 completion tokens.",
+        "The maximum tokens you requested exceeds the model limit of 1024.",
+        "Unrecognized request arguments: max_tokens, max_completion_tokens, max_output_tokens",
+    ],
+)
+def test_a_model_that_refuses_any_bound_of_the_answer_is_asked_without(
+    message: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with refusing(message, "max_tokens", "max_completion_tokens", "max_output_tokens") as server:
+        steps = [stepped(asking(server.base_url, how), how=how) for _ in range(2)]
+    assert [step.outcome for step in steps] == ["ok", "ok"]
+    refusals = 1 if how.endswith("responses") else 2  # chat has two names for it
+    assert len(server.requests) == refusals + 2
+    assert {request.format for request in server.requests} == {"json_schema"}
+    assert "requests go without" in caplog.text
+
+
+def test_a_refusal_of_the_format_that_lists_what_is_supported_costs_no_argument() -> None:
+    message = "Unknown argument response_format. Supported: messages, temperature, max_tokens."
+    with refusing(message, "response_format") as server:
+        step = stepped(asking(server.base_url, request={"temperature": 0}))
+    assert step.outcome == "ok"
+    assert [request.format for request in server.requests] == ["json_schema", "tool"]
+    assert all("temperature" in request.body for request in server.requests)
+
+
+def test_an_argument_that_an_endpoint_refuses_is_known_after_the_probe() -> None:
+    with refusing("Unsupported parameter: max_tokens", "max_tokens", answer=BONJOUR) as server:
+        endpoint = OpenAIEndpoint("test-model", client=client(server))
+        found = probe(endpoint)
+        probe(endpoint)
+    assert found.rung is OutputMode.JSON_SCHEMA
+    assert ["max_tokens" in request.body for request in server.requests] == [True, False, False]
 
 
 def test_rungs_are_remembered_by_model_and_address() -> None:

@@ -13,7 +13,7 @@ from asking import GOOD, TURN, async_transport, retries, stepped, transport
 pytest.importorskip("langchain_openai")
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.messages import AIMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
@@ -21,7 +21,7 @@ from pydantic import Field
 
 from acc.compress.langchain import LangChainCompressor
 from acc.errors import AuthenticationError, ConfigurationError
-from acc.testing import FAULTS, Fault, ModelServer
+from acc.testing import FAULTS, Fault, ModelServer, Request
 
 WAYS = ("sync", "async")
 
@@ -219,3 +219,48 @@ def test_sync_and_async_propose_the_same() -> None:
     one = compressor(ToolModel(answers=[GOOD])).under(Policy())(turn, state, ())
     other = asyncio.run(compressor(ToolModel(answers=[GOOD])).acompress(turn, state, ()))
     assert one == other
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_an_argument_that_the_model_refuses_is_left_out(
+    how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuses(request: Request) -> Fault | None:
+        limits = ("max_tokens", "max_completion_tokens")
+        names = [name for name in ("temperature", *limits) if name in request.body]
+        return Fault("400", message=f"Unsupported parameter: {names[0]}") if names else None
+
+    with ModelServer(lambda _: GOOD, faults=refuses) as server:
+        step = stepped(compressor(openai_model(server, temperature=0.0)), how=how)
+    assert step.account is not None
+    assert step.account.calls == ("bad_request", "bad_request", "ok")
+    assert [request.format for request in server.requests] == ["json_schema"] * 3
+    assert "refuses max_tokens, temperature;" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("details", "usage"),
+    [
+        ({}, {"input": 11, "output": 7, "cached": 0}),
+        (
+            {"total_tokens": 118, "output_token_details": {"reasoning": 100}},
+            {"input": 11, "output": 107, "cached": 0, "reasoning": 100},
+        ),
+        (
+            {"total_tokens": 18, "output_token_details": {"reasoning": 5}},
+            {"input": 11, "output": 7, "cached": 0, "reasoning": 5},
+        ),
+        (
+            {"input_token_details": {"priority_cache_read": 4, "cache_creation": 2}},
+            {"input": 11, "output": 7, "cached": 4},
+        ),
+    ],
+)
+def test_reasoning_is_part_of_the_output_and_each_tier_of_the_cache_is_counted(
+    details: dict[str, Any], usage: dict[str, int]
+) -> None:
+    counted = {"input_tokens": 11, "output_tokens": 7, "total_tokens": 18, **details}
+    model = GenericFakeChatModel(
+        messages=iter([AIMessage(json.dumps(GOOD), usage_metadata=counted)])  # type: ignore[arg-type]
+    )
+    assert stepped(compressor(model)).usage == usage

@@ -26,7 +26,8 @@ from acc.testing import FAULTS, Fault, FixedClock, ModelServer
 KEYS = (
     "choices", "message", "content", "text", "type", "tool_calls", "function", "arguments", "usage",
     "prompt_tokens", "input_tokens", "prompt_tokens_details", "cached_tokens", "refusal", "output",
-    "finish_reason", "incomplete_details", "reason", "error",
+    "finish_reason", "incomplete_details", "reason", "error", "completion_tokens_details",
+    "reasoning_tokens", "total_tokens",
 )  # fmt: skip
 
 FAILS: dict[str, tuple[str, int]] = {
@@ -232,3 +233,21 @@ def came_of(body: Any, api: Any) -> Reply | CallFailed:
         return reply_of(body, api)
     except CallFailed as failure:
         return failure
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+@pytest.mark.parametrize(("total", "output"), [(57, 47), (157, 147), (None, 47)])
+def test_reasoning_that_is_counted_beside_the_answer_is_part_of_the_output(
+    api: str, total: int | None, output: int
+) -> None:
+    names = ("prompt", "completion") if api == "chat" else ("input", "output")
+    usage = {
+        f"{names[0]}_tokens": 10,
+        f"{names[1]}_tokens": 47,
+        f"{names[1]}_tokens_details": {"reasoning_tokens": 100 if total == 157 else 40},
+        "total_tokens": total,
+    }
+    body = {"usage": usage, "choices": [{"message": {"content": "{}"}}], "output": []}
+    found = reply_of(body, api).usage  # type: ignore[arg-type]
+    thought = 100 if total == 157 else 40
+    assert found == {"input": 10, "output": output, "cached": 0, "reasoning": thought}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pytest
 from asking import GOOD, asking, noting, stepped
@@ -16,6 +17,7 @@ from strategies import (
     Conversation,
     agent,
     document,
+    event,
     fact,
     hostile_texts,
     recalled,
@@ -25,6 +27,7 @@ from strategies import (
 )
 
 from acc import InMemoryStore, MemoryController, Proposal, Settings
+from acc.commit.commit import commit
 from acc.compress.endpoint import Message
 from acc.compress.prompt import CompressorPrompt, Reading, fence_key, fenced, instruction, material
 from acc.errors import ConfigurationError
@@ -91,16 +94,16 @@ def test_the_prompt_reads_as_it_did() -> None:
 
 def test_every_slot_and_field_is_explained() -> None:
     said = instruction(Desk)
-    assert "tickets (5 places): tickets at hand. Fields: number, open (boolean)" in said
+    assert "tickets: tickets at hand. Fields: number, open (boolean)" in said
     for name, slot in CompressedCognitiveState.slots().items():
-        line = next(line for line in said.splitlines() if line.startswith(f"{name} ("))
+        line = next(line for line in said.splitlines() if re.match(rf"{name}(?: \(|:)", line))
         assert slot.rules.guidance in line
         assert all(field in line for field in slot.item.wire_fields())
 
 
 def test_cues_and_one_example_are_shown_where_a_slot_declares_them() -> None:
     said = instruction(ITOperationsState)
-    line = next(line for line in said.splitlines() if line.startswith("changes ("))
+    line = next(line for line in said.splitlines() if line.startswith("changes"))
     assert "Often said with: change window, rollout, rollback, blast radius." in line
     assert line.count("For example ") == 1
     assert '"window": "Wed 02:00-04:00"' in line
@@ -115,6 +118,21 @@ def test_the_modes_ask_for_different_things() -> None:
 def test_the_budget_is_shown() -> None:
     first = material(example()).splitlines()[0]
     assert re.fullmatch(r"Prior state, after turn 2: \d+ of 800 tokens used", first)
+
+
+def test_what_lived_for_the_last_turn_is_neither_shown_nor_counted() -> None:
+    talk = Conversation()
+    talk.take(
+        user("db runs on db-7."), fact("db", "runs on", "db-7", "u1"), event("db named", "u1")
+    )
+    lasting = talk.state.model_copy(update={"episodic_trace": ()})
+    assert talk.policy.tokens(lasting) < talk.policy.tokens(talk.state)
+    said = material(reading(talk, user("And now?")))
+    assert "db named" not in said
+    assert f"turn 1: {talk.policy.tokens(lasting)} of 800 tokens used" in said
+    step = material(reading(talk, tool("db-7: 81% full")))  # the turn goes on
+    assert "db named" in step
+    assert f"turn 1: {talk.policy.tokens(talk.state)} of 800 tokens used" in step
 
 
 def test_guidance_stands_in_the_stable_part_and_in_the_version() -> None:
@@ -276,3 +294,63 @@ def test_a_time_that_cannot_be_read_is_left_out(at: str) -> None:
     turn = Turn(observations=(user("hi").model_copy(update={"ref": "u1"}),), number=1, at=at)
     shown = material(Reading(turn, CompressedCognitiveState.empty(), (), Policy(), "revise"))
     assert "\nTurn 1\n" in shown
+
+
+def test_what_was_said_on_another_day_is_dated() -> None:
+    clock = FixedClock(datetime(2026, 3, 4, 10, tzinfo=UTC))
+    seen: list[str] = []
+
+    def compress(turn: Turn, state: CompressedCognitiveState, found: Sequence[Evidence]) -> Any:
+        seen.append(material(Reading(turn, state, tuple(found), Policy(), "revise")))
+        if turn.number == 2:
+            raise ValueError("no")
+        return Proposal()
+
+    memory = MemoryController(InMemoryStore(), compress, Settings(clock=clock))
+    said = ("The replica db-7 is 81% full.", "The primary is db-9.", "How full is replica db-7?")
+    state = None
+    for number, words in enumerate(said):
+        clock.set(datetime(2026, 3, 4 + number, 10, tzinfo=UTC))
+        state = memory.step(state, Turn.said(words), thread="t").state
+    assert " user u1 of Wed 2026-03-04\n" in seen[2]  # evidence
+    assert " user u2 of Thu 2026-03-05\n" in seen[2]  # unread
+    assert " user u3\n" in seen[2]
+
+
+def test_a_dated_item_shows_its_time() -> None:
+    at = "2026-03-04T10:12:00+01:00"
+    words = "No deploys until Friday 18:00"
+    fields = {"text": words, "kind": "prohibition", "quote": words, "cites": ["u1"], "id": ""}
+    proposal = Proposal.from_wire(
+        {"constraints": [fields]}, CompressedCognitiveState, mode="revise", author="m"
+    )
+    state = commit(
+        CompressedCognitiveState.empty(), proposal, Turn.said(words, at=at).numbered(1)
+    ).state
+    shown = material(Reading(Turn.said("Hi.").numbered(2), state, (), Policy(), "revise"))
+    assert "[user, u1, 8, until Fri 2026-03-06 18:00]" in shown
+
+
+def test_an_agents_reply_is_labelled_as_the_agents_with_a_mark_where_it_repeats_a_tool() -> None:
+    table = "db-7: /data 81% used of 400 GB, /var 12%"
+    said = (
+        user("How full is db-7?"),
+        Observation(channel=Channel.AGENT, text="df({})", name="df", call_id="c"),
+        Observation(channel=Channel.TOOL, text=table, name="df", call_id="c"),
+        agent("On db-7 the volume /data is 81% used of 400 GB."),
+    )
+    seen: list[str] = []
+
+    def compress(turn: Turn, state: Any, found: Sequence[Evidence]) -> Proposal:
+        seen.append(material(Reading(turn, state, tuple(found), Policy(), "revise")))
+        return Proposal()
+
+    memory = MemoryController(InMemoryStore(), compress, Settings(clock=FixedClock()))
+    state = memory.step(None, Turn(observations=said), thread="t").state
+    for words in ("Thanks. Is nginx up?", "Is redis up?"):
+        state = memory.step(state, Turn.said(words), thread="t").state
+    memory.step(state, Turn.said("How full was the volume /data on db-7?"), thread="t")
+    heads = [re.findall(r"^<<\w{8} (agent .*)$", text, re.MULTILINE) for text in seen]
+    assert heads[0] == ['agent call a1 "df"', "agent a1.1 (repeats t1)"]
+    assert heads[1] == ["agent a1.1 (repeats t1)"]
+    assert "agent a1.1 (repeats a tool)" in heads[3]

@@ -16,12 +16,14 @@ from acc.evidence.erasure import Erasure, Receipt, refuse_unproved
 from acc.evidence.erasure_plan import Target, plan_erasure
 from acc.evidence.references import hold
 from acc.evidence.unfinished import folders
-from acc.state.model import CompressedCognitiveState, Doubted, RetiredRule
+from acc.state.model import CompressedCognitiveState, Doubted, Evicted, RetiredRule
 from acc.state.policy import Policy
+from acc.state.proposal import Proposal, ProposedItem
 from acc.stores.directory import namespace
 from acc.stores.protocol import Artifact, Thread, managed
 from acc.stores.shelf import Shelf
 from acc.stores.tombstones import Why, tombstone_of
+from acc.turn.observations import Trust
 
 SECRET = "Never call patient Ottilie Quandt on +41 79 555 01 23, her file is MRN-88121-Z."
 ABOUT = ("Ottilie Quandt", "+41 79 555", "MRN-88121-Z", "ottilie", "quandt")
@@ -150,6 +152,10 @@ def test_an_erasure_takes_feedback_and_doubts_out_of_a_state() -> None:
             "feedback": (f'uncited: relational_map "{SECRET}"',),
             "doubted": (Doubted(id="c1", text=SECRET[:40], because=SECRET),),
             "lifted": (RetiredRule.model_validate(said),),
+            "evicted": (
+                Evicted(id="r4", text="billing host", ref="u3", trust=Trust.USER),
+                Evicted(id="r5", text=SECRET[:40], ref="u1", trust=Trust.USER),
+            ),
         }
     )
     erased = Erased(frozenset({"u3"}), Traces([SECRET]))
@@ -157,7 +163,46 @@ def test_an_erasure_takes_feedback_and_doubts_out_of_a_state() -> None:
     again = CompressedCognitiveState.load(after)
     assert (again.feedback, again.doubted, len(again.lifted)) == ((), (), 1)
     assert again.canonical() == after
-    assert {leaving.id for leaving in gone} == {"feedback", "doubted"}
+    assert "evicted" not in after
+    assert {leaving.id for leaving in gone} == {"feedback", "doubted", "u3", "u1"}
+
+
+def reporting(turn: Turn, *_: object) -> Proposal:
+    """Make one long fact of each message; its first two words are the subject."""
+    words = turn.user_words.split()
+    fields = {"subject": " ".join(words[:2]), "predicate": "is", "object": " ".join(words[2:])}
+    item = ProposedItem(slot="relational_map", fields=fields, cites=(turn.observations[0].ref,))
+    return Proposal(items=(item,), author="test/1")
+
+
+def filling(n: int) -> str:
+    """120 characters that no other number has."""
+    return " ".join(hashlib.sha256(f"{n} {part}".encode()).hexdigest()[:11] for part in range(10))
+
+
+def test_an_erasure_reaches_the_trace_of_what_was_evicted(tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path, compressor=reporting, max_tokens=150) as memory:
+        for n in range(9):
+            name = "Ottilie Quandt" if n == 2 else f"host {n}"
+            talk(memory, "inc", f"{name} {filling(n)}")
+        state = memory.last_state("inc")
+        assert state is not None
+        before = [(entry.text, entry.ref) for entry in state.evicted]
+        assert ("Ottilie Quandt is", "u3") in before
+        assert all("Ottilie" not in str(item) for _, item in state.items())
+        erasure = Erasure(memory)
+        assert erasure.erase(erasure.plan(Target(thread="inc", artifact="u3"))).proved
+        after = memory.last_state("inc")
+        assert after is not None
+        left = [(entry.text, entry.ref) for entry in after.evicted]
+        assert left == [entry for entry in before if entry[1] != "u3"]
+        assert standing(tmp_path) == []
+        talk(memory, "inc", f"host 9 {filling(9)}")
+        assert "Quandt" not in str(memory.last_state("inc"))
+        log, policy = memory._audit_of(Thread(thread="inc")), memory.settings.policy
+        assert log is not None
+        assert verify(log, {policy.fingerprint: policy}) == 11
+    assert standing(tmp_path) == []
 
 
 def test_a_record_marked_as_redacted_without_an_erasure_is_found(tmp_path: Path) -> None:

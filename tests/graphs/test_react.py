@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,19 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 
-from acc import AsyncMemoryController, InMemoryStore, MemoryController
+from acc import (
+    AsyncMemoryController,
+    InMemoryStore,
+    MemoryController,
+    Policy,
+    Proposal,
+    Settings,
+    Trust,
+    Turn,
+)
 from acc.errors import ConfigurationError
 from acc.pipeline import seed
+from acc.state.proposal import ProposedItem
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc_graphs.react import build
 
@@ -127,3 +138,71 @@ def test_the_user_hears_the_model_alone() -> None:
         )
     ]
     assert set(heard) == {("AIMessageChunk", "reason"), ("tool", "act")}
+
+
+HOSTS = 12
+
+
+def listing(turn: Turn, *_: object) -> Proposal:
+    """One long fact for each line of a tool: "host-3 mounts ..."."""
+    lines = [
+        (o.ref, line) for o in turn.readable if o.channel == "tool" for line in o.text.splitlines()
+    ]
+    items = tuple(
+        ProposedItem(
+            slot="relational_map",
+            fields=dict(zip(("subject", "predicate", "object"), line.split(" ", 2), strict=True)),
+            cites=(ref,),
+        )
+        for ref, line in lines
+    )
+    return Proposal(items=items, author="test/1")
+
+
+@tool
+def read_mounts(host: str) -> str:
+    """What a host mounts."""
+    return f"host-{host} mounts volume-{host}9 for {' '.join(f'dump{n}{host}' for n in range(20))}"
+
+
+def inspecting(prompt: list[BaseMessage]) -> AIMessage:
+    """Reads a host that it is told to; asked about one, answers from its state, or opens what was evicted."""
+    last, system = prompt[-1], str(prompt[0].text)
+    said = str(next(m.text for m in reversed(prompt) if isinstance(m, HumanMessage)))
+    host = said.split()[-1].strip("?")
+    if isinstance(last, ToolMessage):
+        return AIMessage(str(last.text)[:60])
+    if said.startswith("Look"):
+        return AIMessage("", tool_calls=[call("read_mounts", host=host)])
+    if f"volume-{host}9" in system:
+        return AIMessage("The state says it.")
+    found = re.search(rf"^  (\w+),host-{host} mounts", system, re.MULTILINE)
+    if found is None:
+        return AIMessage("I do not know.")
+    return AIMessage("", tool_calls=[call("open_evidence", ref=found[1])])
+
+
+@pytest.mark.parametrize("enter", [enter_sync, enter_async])
+def test_what_was_evicted_is_answered_by_a_look_at_its_evidence(
+    enter: Callable[[Any, str], dict[str, Any]],
+) -> None:
+    memory = MemoryController(InMemoryStore(), listing, Settings(policy=Policy(max_tokens=200)))
+    model = ScriptedChatModel(script=inspecting)
+    graph = build(
+        model, [read_mounts], memory, role="You are on call.", checkpointer=InMemorySaver(),
+        fold_over=0,
+    )  # fmt: skip
+    for host in range(HOSTS):
+        enter(graph, f"Look at host {host}")
+    state = memory.load(enter(graph, "Thanks.")["ccs"])
+    held = {item.subject for item in state.relational_map}
+    gone = next(entry for entry in state.evicted if entry.shown)
+    host = gone.text.split()[0]
+    assert host not in held
+    assert f"{host.replace('host', 'volume')}9" not in state.render()
+    out = enter(graph, f"What mounts {host.removeprefix('host-')}?")
+    assert f"{host.replace('host', 'volume')}9" in out["messages"][-1].text
+    [opened] = [m for m in out["messages"] if isinstance(m, ToolMessage)]
+    assert opened.name == "open_evidence"
+    enter(graph, "Thanks.")
+    assert memory.load(out["ccs"]).evicted[0].trust is Trust.TOOL

@@ -20,9 +20,10 @@ from acc.errors import ConfigurationError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
-from acc.integrations.stepping import COMMITTED, LEGEND, MOST_HELD, HeldStates
+from acc.integrations.stepping import COMMITTED, MOST_HELD, HeldStates
 from acc.operators import retirement
 from acc.pipeline import seed
+from acc.state.render import LEGEND
 from acc.testing.chat_model import ScriptedChatModel, call
 from acc.text.tokens import utf8_quarter
 from graphs import CONFIG, RULE, agent, memory_of

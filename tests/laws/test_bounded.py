@@ -221,3 +221,22 @@ def test_every_open_rule_is_rendered_once_and_every_doubt_is_of_one(
         for doubt in doubts:
             others = sum(doubt.text in d.because for d in doubts)
             assert shown.count(doubt.text) - others == plain.count(doubt.text)
+
+
+def test_a_wider_token_bound_widens_unpinned_slots_of_several_places() -> None:
+    slots = CompressedCognitiveState.slots()
+    plain, wide, narrow = Policy(), Policy(max_tokens=1_600), Policy(max_tokens=200)
+    for name, slot in slots.items():
+        most = slot.rules.max_items
+        is_widened = name in ("focal_entities", "relational_map", "uncertainty_signal")
+        assert plain.places(slot) == narrow.places(slot) == most
+        assert wide.places(slot) == (2 * most if is_widened else most)
+
+
+def test_a_widened_slot_is_bounded_too() -> None:
+    talk = Conversation(Policy(max_tokens=1_600))
+    places = talk.policy.places(talk.state.slots()["relational_map"])
+    for turn in range(1, 2 * places):
+        talk.take(tool(f"n{turn} is {turn}"), fact(f"n{turn}", "is", str(turn), f"t{turn}"))
+    assert len(talk.state.relational_map) == places == 64
+    assert talk.policy.tokens(talk.state) <= 1_600

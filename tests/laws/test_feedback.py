@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from strategies import (
     Conversation,
+    add,
     conversations,
     end,
     event,
@@ -151,11 +152,30 @@ def test_an_update_may_join_what_other_items_say() -> None:
         ("5432", "r3"),
     ],
 )
-def test_a_join_mixes_no_items_and_what_it_would_have_joined_stays(object: str, other: str) -> None:
+@pytest.mark.parametrize("is_partial", [False, True])
+def test_a_join_mixes_no_items_and_what_it_would_have_joined_stays(
+    object: str, other: str, is_partial: bool
+) -> None:
     talk = facts()
     before = [i.words for i in talk.state.relational_map]
-    talk.take(user("Hm."), fact("db", "host", object, "r1", other, id="r1"), end(other))
+    joined = fact("db", "host", object, "r1", other, id="r1")
+    if is_partial:
+        joined = add("relational_map", "r1", other, id="r1", object=object)
+    talk.take(user("Hm."), joined, end(other))
     assert [i.words for i in talk.state.relational_map] == before
+
+
+def test_an_update_may_leave_out_what_does_not_change() -> None:
+    talk = facts()
+    first, second, *_ = talk.state.relational_map
+    text = f"{first.object}; {second.subject} {second.predicate} {second.object}"
+    talk.take(user("Hm."), add("relational_map", "r1", "r2", id="r1", object=text), end("r2"))
+    joined, *rest = talk.state.relational_map
+    assert (joined.id, joined.subject, joined.object) == ("r1", first.subject, text)
+    assert "r2" not in [item.id for item in rest]
+    talk.take(user("The host is db-8 now."), add("relational_map", "u3", id="r1", object="db-8"))
+    changed = next(item for item in talk.state.relational_map if item.object == "db-8")
+    assert (changed.subject, changed.predicate) == (first.subject, first.predicate)
 
 
 def test_what_a_pronoun_points_to_goes_along() -> None:

@@ -185,3 +185,33 @@ def test_a_yes_closes_the_goal_that_the_agent_asks_about(
     assert closes("Yes, close it.", reply, goal, rest) is is_closed
     assert reaches("Yes, close it.", reply, goal, rest, is_users=True) is is_closed
     assert not closes("Never close it.", reply, goal, rest)
+
+
+@pytest.mark.parametrize(
+    ("said", "asked", "is_reached"),
+    [
+        ("Complete, eleven answers. That can be closed.", "Is the dietary list complete?", True),
+        ("Almost complete, eleven answers.", "Is the dietary list complete?", False),
+        ("Complete, eleven answers.", "Is the hall booked?", False),
+        ("Complete, eleven answers.", "The dietary list matters to me.", False),
+    ],
+)
+def test_the_agent_reports_a_goal_reached_in_answer_to_the_users_question(
+    said: str, asked: str, is_reached: bool
+) -> None:
+    goal = Goal(text="Collect dietary needs", quote="Collect dietary needs")
+    assert reaches(said, asked, goal, is_users=False) is is_reached
+
+
+@pytest.mark.parametrize(
+    ("said", "is_closed"),
+    [
+        ("Yes, close it. Programme: sessions wrap up at half five.", True),
+        ("Yes, close it. But not before Friday.", False),
+        ("Yes. Programme: sessions will wrap up.", False),
+    ],
+)
+def test_a_yes_that_says_close_may_go_on_to_something_else(said: str, is_closed: bool) -> None:
+    goal = Goal(text="Collect dietary needs", quote="Collect dietary needs")
+    reply = "Complete, eleven answers. That task can be closed."
+    assert closes(said, reply, goal) is is_closed

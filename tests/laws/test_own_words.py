@@ -13,6 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Conversation, heads, reasons, rule, user
 
+from acc.text.quoting import find_passage, worded
+
 Sentence = tuple[str, tuple[str, ...]]
 """A sentence, and the words in it without which it would allow or ask for more."""
 
@@ -260,3 +262,29 @@ def test_a_bent_wording_is_replaced_by_the_users_own_words(said: str, wording: s
     done = talk.take(user(said), rule(wording, "u1", quote=said))
     assert heads(talk.state, "constraints") == [said.rstrip(".")]
     assert "users_words" in reasons(done)
+
+
+VIKTOR = (
+    "He hasn't decided, so leave him off everything until he has, and not a hint to him please."
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "part", "is_faithful"),
+    [
+        (VIKTOR, "He hasn't decided, so leave him off everything until he has", True),
+        (VIKTOR, "not a hint to him please", True),
+        ("Before anything else: pounds and two decimals.", "pounds and two decimals", True),
+        ("Deploy on Mondays, and not before ten.", "Deploy on Mondays", False),
+        ("Call me, and not a minute before nine.", "Call me", False),
+        ("Ship it, but not a day early.", "Ship it", False),
+        ("If it rains, take the bus, and not a step outside.", "not a step outside", False),
+        ("Before anything: ask Kim.", "ask Kim", False),
+    ],
+)
+def test_a_second_prohibition_is_a_rule_of_its_own_and_a_limit_is_not(
+    said: str, part: str, is_faithful: bool
+) -> None:
+    passage = find_passage(part, said)
+    assert passage is not None
+    assert (worded(part, passage) == part) is is_faithful

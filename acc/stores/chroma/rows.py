@@ -40,6 +40,7 @@ _EMPTY: Mapping[str, str | int] = {
     "sources": "[]",
     "reason": "",
     "at": "",
+    "said_at": "",
 }
 _NOT_FIELDS = ("tenant", "sha256")
 
