@@ -109,7 +109,7 @@ class BackgroundCore:
         return self._on_error is None and self.backlog.stopped(key) is not None
 
     def enter(self, looked: Looked) -> Entry:
-        """Store the user's words and return the entry, without what `told` adds.
+        """Store the user's words and return the entry, without what `with_news` adds.
 
         The turn also has what was begun after the same state and never finished.
         """
@@ -125,11 +125,13 @@ class BackgroundCore:
         )
         self._memory._persist_decision(turn.observations, place, who)
         return Entry(
-            thread=who, state=state, turn=turn,
+            thread=who,
+            state=state,
+            turn=turn,
             reads=with_legend(shown(state, self._memory.settings.policy)),
-        )  # fmt: skip
+        )
 
-    def told(self, entry: Entry) -> Entry:
+    def with_news(self, entry: Entry) -> Entry:
         """Return ``entry`` with the commits and errors since the previous one. It does not wait."""
         key = entry.thread.key
         steps, errors = self.backlog.news(key)

@@ -46,7 +46,7 @@ class _Background(Generic[C]):
         await _settled(self.entrance, key, None if strict else seconds)
         self.entrance.check_commits(key, strict=self.entrance.must_wait(key))
         entry = await self._memory._beside(thread, self.entrance.enter, looked)
-        return self.entrance.told(entry)
+        return self.entrance.with_news(entry)
 
     async def _afinish(
         self, entry: Entry, decision: Sequence[Observation] = ()
@@ -135,7 +135,7 @@ class BackgroundMemory(_Background[MemoryController]):
         self._stand_still(looked.thread.key, None if strict else wait)
         key = looked.thread.key
         self.entrance.check_commits(key, strict=self.entrance.must_wait(key))
-        return self.entrance.told(self.entrance.enter(looked))
+        return self.entrance.with_news(self.entrance.enter(looked))
 
     def finish(
         self, entry: Entry, decision: Sequence[Observation] = ()

@@ -169,15 +169,16 @@ class Sources:
         theirs = foreign & vocabulary(tuple(lower)).stems - stems(" ".join(marks(words)))
         return len(theirs) <= LEAST_TAKEN and not takes_phrase(words, foreign, lower, LEAST_TAKEN)
 
-    def weigh(self, words: str, cited: Sequence[Cited]) -> Provenance:
+    def weigh(self, words: str, cited: Sequence[Cited], held: Sequence[Item] = ()) -> Provenance:
         """Compute the provenance of an item that says ``words`` and cites ``cited`` (at least one).
 
         The trust is that of the least trusted source. It is lower if the words come from a tool or a document
-        instead of the cited sources. It is the user's if the user assented to the agent's own proposal.
+        instead of the cited sources and the ``held`` items of at least the same trust that the item changes. It is
+        the user's if the user assented to the agent's own proposal.
         """
         trust = min(c.trust for c in cited)
         sources = self._refs(cited)
-        if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust)):
+        if trust >= Trust.AGENT and (true := self._miscited(words, cited, trust, held)):
             return Provenance(true.trust, sources, lowered_by=true.ref)
         if trust is not Trust.AGENT:
             return Provenance(trust, sources)
@@ -216,9 +217,12 @@ class Sources:
         said = [reply.observation.text] if reply.observation else []
         return not others and borne_out(words, [*said, *self.privileged_texts], self.lower_texts)
 
-    def _miscited(self, words: str, cited: Sequence[Cited], trust: Trust) -> Observation | None:
+    def _miscited(
+        self, words: str, cited: Sequence[Cited], trust: Trust, held: Sequence[Item]
+    ) -> Observation | None:
         """Return the tool or document that ``words`` come from, if the cited sources do not support them."""
-        own = [*(_says(c) for c in cited), *self.privileged_texts]
+        known = [item.words for item in held if item.trust >= trust]
+        own = [*(_says(c) for c in cited), *known, *self.privileged_texts]
         most = 1 / 2 if trust is Trust.AGENT else MOST_FOREIGN
         theirs = [o for o in self.lower if taken(words, own, [o.text], most)]
         if not theirs and len(stems(words)) >= LEAST_TOLD and not bears(words, own):

@@ -195,7 +195,8 @@ def _of(sentence: str, item: Item, others: Sequence[Item], *, is_asked: bool = F
         return Bearing.ENDS
     if _sets_another(sentence, item, others, is_act=bool(reads or changes)):
         return Bearing.ENDS
-    return Bearing.DOUBTFUL if here or reads or changes else Bearing.UNRELATED
+    is_meant = words & _content(str(getattr(item, "refers_to", "")))  # enough to ask, never to end
+    return Bearing.DOUBTFUL if here or is_meant or reads or changes else Bearing.UNRELATED
 
 
 def _share(sentence: str, item: Item) -> float:

@@ -254,7 +254,10 @@ def carry(
     cited: Sequence[Cited],
     sources: Sources,
 ) -> None:
-    """Apply a proposal to a pinned item: carry the item on, or mark a goal done."""
+    """Apply a proposal to a pinned item: carry the item on, or mark a goal done.
+
+    Fresh words of the user's or operator's, if quoted, let the compressor change its reading of a pronoun.
+    """
     said = proposed.fields.get(item.head)
     if isinstance(said, str) and said.strip() and said.strip() != getattr(item, item.head):
         draft.note(Reason.PIN_RESTORED, slot.name, item, detail=f"proposed: {said[:200]}")
@@ -265,7 +268,11 @@ def carry(
     if isinstance(item, Goal) and proposed.fields.get("done") is True:
         _finish(draft, slot, item, cited, sources)
     else:
-        draft.change(slot, item)
+        quoted = find_quoted(
+            _text(proposed, "quote"), [c for c in cited if c.fresh and c.trust >= item.trust]
+        )
+        read = readings(draft, slot, proposed, words, sources) if quoted else {}
+        item = draft.change(slot, item, **{name: text for name, text in read.items() if text})
         draft.note(Reason.CARRIED, slot.name, item)
 
 

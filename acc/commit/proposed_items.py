@@ -232,9 +232,14 @@ MOST_PARTS = 12
 
 
 def _weighed(
-    draft: Draft, slot: SlotField, said: str, cited: Sequence[Cited], sources: Sources
+    draft: Draft,
+    slot: SlotField,
+    said: str,
+    cited: Sequence[Cited],
+    sources: Sources,
+    held: Sequence[Item] = (),
 ) -> Provenance:
-    weight = sources.weigh(said, cited)
+    weight = sources.weigh(said, cited, held)
     if weight.lowered_by:
         draft.note(Reason.LOWERED, slot.name, text=said, detail=f"repeats {weight.lowered_by}")
     if weight.endorsed:
@@ -304,7 +309,7 @@ def _update(
     seen = [] if shorter else [c for c in cited if c.observation is not None]
     if not seen and not shorter:
         draft.note(
-            Reason.UNCITED, slot.name, prior, detail=f"adds words and cites no source: {said[:160]}"
+            Reason.UNCITED, slot.name, prior, detail=f"{_what_is_wrong(said, prior)}: {said[:160]}"
         )
         return
     seen = list(_proposers(draft, slot, said, seen, sources)) if seen else []
@@ -313,7 +318,7 @@ def _update(
     # A pure shortening rests on the prior item, whatever the proposal cites.
     held = [prior, *joined]
     weight = (
-        _weighed(draft, slot, said, seen, sources)
+        _weighed(draft, slot, said, seen, sources, held)
         if seen
         else Provenance(min(i.trust for i in held), tuple(r for i in joined for r in i.sources))
     )
@@ -329,6 +334,12 @@ def _update(
     )
     if built:
         _put(draft, slot, prior, built[0], weight)
+
+
+def _what_is_wrong(said: str, prior: Item) -> str:
+    if stems(said) <= stems(prior.words) and marks(said) <= marks(prior.words):
+        return "leaves out a part of a phrase; leave out whole phrases"
+    return "adds words and cites no source"
 
 
 def _put(draft: Draft, slot: SlotField, prior: Item, new: Item, weight: Provenance) -> None:

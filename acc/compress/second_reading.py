@@ -16,8 +16,10 @@ from acc.compress.answers import NoJson, json_in
 from acc.compress.endpoint import Ask, Message, Reply
 from acc.compress.prompt import Reading
 from acc.errors import AccError
+from acc.state.items import Item
 from acc.state.proposal import Outcome, Proposal
 from acc.state.reasons import Reason
+from acc.text.wording import stems
 from acc.turn.observations import Trust
 
 INSTRUCTION = """\
@@ -35,10 +37,14 @@ _SCHEMA = {
 
 
 class Doubt(NamedTuple):
-    """A rule or goal whose retirement is in doubt, and the messages that are said to end it."""
+    """A rule or goal whose retirement is in doubt, and the messages that are said to end it.
+
+    ``about`` is the compressor's reading of a pronoun, if the messages have its words.
+    """
 
     id: str
     text: str
+    about: str
     said: tuple[str, ...]
 
 
@@ -54,11 +60,16 @@ def doubts(proposal: Proposal, reading: Reading) -> list[Doubt]:
     doubted = {note.item for note in done.notes if note.reason is Reason.LIFTING_DOUBTED}
     theirs = {o.ref: o.text for o in reading.turn.readable if o.trust >= Trust.USER}
     return [
-        Doubt(item.id, item.words, said)
+        Doubt(item.id, item.words, _reading(item, said), said)
         for _, item in reading.state.items()
         if item.id in doubted
         if (said := tuple(theirs[ref] for ref in cites.get(item.id, ()) if ref in theirs))
     ]
+
+
+def _reading(item: Item, said: Sequence[str]) -> str:
+    read = str(getattr(item, "refers_to", ""))
+    return read if stems(read) <= stems(" ".join(said)) else ""
 
 
 def _cites(proposal: Proposal, reading: Reading) -> Iterator[tuple[str, Sequence[str]]]:

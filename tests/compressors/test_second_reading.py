@@ -63,7 +63,7 @@ def test_a_yes_retires_the_rule_and_its_cost_is_counted() -> None:
 def test_it_reads_the_rule_and_the_users_words_and_nothing_else() -> None:
     _, _, endpoint = read('{"ended": []}')
     shown = json.loads(endpoint.asks[1].messages[1].text)
-    assert shown == {"id": "c1", "text": AUDITORS, "said": [LIFTED]}
+    assert shown == {"id": "c1", "text": AUDITORS, "about": "", "said": [LIFTED]}
     assert POISON in endpoint.asks[0].messages[1].text
 
 
@@ -139,3 +139,24 @@ def test_bare_ids_are_retirements_wherever_they_stand(retire: Any) -> None:
 def test_what_is_neither_an_id_nor_an_object_is_no_proposal(retire: Any) -> None:
     with pytest.raises(CompressionError):
         Proposal.from_wire({"retire": retire}, CompressedCognitiveState)
+
+
+@pytest.mark.parametrize(("reading", "about"), [("Viktor", "Viktor"), ("Viktor, mail", "")])
+def test_what_a_pronoun_refers_to_raises_a_doubt_and_ends_nothing(reading: str, about: str) -> None:
+    said = "Viktor's staying!! Put them on the list."
+    rule = {**RULE, "text": "", "quote": "Not a hint to him please", "refers_to": reading}
+    state = CompressedCognitiveState.empty()
+    first = Turn(observations=(user("Not a hint to him please. It's about Viktor's mail."),))
+    made = commit(
+        state, Proposal.from_wire({"constraints": [rule]}, type(state)), first.numbered(1)
+    )
+    turn = Turn(observations=(user(said),)).numbered(2)
+    answers = [json.dumps(lifting(said)), '{"ended": ["c1"]}']
+    endpoint = InProcess(lambda _: answers[len(endpoint.asks) - 1])
+    proposal = ModelCompressor(endpoint).under(POLICY)(turn, made.state, ())
+    assert json.loads(endpoint.asks[1].messages[1].text)["about"] == about
+    unread = proposal.model_copy(update={"confirmed": ()})
+    assert [i.id for i in commit(made.state, unread, turn, policy=POLICY).state.constraints] == [
+        "c1"
+    ]
+    assert commit(made.state, proposal, turn, policy=POLICY).state.constraints == ()

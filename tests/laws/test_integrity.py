@@ -948,3 +948,19 @@ def test_what_an_agent_retells_of_a_document_is_no_tools_word() -> None:
     )
     done = update_state(MeasuredState.empty(), turn, compressor=lambda *_: Proposal(items=(item,)))
     assert not done.state.readings  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("trust", ["user", "tool"])
+def test_an_update_may_use_the_words_of_the_item_that_it_changes(trust: str) -> None:
+    """A tool that repeats them does not take the user's new value away from the user."""
+    talk = Conversation()
+    first = user("The team has 9 people.") if trust == "user" else tool("The team has 9 people.")
+    talk.take(first, fact("team", "has", "9 people", f"{trust[0]}1"))
+    told = "11 people (was 9)"
+    talk.take(
+        user("Nadia and Pawel join us, so 11."),
+        tool("team: 9 people, 11 seats"),
+        fact("team", "has", told, "u2", id="r1"),
+    )
+    trusts = {i.object: i.trust for i in talk.state.relational_map}
+    assert trusts.get(told) is (Trust.USER if trust == "user" else Trust.TOOL)

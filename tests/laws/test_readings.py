@@ -205,3 +205,13 @@ def test_the_field_is_none_of_those_that_a_fingerprint_covers() -> None:
     assert Constraint.asides == ("refers_to",)
     assert "refers_to" not in Constraint.own_fields()
     assert "refers_to" not in json.dumps(describe(CompressedCognitiveState.slots()))
+
+
+def test_the_users_words_on_the_rule_let_its_reading_change() -> None:
+    talk = held("the ledger file")
+    said = "The mail server, I mean. Never delete it."
+    talk.take(
+        user(said), rule("", "u2", quote="Never delete it", id="c1", refers_to="the mail server")
+    )
+    assert readings(talk) == ["the mail server"]
+    assert len(talk.state.constraints) == 1

@@ -209,7 +209,7 @@ class Connection:
         return False
 
     def keep_private(self) -> None:
-        """Restrict access to files of the last write, if this process owns them."""
+        """Restrict access to files of the last call, and blank their unused part, if this process owns them."""
 
     def close(self) -> None:
         """Release the resources. Idempotent."""

@@ -213,6 +213,7 @@ class GuardedClient:
                 with self._writing:
                     self._recover()
             yield self._collections.existing(tenant)
+        self._connection.keep_private()
 
     def _ask(self, call: Callable[[], T], /) -> T:
         try:
@@ -240,6 +241,7 @@ class GuardedClient:
             self.revision += 1
             self._recover()
             yield
+        self._connection.keep_private()
 
     @contextmanager
     def _watched(self, tenant: str, doing: str) -> Iterator[None]:

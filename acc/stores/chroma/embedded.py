@@ -16,7 +16,7 @@ from acc.errors import StoreError, StoreLockedError
 from acc.folders import PRIVATE_FILE, opened_private, private_folder, tighten
 from acc.stores.chroma.client import Connection, close_embedded, embedded_client, translated
 from acc.stores.chroma.collections import FORK_HINT, OWN_NAME
-from acc.stores.chroma.files import DATABASE, drop_indexes, is_index, scrub
+from acc.stores.chroma.files import DATABASE, blank, drop_indexes, is_index, scrub
 
 if TYPE_CHECKING:
     from chromadb.api import ClientAPI
@@ -200,12 +200,15 @@ class EmbeddedConnection(Connection):
             raise
 
     def keep_private(self) -> None:
-        """Restrict access to the index folders that Chroma created since the last call."""
+        """Restrict access to the index folders that Chroma created since the last call, and blank their files."""
         with suppress(OSError):
             names = set(os.listdir(self._directory))
             new = [self._directory / name for name in names - self._seen]
             self._seen = names
-            tighten(path for path in new if is_index(path))
+            indexes = [path for path in new if is_index(path)]
+            tighten(indexes)
+            for index in indexes:
+                blank(index)
 
     def recover(self) -> None:
         """Replace the client: after a failure, a later write to the same one may hang forever."""

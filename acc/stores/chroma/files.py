@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
+import struct
 from contextlib import closing
 from pathlib import Path
 from uuid import UUID
@@ -60,6 +61,31 @@ def is_index(path: Path) -> bool:
         return path.is_dir() and {file.name for file in path.iterdir()} <= _INDEX_FILES
     except (ValueError, OSError):
         return False
+
+
+def blank(index: Path) -> None:
+    """Overwrite the files of a new vector index with zeros, after its elements.
+
+    Chroma allocates an index at full capacity from uninitialized memory. Earlier contents of the process's memory,
+    such as a text erased since, can therefore reach a file.
+    """
+    header = index / "header.bin"
+    if header.is_file():
+        _, _, _, count, size = _HEADER.unpack_from(header.read_bytes().ljust(_HEADER.size, b"\0"))
+        _blank(index / "data_level0.bin", count * size)
+        _blank(index / "length.bin", count * 4)
+
+
+_HEADER = struct.Struct("<i4Q")
+"""Format, offset, capacity, number of elements and size of an element."""
+
+
+def _blank(file: Path, used: int) -> None:
+    rest = file.stat().st_size - used if file.exists() else 0
+    if rest > 0:
+        with file.open("r+b") as opened:
+            opened.seek(used)
+            opened.write(bytes(rest))
 
 
 def _drop(index: Path) -> None:

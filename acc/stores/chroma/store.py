@@ -198,7 +198,6 @@ class ChromaArtifactStore(ManagedRecords, DenseRecords):
             collection = self._collections.ensured(tenant)
             for batch in batches(rows):
                 self._write(collection, batch)
-            self._connection.keep_private()
 
     def get(self, tenant: str, ids: Sequence[str]) -> list[Artifact]:
         """Return the existing records of these ids, in the requested order; any number of ids.

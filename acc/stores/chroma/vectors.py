@@ -45,7 +45,6 @@ class DenseRecords(GuardedClient):
                     "metadatas": [_pieces(vectors[id_]) for id_ in batch],
                 }
                 self._ask(partial(collection.upsert, **rows))
-            self._connection.keep_private()
 
     def dense(self, tenant: str, embedder: str, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the kept vectors; see `acc.stores.protocol.DenseStore`."""
