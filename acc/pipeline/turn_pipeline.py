@@ -124,10 +124,7 @@ class TurnPipeline:
             whole = redacted_turn(whole, self._session.redact)
             about = [item.words for _, item in self._state.items()]
             cut = cut_turn(whole, [*about, whole.user_words], self._settings.input_chars)
-            written = (a.at for a in self._branch.at_turn(cut.number) if a.kind == "observation")
-            self._turn = dated(
-                cut, next(written, "") or self._session.now()
-            )  # a repeat's is the same
+            self._turn = dated(cut, self._written(cut.number) or self._session.now())
 
     def recall(self) -> None:
         """Recall candidates from the thread: A_t."""
@@ -259,6 +256,15 @@ class TurnPipeline:
             self._settings.fallback,
             keyless,
         )
+
+    def _written(self, number: int) -> str:
+        """Return when the turn's newest words of the user were stored; a repeated step gets the same time.
+
+        Earlier words were recorded or begun before; later ones are the agent's, of a commit behind it.
+        """
+        heard = [a for a in self._branch.at_turn(number) if a.kind == "observation"]
+        spoken = [a for a in heard if a.channel is Channel.USER]
+        return "".join([a.at for a in spoken or heard][-1:])
 
     def _unread(self) -> Iterator[Observation]:
         """Yield the state's pending observations with the times of their stored evidence."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -227,6 +227,21 @@ def test_the_clock_dates_a_turn_and_ends_a_rule() -> None:
     clock.set(datetime(2026, 3, 4, 11, 13, tzinfo=UTC))
     second = memory.step(first.state, Turn.said("Go on."), thread="t")
     assert second.state.constraints[0].is_expired
+
+
+def test_what_was_recorded_before_does_not_date_the_users_words() -> None:
+    clock = FixedClock()
+    memory = MemoryController(InMemoryStore(), settings=Settings(clock=clock))
+    state = memory.step(None, Turn.said("Hello."), thread="t").state
+    memory.record([Observation(channel=Channel.AGENT, text="Hi.")], state=state, thread="t")
+    clock.advance(timedelta(days=3))
+    at = clock.now()
+    words = Turn.said("No deploys until tomorrow noon.")
+    first = memory.step(state, words, thread="t")
+    clock.advance(timedelta(days=3))
+    again = memory.step(state, words, thread="t")
+    assert datetime.fromisoformat(first.turn.at) == at
+    assert again.state == first.state
 
 
 def test_the_users_message_dates_the_turn() -> None:

