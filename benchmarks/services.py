@@ -23,6 +23,9 @@ from typing import Any
 
 START_SECONDS = 90
 
+_CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--")
+"""Runs a command in a process-id namespace of its own, as a container does. Needs root."""
+
 
 def free_port() -> int:
     """Return a port of the loopback that nobody listens on."""
@@ -192,7 +195,8 @@ class Deployment:
     in one folder, ``memory``, so that ``acc backup`` copies both.
     """
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    def __init__(self, folder: Path, workers: int, *, containers: bool = False) -> None:
+        """Name the services in ``folder``; ``containers`` hides the workers' process ids from each other."""
         folder.chmod(0o755)  # PostgreSQL's user goes through it
         self.memory = folder / "memory"
         self.chroma = chroma(self.memory)
@@ -203,13 +207,15 @@ class Deployment:
             "ACC_CHECKPOINTS": self.postgresql.address,
             "PGPASSWORD": self.postgresql.password,
         }
+        self._around = [*_CONTAINER] if containers else []
         self.workers = [self._worker(n, folder / f"worker-{n}.log") for n in range(workers)]
 
     def _worker(self, number: int, log: Path) -> Service:
         port = free_port()
-        command = [sys.executable, "-m", "acc_graphs.worker", "--port", str(port)]
+        command = [*self._around, sys.executable, "-m", "acc_graphs.worker", "--port", str(port)]
         ready = answering(port, "/ready")
-        return Service(f"worker {number}", command, port, log, ready, env=self.env)
+        ends_by = signal.SIGKILL if self._around else signal.SIGTERM  # unshare passes no signal on
+        return Service(f"worker {number}", command, port, log, ready, env=self.env, ends_by=ends_by)
 
     def prepare(self) -> None:
         """Make the tables of the checkpoints, as the service ``prepare`` of the compose file does."""
