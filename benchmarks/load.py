@@ -18,6 +18,7 @@ import argparse
 import json
 import random
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -259,6 +260,7 @@ def main() -> int:
     parser.add_argument("--faults-only", action="store_true", help="only the run with the kills")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what it started ends with it
     plan = {"one worker": (1, 0), "all workers": (given.workers, 0)}
     if given.faults_only:
         plan = {}
