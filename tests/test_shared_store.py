@@ -25,6 +25,7 @@ import tenacity
 from strategies import event, tool, user
 
 from acc import Settings
+from acc.audit.log import AuditLog
 from acc.compress.protocol import Compressor
 from acc.controller import MemoryController
 from acc.errors import ConflictError, StoreError
@@ -295,6 +296,42 @@ class TestInterleavings:
         one.record([tool("It is.")], state=state, thread="t")
         done = other.step(state, Turn.said("Thanks."), thread="t")
         assert seen(table, done.state) == ["Is it up?", "It is.", "Thanks."]
+
+
+class TestRepeatedStep:
+    """As after a checkpoint that was not written: another worker steps again from the state before."""
+
+    def test_a_repeated_step_has_one_audit_record(self, tmp_path: Path) -> None:
+        table, audit = Table(), tmp_path / "audit"
+        first, other = (
+            MemoryController(Window(table), settings=Settings(audit=audit)) for _ in range(2)
+        )
+        root = first.step(None, Turn.said("Never restart nginx."), thread="t").state
+        done = first.step(root, Turn.said("Checkout is slow."), thread="t").state
+        assert other.step(root, Turn.said("Checkout is slow."), thread="t").state == done
+        kept = [entry["state"]["hash"] for entry in AuditLog.of(audit, THREAD).records()]
+        assert kept == [root.hash, done.hash]
+
+    def test_a_commit_that_is_not_in_the_log_yet_is_written_by_the_repetition(
+        self, tmp_path: Path
+    ) -> None:
+        table, audit = Table(), tmp_path / "audit"
+        killed = MemoryController(Window(table))  # its log was never written
+        done = killed.step(None, Turn.said("Never restart nginx."), thread="t").state
+        other = MemoryController(Window(table), settings=Settings(audit=audit))
+        assert other.step(None, Turn.said("Never restart nginx."), thread="t").state == done
+        assert other.last_state("t") == done
+
+    def test_what_a_repetition_costs_is_recorded(self, tmp_path: Path) -> None:
+        def paid(*_: object) -> Proposal:
+            return Proposal(usage={"input": 7})
+
+        table, audit = Table(), tmp_path / "audit"
+        for _ in range(2):
+            memory = MemoryController(Window(table), paid, Settings(audit=audit))
+            memory.step(None, Turn.said("Never restart nginx."), thread="t")
+        kept = [entry["proposal"]["usage"] for entry in AuditLog.of(audit, THREAD).records()]
+        assert kept == [{"input": 7}] * 2
 
 
 # --- a real server and real processes -----------------------------------------------------

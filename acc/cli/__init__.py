@@ -17,7 +17,6 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from acc.cli.options import with_audit_option
 from acc.errors import AccError
 from acc.text.lines import inert_output, one_line
 
@@ -65,6 +64,8 @@ class _Commands(TyperGroup):
         if not isinstance(found, typer.Typer):
             function, found = found, typer.Typer(rich_markup_mode=None, add_completion=False)
             found.command(cmd_name)(function)
+        from acc.cli.options import with_audit_option  # it imports what `acc --help` does not need
+
         return with_audit_option(get_command(found))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

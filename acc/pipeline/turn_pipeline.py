@@ -210,7 +210,7 @@ class TurnPipeline:
                 log.journal.retired(self._branch, self._turn, gone)
             if not self._repeats:
                 log.claims.commit(self._branch, self._done.state)
-            if audit is not None and not (self._retires and self._is_logged(audit)):
+            if audit is not None and not self._is_logged(audit):
                 audit.append(self._record(), self._state)
             # The audit record allows recovery, so set-aside items can wait for the next write.
             later = audit is not None
@@ -236,7 +236,9 @@ class TurnPipeline:
         )  # fmt: skip
 
     def _is_logged(self, audit: AuditLog) -> bool:
-        """Return whether the log already holds this commit, as when an operator's act is repeated."""
+        """Return whether a repeated step or act of an operator is in the log, and cost nothing this time."""
+        if not (self._retires or self._repeats) or self._compressed.usage:
+            return False
         last = audit.last_on(self._branch.name)
         return last is not None and last["state"]["hash"] == self._done.state.hash
 

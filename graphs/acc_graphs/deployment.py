@@ -1,11 +1,12 @@
 """Where the reference graphs run: which model, which memory, which checkpointer.
 
-On one machine a folder and a file; for several processes the same graphs with two settings
-changed, the addresses of a Chroma server and of a PostgreSQL. Under ``langgraph dev`` the server
-brings the checkpointer, and the other settings are environment variables:
+On one machine a folder and a file; for several processes the same graphs with other settings, the
+addresses of a Chroma server and of a PostgreSQL. The servers read them from the environment:
 
-    ACC_MODEL   provider:model; unset, the scripted model of the example
-    ACC_MEMORY  a folder, or the http address of a Chroma server; ./memory if unset
+    ACC_MODEL        provider:model; unset, the scripted model of the example
+    ACC_MEMORY       a folder, or the http address of a Chroma server; ./memory if unset
+    ACC_AUDIT        for a Chroma server, where the audit logs are: a folder that all workers share
+    ACC_CHECKPOINTS  postgresql://..., or a file; under ``langgraph dev`` the server brings its own
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from langchain_core.tools import BaseTool
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from acc import ChromaArtifactStore, MemoryController, MemoryNode, Policy, Settings
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, InputError, StoreError
 from acc.integrations.evidence_tool import evidence_tool
 from acc.testing.chat_model import ScriptedChatModel
 
@@ -68,12 +69,13 @@ def opening_evidence(node: MemoryNode) -> BaseTool:
     )
 
 
-def open_memory(where: str, policy: Policy | None = None) -> MemoryController:
+def open_memory(where: str, policy: Policy | None = None, audit: Any = None) -> MemoryController:
     """The memory in a folder, for one process, or on a Chroma server, for several.
 
     Args:
         where: The folder, or the server's address: ``http://host:8000``.
         policy: Schema and bounds.
+        audit: For a server, the audit logs as `acc.Settings` takes them; a folder has its own.
 
     Raises:
         InputError: An address without a host.
@@ -87,7 +89,7 @@ def open_memory(where: str, policy: Policy | None = None) -> MemoryController:
     secure = address.scheme == "https"
     port = address.port or (443 if secure else 8000)
     store = ChromaArtifactStore.server(address.hostname, port, ssl=secure)
-    return MemoryController(store, settings=Settings(policy=policy or Policy()))
+    return MemoryController(store, settings=Settings(policy=policy or Policy(), audit=audit))
 
 
 @contextmanager
@@ -101,13 +103,30 @@ def open_checkpoints(where: str) -> Iterator[BaseCheckpointSaver[Any]]:
 
     Raises:
         ConfigurationError: Its extra (``postgres``, ``sqlite``) is not installed.
+        StoreError: The PostgreSQL cannot be reached.
     """
     if where.startswith(("postgresql://", "postgres://")):
         with _extra("postgres"):
             from langgraph.checkpoint.postgres import PostgresSaver
+            from psycopg.rows import dict_row
+            from psycopg_pool import ConnectionPool, PoolTimeout
 
-        with PostgresSaver.from_conn_string(where) as saver:
-            yield saver
+        # One connection would end with the server; the pool replaces those that a restart has cut.
+        pool: ConnectionPool[Any] = ConnectionPool(
+            where, min_size=1, max_size=4, timeout=10, check=ConnectionPool.check_connection,
+            kwargs={"autocommit": True, "prepare_threshold": 0, "row_factory": dict_row},
+            open=False,
+        )  # fmt: skip
+        with pool:
+            try:
+                pool.wait(timeout=10)
+            except PoolTimeout as error:
+                raise StoreError(
+                    "PostgreSQL cannot be reached, or refuses the user",
+                    where=str(urlsplit(where).hostname),
+                    hint="start it, and set the password: PGPASSWORD, or in the address",
+                ) from error
+            yield PostgresSaver(pool)
     else:
         with _extra("sqlite"):
             from langgraph.checkpoint.sqlite import SqliteSaver
@@ -137,10 +156,13 @@ def prepare(where: str) -> None:
 
 @contextmanager
 def deployed(
-    memory: str, checkpoints: str, policy: Policy | None = None
+    memory: str, checkpoints: str, policy: Policy | None = None, audit: Any = None
 ) -> Iterator[Mapping[str, Any]]:
-    """Both settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
-    with closing(open_memory(memory, policy)) as opened, open_checkpoints(checkpoints) as saver:
+    """All settings at once, as what ``build`` takes: ``build(model, tools, **parts, role=...)``."""
+    with (
+        closing(open_memory(memory, policy, audit)) as opened,
+        open_checkpoints(checkpoints) as saver,
+    ):
         yield {"memory": opened, "checkpointer": saver}
 
 
@@ -169,7 +191,8 @@ def _process_memory(where: str, name: str, policy: Policy | None) -> MemoryContr
     with _OPENING:  # two first requests at once: an embedded folder opens once
         if name not in _OPENED:
             remote = where.startswith(_ADDRESS)
-            opened = open_memory(where if remote else str(Path(where) / name), policy)
+            place = where if remote else str(Path(where) / name)
+            opened = open_memory(place, policy, os.environ.get("ACC_AUDIT") or None)
             atexit.register(opened.close)
             _OPENED[name] = opened
         return _OPENED[name]

@@ -208,7 +208,7 @@ def check_logs(plan: ErasurePlan, said: Logs, told: Logs) -> None:
     assert {d.log: d.records for d in plan.effects.dropped} == {
         log: len(said[log]) for log in said if log not in told
     }
-    announced = {r.path.name: r for r in plan.effects.rewritten}
+    announced = {r.log: r for r in plan.effects.rewritten}
     assert set(announced) == {log for log in told if told[log] != said[log]}
     for log, rewritten in announced.items():
         assert rewritten.of == len(said[log])
