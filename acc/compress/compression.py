@@ -18,7 +18,6 @@ from acc.compress.endpoint import Ask, Call, CallFailed, Endpoint, Ledger, Messa
 from acc.compress.judging import Fault, fault_in
 from acc.compress.prompt import Prompt, Reading
 from acc.compress.protocol import wire_schema
-from acc.compress.second_reading import doubts, request
 from acc.errors import CompressionError, ConfigurationError
 from acc.state.declaration import RESERVED
 from acc.state.model import CompressedCognitiveState
@@ -134,7 +133,7 @@ class Compression:
         self._limit, self._most = limits
         self._schema = _sent_schema(reading.policy.schema, reading.mode, strict)
         self._is_smaller = False
-        self._messages = self._prompted(limits[1])
+        self._messages = self._prompted(self._most)
 
     def steps(self) -> Generator[Call, Reply, Proposal]:
         """Yield calls, receive each `Reply` or `CallFailed`, and return the proposal.
@@ -241,12 +240,12 @@ class Compression:
             raise AssertionError("unreachable: only a proposal is settled on")
         outcome = outcome or (judged.fault.outcome if judged.fault else Outcome.OK)
         confirmed: tuple[str, ...] = ()
-        found = doubts(judged.proposal, self._whole)
+        found = second_reading.doubts(judged.proposal, self._whole)
         if sum(len(text) for doubt in found for text in doubt.said) > self._most:
             _LOG.info("no second reading of %d doubts: their messages are too long", len(found))
         elif found:
             try:
-                reply = yield from self._endpoint.steps(request(found, self._limit))
+                reply = yield from self._endpoint.steps(second_reading.request(found, self._limit))
                 confirmed = second_reading.confirmed(reply, found)
             except (CallFailed, ConfigurationError) as failure:  # the agent asks the user
                 _LOG.info("no second reading of %d doubts: %s", len(found), failure)

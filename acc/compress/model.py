@@ -70,8 +70,8 @@ class ModelSettings:
         price: Token prices; None counts no money.
         skip_idle: Whether turns with only courtesies skip the model (`acc.compress.compression`).
         strict: Whether to request strict structured output, which OpenAI enforces token by token. The model then
-            writes every list and field, empty ones too. Otherwise it may leave them out, which takes about a
-            quarter of the answer away; most other servers enforce this schema as well.
+            writes every list and field, empty ones too. Otherwise it may leave them out, and writes less; most
+            other servers enforce that schema as well.
         deadline: Seconds for the whole compression: calls, waits, retries and the repair.
         timeout: Seconds that one call may wait for the next byte.
         max_output_tokens: Limit of an answer; the default derives from the state's limit (`output_bound`). A
