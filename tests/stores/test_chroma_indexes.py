@@ -237,3 +237,7 @@ def test_a_new_index_holds_nothing_of_the_process_memory(tmp_path: Path, record:
         assert store.get("tenant", [record(1, "text").id])
         assert len(unused()) == 2, "a read makes an index"
         assert not any(map(any, unused()))
+        store.compact()  # drops the index; the next read makes it again under the same name
+        assert store.get("tenant", [record(1, "text").id])
+        assert len(unused()) == 2
+        assert not any(map(any, unused()))

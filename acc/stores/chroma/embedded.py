@@ -190,7 +190,6 @@ class EmbeddedConnection(Connection):
         self._lock = PathLock(directory)
         if not _others_in(directory):
             tighten([directory])
-        self._seen: set[str] = set()
         self.after_kill = self._lock.left_open
         try:
             super().__init__(self._opened())
@@ -208,7 +207,8 @@ class EmbeddedConnection(Connection):
             indexes = [path for path in new if is_index(path)]
             tighten(indexes)
             for index in indexes:
-                blank(index)
+                if not blank(index):
+                    self._seen.discard(index.name)
 
     def recover(self) -> None:
         """Replace the client: after a failure, a later write to the same one may hang forever."""
@@ -241,6 +241,7 @@ class EmbeddedConnection(Connection):
 
     def _opened(self) -> ClientAPI:
         drop_indexes(self._directory)
+        self._seen = set()  # Chroma creates the dropped indexes again under their names
         with translated("the embedded Chroma cannot be opened", str(self._directory)):
             # Chroma would create it with the umask's mode. SQLite's journals take its mode.
             opened_private(self._directory / DATABASE, "ab").close()

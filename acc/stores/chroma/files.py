@@ -63,17 +63,25 @@ def is_index(path: Path) -> bool:
         return False
 
 
-def blank(index: Path) -> None:
+def blank(index: Path) -> bool:
     """Overwrite the files of a new vector index with zeros, after its elements.
 
     Chroma allocates an index at full capacity from uninitialized memory. Earlier contents of the process's memory,
-    such as a text erased since, can therefore reach a file.
+    such as a text erased since, can therefore reach a file. Return False if another thread is still
+    writing the files.
     """
     header = index / "header.bin"
-    if header.is_file():
-        _, _, _, count, size = _HEADER.unpack_from(header.read_bytes().ljust(_HEADER.size, b"\0"))
-        _blank(index / "data_level0.bin", count * size)
-        _blank(index / "length.bin", count * 4)
+    data = index / "data_level0.bin"
+    length = index / "length.bin"
+    if not (header.is_file() and data.is_file() and length.is_file()):
+        return False
+    _, _, capacity, count, size = _HEADER.unpack_from(
+        header.read_bytes().ljust(_HEADER.size, b"\0")
+    )
+    whole = data.stat().st_size >= capacity * size > 0 and length.stat().st_size >= capacity * 4
+    _blank(data, count * size)
+    _blank(length, count * 4)
+    return whole
 
 
 _HEADER = struct.Struct("<i4Q")
@@ -81,7 +89,7 @@ _HEADER = struct.Struct("<i4Q")
 
 
 def _blank(file: Path, used: int) -> None:
-    rest = file.stat().st_size - used if file.exists() else 0
+    rest = file.stat().st_size - used
     if rest > 0:
         with file.open("r+b") as opened:
             opened.seek(used)
