@@ -182,6 +182,8 @@ class EmbeddedConnection(Connection):
     """
 
     owns_files = True
+    _seen: set[str]
+    """Names in the folder for which `keep_private` has nothing left to do, since the client was opened."""
 
     def __init__(self, directory: Path, *, looks: bool = False) -> None:
         _refuse_fork(directory)

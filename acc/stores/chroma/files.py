@@ -75,9 +75,8 @@ def blank(index: Path) -> bool:
     length = index / "length.bin"
     if not (header.is_file() and data.is_file() and length.is_file()):
         return False
-    _, _, capacity, count, size = _HEADER.unpack_from(
-        header.read_bytes().ljust(_HEADER.size, b"\0")
-    )
+    fields: tuple[int, ...] = _HEADER.unpack_from(header.read_bytes().ljust(_HEADER.size, b"\0"))
+    _, _, capacity, count, size = fields
     whole = data.stat().st_size >= capacity * size > 0 and length.stat().st_size >= capacity * 4
     _blank(data, count * size)
     _blank(length, count * 4)
