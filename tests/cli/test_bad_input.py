@@ -243,6 +243,6 @@ def test_every_command_can_tell_it_in_json() -> None:
     }
     assert {"replay", "verify", "schema list", "eval probe"} <= commands.keys()
     assert [name for name, options in commands.items() if "--json" not in options] == [
-        "schema export"
-    ]
+        "inspect", "schema export",
+    ]  # fmt: skip
     assert "--as" in commands["schema export"]
