@@ -4,15 +4,23 @@ const by = id => document.getElementById(id);
 
 // Characters that are not seen or turn the reading direction; line feeds, tabs and joiners stay.
 const UNSEEN = /[\u034f\u115f\u1160\u3164\uffa0\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const LONGEST_WORD = 200;
 const KEPT = new Set(["\n", "\t", "\u200c", "\u200d"]);
 
 // The text as nodes, with the code of each unseen character in its place.
 function shown(text) {
   const whole = document.createDocumentFragment();
-  let plain = "";
+  let plain = "", run = 0;
   for (const letter of String(text).replaceAll("\r\n", "\n")) {
     if (!UNSEEN.test(letter) || KEPT.has(letter)) {
       plain += letter;
+      run = letter === " " || letter === "\n" ? 0 : run + 1;
+      // A browser takes half a minute to break a word of 200,000 letters that offers no place for it.
+      if (run === LONGEST_WORD) {
+        whole.append(plain, document.createElement("wbr"));
+        plain = "";
+        run = 0;
+      }
       continue;
     }
     const code = letter.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
