@@ -12,6 +12,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
+from acc.audit.postgres import PostgresLogs
 from acc.audit.record import is_record, is_whole
 from acc.errors import AccError, AuditError, ConflictError, InputError
 from acc.inspector.summary import Record, entry_of
@@ -123,6 +124,8 @@ class Logs:
 
     def ends(self) -> dict[str, End | None]:
         """Return the end of each log: what has changed since they were last asked for."""
+        if isinstance(self.store, PostgresLogs):
+            return dict(self.store.ends())
         return {name: self.store.end(name) for name in self.store.names()}
 
     def threads(self) -> list[dict[str, Any]]:

@@ -57,7 +57,8 @@ def exported(logs: Logs, name: str, reader: Reader) -> dict[str, Any]:
     details = Details(index, reader, MESSAGE_CHARS)
     records = {r["digest"]: r for r in logs.records(name)}
     pool = _Pool()
-    turns, sources = [], {}
+    turns: list[dict[str, Any]] = []
+    sources: dict[str, Any] = {}
     for position in path:
         record = records[index.entries[position]["digest"]]
         turn = details.of(record, position) | {"position": places[position]}

@@ -114,13 +114,16 @@ function refusedView(turn, context) {
   return refused.length + left.length ? made("ul", { class: "rows" }, refused, left) : empty("Nothing was refused, and nothing left the state.");
 }
 
+// A verdict has the beginning of the text; its source has the rest.
+const EXCERPT = 300;
+
 function verdictsView(turn, context) {
   if (!turn.verdicts.length) return empty("Nothing was recalled.");
   return made("ul", { class: "rows verdicts" }, turn.verdicts.map(verdict => {
     return made("li", { class: verdict.admitted ? "added" : "removed" },
       made("span", { class: "score" }, meter(verdict.score, 1, "score"), verdict.score.toFixed(2)), badge(verdict.admitted ? "admitted" : "refused", verdict.admitted ? "added" : "removed"),
       made("button", { type: "button", class: "ref", click: () => context.openSource(verdict.ref) }, verdict.ref),
-      made("div", { class: "body" }, verdict.text ? said(verdict.text, { most: 240 }) : made("span", { class: "soft" }, "The record does not have the text."),
+      made("div", { class: "body" }, verdict.text ? said(verdict.text + (verdict.text.length === EXCERPT ? "…" : "")) : made("span", { class: "soft" }, "The record does not have the text."),
         made("div", { class: "reasons" }, made("span", { class: "reason" }, made("code", {}, verdict.gate || "gate"), ` ${verdict.reason}`),
           verdict.telemetry.map(sign => badge(sign, "pinned")))));
   }));

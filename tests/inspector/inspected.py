@@ -42,7 +42,7 @@ def only_log(folder: Path) -> str:
     return name
 
 
-def looking_at(folder: Path, **more: Any) -> Inspector:
+def looking_at(folder: Path | str, **more: Any) -> Inspector:
     async def pause() -> None:
         raise AssertionError("nothing waits here")
 

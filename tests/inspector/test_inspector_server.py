@@ -370,6 +370,23 @@ def test_a_hold_stops_an_erasure_until_it_is_released(kept: Path) -> None:
     assert list((kept / "audit").glob("*.jsonl")) == []
 
 
+def test_while_another_holds_the_store_acts_are_refused_and_reading_goes_on(kept: Path) -> None:
+    act = operated(kept)
+    name = only_log(kept / "audit")
+    logs = Logs(kept / "audit")
+    (item, *_) = logs.record(name, logs.index(name).last)["state"]["relational_map"]
+    with MemoryController.open(kept):
+        for asked in (
+            {"act": "retire", "ids": [item["id"]]},
+            {"act": "hold", "reason": "legal"},
+            {"act": "erase", "what": "thread"},
+        ):
+            told = act(**asked)
+            assert "done" not in told
+            assert "stop it, or act from within it; reading goes on" in told["hint"]
+        assert len(Logs(kept / "audit").index(name).entries) == 3
+
+
 def test_a_port_in_use_is_an_error_that_says_so() -> None:
     with bound(0) as first:
         assert first.getsockname()[0] == "127.0.0.1"
