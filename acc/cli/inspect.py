@@ -56,9 +56,9 @@ def inspect(
     server: ServerOption = None,
     schema: SchemaOption = None,
 ) -> None:
-    """Serve a page that shows what the memory of a running agent holds, and why.
+    """Serve a local page over the threads of a memory.
 
-    It reads the audit logs alone, and only this machine reaches it.
+    It follows a running agent: it reads the audit logs alone. Only this machine reaches it.
     """
     from acc.inspector.server import Inspector, application, bound, new_token
     from acc.inspector.server import server as server_of

@@ -28,11 +28,12 @@ _HEADERS = {
 """Headers of every answer that does not set them itself."""
 
 
-def refusal(headers: Mapping[str, str]) -> str:
+def refusal(headers: Mapping[str, str], path: str) -> str:
     """Return why a request is refused; empty if it may be answered.
 
     A page of another host must not read the memory, not even under a name that leads to this machine
-    (DNS rebinding): the names of the loopback are the only ones that are answered.
+    (DNS rebinding): the names of the loopback are the only ones that are answered. A link may lead to
+    the front page, which holds no data.
     """
     host = headers.get("host", "")
     if not _OWN.fullmatch(host):
@@ -40,7 +41,7 @@ def refusal(headers: Mapping[str, str]) -> str:
     origin = headers.get("origin")
     if origin is not None and origin.lower() != f"http://{host}".lower():
         return "the Origin header names another page"
-    if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
+    if path != "/" and headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return "another site made this request"
     return ""
 
@@ -67,7 +68,11 @@ class Guard:
             for name, value in scope["headers"]
         ]
         names = [name for name, _ in asked if name in ("host", "origin")]
-        why = "a header is given twice" if len(names) > len(set(names)) else refusal(dict(asked))
+        why = (
+            "a header is given twice"
+            if len(names) > len(set(names))
+            else refusal(dict(asked), scope["path"])
+        )
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -71,6 +73,7 @@ def test_another_site_is_refused_and_the_own_page_is_not(client: TestClient) -> 
     ):
         assert client.get("/api/threads", headers={"sec-fetch-site": site}).status_code == code
     assert client.get("/api/threads", headers={"origin": HOME}).status_code == 200
+    assert client.get("/", headers={"sec-fetch-site": "cross-site"}).status_code == 200  # a link
 
 
 def test_every_answer_is_locked_down(client: TestClient) -> None:
@@ -392,6 +395,16 @@ def test_a_port_in_use_is_an_error_that_says_so() -> None:
         assert first.getsockname()[0] == "127.0.0.1"
         with pytest.raises(ConfigurationError, match="cannot be used"):
             bound(first.getsockname()[1])
+
+
+def test_without_its_packages_the_command_says_what_to_install(kept: Path) -> None:
+    code = (
+        "import sys; sys.modules['starlette'] = None; from acc.cli import run;"
+        f"sys.exit(run(['inspect', '--memory', {str(kept)!r}]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "pip install 'agent-cognitive-compressor[inspect]'" in done.stderr
 
 
 def test_a_folder_without_a_memory_is_refused(
