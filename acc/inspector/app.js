@@ -1,5 +1,5 @@
 // The page: the list of threads, one thread, and how one gets from turn to turn.
-let threads = [], log = "", known = {}, path = [], place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
+let threads = [], log = "", known = [], path = [], place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
 const details = new Map(), MOST_DETAILS = 60, MOST_ROWS = 200;
 
 const notice = error => fill("notice", error ? made("p", { class: "notice" }, error.error ?? String(error), error.hint ? made("span", { class: "hint" }, `To fix: ${error.hint}`) : null) : null);
@@ -52,7 +52,7 @@ const cut = (text, most = 120) => text.length > most ? `${text.slice(0, most)}â€
 async function showThread(name, at) {
   if (name !== log || !path.length) {
     log = name;
-    known = {};
+    known = [];
     details.clear();
     mode = "budget";
     try {
@@ -75,10 +75,9 @@ async function showThread(name, at) {
 async function update() {
   const asked = log, more = await data.thread(log, known);
   if (asked !== log) return;
-  const entries = [...(known.entries ?? []).slice(0, more.after), ...more.entries];
+  const entries = known = [...known.slice(0, more.after), ...more.entries];
   if (more.after === 0) details.clear();
   entries.forEach((entry, position) => { entry.position = position; });
-  known = { edition: more.edition, entries };
   const found = [];
   for (let position = entries.length - 1; position !== null && position >= 0; position = entries[position].prior) found.push(entries[position]);
   path = found.reverse();
@@ -95,7 +94,7 @@ async function frame(faults) {
   fill("crumb", shown(`/ ${cut(names.thread, 40)}`));
   const facts = [["Tenant", names.tenant ?? "default"], ["User", names.user ?? "default"], ["Agent", names.agent ?? "default"], ["Turns", number(newest.turn)],
     ["State", `${number(newest.tokens)} of ${number(newest.limit)} tokens`], ["Transcript", `${number(newest.heard)} tokens`], ["Last outcome", newest.outcome], ["Last commit", time(newest.at)]];
-  const apart = known.entries.length - path.length;
+  const apart = known.length - path.length;
   if (apart) facts.push(["Other branches", plural(apart, "record")]);
   fill("facts", facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, cut(text)))));
   if (faults.length) notice({ error: `Records that cannot be read: ${faults.join("; ")}`, hint: "run acc verify, and restore the log from a backup" });
@@ -125,7 +124,7 @@ function mark() {
 }
 
 async function detail(position, signal) {
-  const key = known.entries[position].digest;
+  const key = known[position].digest;
   if (!details.has(key)) {
     details.set(key, await data.turn(log, position, signal));
     if (details.size > MOST_DETAILS) details.delete(details.keys().next().value);

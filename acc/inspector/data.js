@@ -16,7 +16,7 @@ async function ask(path, wanted = {}, options = {}) {
 
 const live = {
   threads: async () => (await ask("threads")).threads,
-  thread: (log, known) => ask("thread", { log, edition: known.edition ?? "", after: known.entries?.length ?? 0 }),
+  thread: (log, known) => ask("thread", { log, after: known.length, last: known.at(-1)?.digest ?? "" }),
   turn: (log, position, signal) => ask("turn", { log, position }, { signal }),
   source: (log, position, ref) => ask("source", { log, position, ref }),
 };
@@ -24,7 +24,7 @@ const live = {
 const kept = value => typeof value === "number" ? page.pool[value] : value;
 const exported = {
   threads: async () => [],
-  thread: async () => ({ edition: "", after: 0, entries: page.entries, faults: page.faults }),
+  thread: async () => ({ after: 0, entries: page.entries, faults: page.faults }),
   turn: async (_, position) => {
     const turn = page.turns[position];
     return { ...turn, items: turn.items.map(kept), rendered: turn.rendered && turn.rendered.map(kept).join("\n") };

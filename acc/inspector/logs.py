@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
@@ -185,14 +184,21 @@ class Logs:
         return end
 
     def _read(self, name: str, known: Index, end: End) -> Index:
+        """Return the index up to ``end``: what is known with the new lines, or that of the whole log.
+
+        A record's digest covers all records before it. If the last known one is still there, so are they;
+        an erasure changes it, and a log that is cut into segments keeps it.
+        """
         where = self.store.where(name)
-        if known.end and known.end.edition == end.edition and known.end.length < end.length:
-            mark = f'"digest":"{known.last}"'.encode()
-            with suppress(ConflictError):  # rewritten meanwhile: read the whole
-                lines = self.store.newest_first(name)
-                known.add(reversed(list(takewhile(lambda line: mark not in line, lines))), where)
-                known.end = end
-                return known
+        if known.entries and not known.faults:
+            mark, new = f'"digest":"{known.last}"'.encode(), []
+            with suppress(ConflictError):  # rewritten meanwhile
+                for line in self.store.newest_first(name):
+                    if mark in line:
+                        known.add(reversed(new), where)
+                        known.end = end
+                        return known
+                    new.append(line)
         fresh = Index(end)
         fresh.add(self.store.lines(name), where)
         return fresh

@@ -100,17 +100,12 @@ class _Data:
         self._pause = inspector.pause
 
     def thread(self, request: Request) -> dict[str, Any]:
-        """The list of turns from the position ``after`` on, if the page knows this edition of the log."""
+        """The list of turns from the position ``after`` on, if ``last`` is the digest of the one before."""
         index = self._logs.index(request.query_params.get("log", ""))
-        edition = str(index.end.edition if index.end else "")
-        is_known = request.query_params.get("edition") == edition
-        after = _number(request, "after") if is_known else 0
-        return {
-            "edition": edition,
-            "after": after,
-            "entries": index.entries[after:],
-            "faults": index.faults,
-        }
+        after, last = _number(request, "after"), request.query_params.get("last")
+        if [entry["digest"] for entry in index.entries[:after][-1:]] != [last]:
+            after = 0
+        return {"after": after, "entries": index.entries[after:], "faults": index.faults}
 
     def turn(self, request: Request) -> dict[str, Any]:
         """The details of the turn at ``position``."""

@@ -12,6 +12,7 @@ from inspected import HOSTILE, SAID, many_turns, only_log, remembered
 
 import acc.inspector.logs as logs_module
 from acc import Turn
+from acc.audit import segments
 from acc.audit.folder import FolderLogs
 from acc.errors import InputError
 from acc.inspector.logs import Logs
@@ -53,6 +54,21 @@ def test_only_what_is_new_is_read_again(tmp_path: Path, monkeypatch: pytest.Monk
     assert [entry["turn"] for entry in logs.index(name).entries] == [1, 2, 3, 4]
     assert len(read) == 1
     assert [entry["prior"] for entry in logs.index(name).entries] == [None, 0, 1, 2]
+
+
+def test_a_log_that_is_cut_into_segments_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = remembered(tmp_path)
+    logs, name = Logs(tmp_path), only_log(tmp_path)
+    first = logs.index(name)
+    monkeypatch.setattr(segments, "LONGEST", 1)
+    for words in ("Is node-8 ready?", "Is node-9 ready?"):
+        memory.step(memory.last_state("ops"), Turn.said(words), thread="ops")
+    assert (tmp_path / f"{name}.d").is_dir()
+    assert logs.index(name) is first
+    assert [entry["turn"] for entry in first.entries] == [1, 2, 3, 4, 5]
+    assert logs.record(name, first.entries[0]["digest"])["state"]["turn"] == 1
 
 
 def test_the_details_of_a_turn_read_one_record_of_a_thousand(

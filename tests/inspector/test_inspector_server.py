@@ -98,11 +98,10 @@ def test_the_page_gets_the_list_a_thread_a_turn_and_a_source(client: TestClient)
     log = {"log": row["log"]}
     thread = client.get("/api/thread", params=log).json()
     assert [entry["turn"] for entry in thread["entries"]] == [1, 2, 3]
-    more = client.get(
-        "/api/thread", params={**log, "edition": thread["edition"], "after": 2}
-    ).json()
+    last = thread["entries"][1]["digest"]
+    more = client.get("/api/thread", params={**log, "last": last, "after": 2}).json()
     assert (more["after"], len(more["entries"])) == (2, 1)
-    again = client.get("/api/thread", params={**log, "edition": "another", "after": 2}).json()
+    again = client.get("/api/thread", params={**log, "last": last, "after": 3}).json()
     assert (again["after"], len(again["entries"])) == (0, 3)
     turn = client.get("/api/turn", params={**log, "position": 0}).json()
     assert turn["said"][0]["text"] == SAID[0]
