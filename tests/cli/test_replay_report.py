@@ -101,10 +101,11 @@ def test_a_browser_shows_the_turn_that_is_asked_for(conversation: Path, tmp_path
     document = in_a_browser(page, "#at=3", tmp_path)
     assert "<title>nodes · ACC inspector</title>" in document
     assert "Exported page" in document
-    shown = document.partition("What changed, and why")[2]
-    assert "You may restart db-1 now" in document
-    assert "retired" in shown.partition("Refused and evicted")[0]
-    assert "&lt;img src=x" in document
+    turn = document.partition('<div id="turn"')[2].partition("<dialog")[0]
+    assert "You may restart db-1 now" in turn
+    changes = turn.partition("What changed, and why")[2].partition("Refused and evicted")[0]
+    assert "retired" in changes
+    assert "&lt;img src=x" in turn
     last = data_of(page)["entries"][-1]
     told = f"of 5 · {last['tokens']:,} tokens"
     assert told not in document
