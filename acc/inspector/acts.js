@@ -46,6 +46,7 @@ function act(heading, asked, { asksReason = true, needsReason = false, danger = 
   };
   fill("act-body", form);
   by("drawer").close();
+  document.querySelector(".menu")?.removeAttribute("open");
   by("act").showModal();
   (token ? why : secret).focus();
 }

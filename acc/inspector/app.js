@@ -225,7 +225,7 @@ async function changed(logs) {
 
 const STATES = { live: "Live", away: "Reconnecting", fault: "The logs cannot be read", file: "Exported page" };
 function state(word, why = "") {
-  by("live").className = `live ${word}`;
+  by("live").dataset.state = word;
   by("live").textContent = STATES[word];
   if (word === "fault") notice({ error: why });
 }
