@@ -26,7 +26,7 @@ try:
     from mcp.server.auth.settings import AuthSettings
     from mcp.server.mcpserver import Context, MCPServer, ResourceSecurity
     from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError, ToolError
-    from mcp_types import ToolAnnotations
+    from mcp.types import ToolAnnotations
 except ImportError as error:
     raise ConfigurationError(
         f"the SDK of MCP cannot be imported: {error}",
