@@ -15,8 +15,11 @@ from acc.turn.observations import is_ingested
 WHOLE = "*"
 """Stands for the whole thread in place of a ref."""
 
+LONGEST_SHOWN = 200
+"""Maximum characters of the text that the plan shows."""
 
-def forget(answers: Answers, ref: str, thread: str, confirm: str = "") -> str:
+
+def erase(answers: Answers, ref: str, thread: str, confirm: str = "") -> str:
     """Erase what ``ref`` of a thread names, if ``confirm`` is the code of exactly this erasure.
 
     Otherwise nothing is erased, and the answer is the plan with its code. The code belongs to the records that
@@ -27,14 +30,22 @@ def forget(answers: Answers, ref: str, thread: str, confirm: str = "") -> str:
         StoreError: The erasure failed, or a file still holds what was erased.
     """
     who = answers.serving.whose(thread)
+    ref = ref.strip()
+    text = "" if ref == WHOLE else _text(answers, ref, who)
+    target = Target(
+        user=who.user, thread=who.thread, artifact=None if ref == WHOLE else ref,
+        agent=who.agent, tenant=who.tenant,
+    )  # fmt: skip
     eraser = Erasure(answers.memory)
-    plan = eraser.plan(_target(answers, ref.strip(), who))
+    plan = eraser.plan(target)
     code = _code(plan)
     if confirm.strip() != code:
         stale = "the plan has changed since; " if confirm.strip() else ""
         head = f"{stale}nothing is erased yet. This would go for good, from thread {who.thread!r}:"
         tail = f'to erase it, call forget again with confirm="{code}"'
-        return "\n".join([head, *_effects(plan, plan.effects), tail])
+        cut = text[:LONGEST_SHOWN] + ("..." if len(text) > LONGEST_SHOWN else "")
+        words = [f"- {ref}: {quoted(cut)}"] if text else []
+        return "\n".join([head, *words, *_effects(plan, plan.effects), tail])
     receipt = eraser.erase(plan)
     refuse_unproved(receipt)
     found = f"searched {receipt.files} files: no trace is left"
@@ -43,27 +54,25 @@ def forget(answers: Answers, ref: str, thread: str, confirm: str = "") -> str:
     return "\n".join(["erased:", *_effects(plan, receipt.effects), found])
 
 
-def _target(answers: Answers, ref: str, who: Thread) -> Target:
-    if ref != WHOLE:
-        _refuse_missing(answers, ref, who)
-    return Target(
-        user=who.user, thread=who.thread, artifact=None if ref == WHOLE else ref,
-        agent=who.agent, tenant=who.tenant,
-    )  # fmt: skip
+def _text(answers: Answers, ref: str, who: Thread) -> str:
+    """Return the text behind a ref of the thread itself.
 
-
-def _refuse_missing(answers: Answers, ref: str, who: Thread) -> None:
-    """Raise unless ``ref`` names evidence of the thread itself."""
+    Raises:
+        InputError: The thread has no such evidence.
+    """
     state = answers.memory.last_state(who)
-    with answers.memory._locked_log(who) as log:
-        known = state is not None and log.branch(state.branch).text(ref)
-    if not known:
+    text = ""
+    if state is not None:
+        with answers.memory._locked_log(who) as log:
+            text = log.branch(state.branch).text(ref)
+    if not text:
         what = "documents are the operator's" if is_ingested(ref) else f"no evidence {ref[:40]!r}"
         raise InputError(
             what,
             where=f"thread {who.thread!r}",
             hint=f"take a ref such as u3 from recall, or {WHOLE} for the whole thread",
         )
+    return text
 
 
 def _code(plan: ErasurePlan) -> str:

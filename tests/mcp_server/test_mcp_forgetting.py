@@ -52,6 +52,7 @@ def test_the_first_call_only_shows_what_would_go(tmp_path: Path) -> None:
                             ("read_state", {"thread": "t"}))  # fmt: skip
     assert not plan.failed
     assert plan.startswith("nothing is erased yet")
+    assert '- u1: "Never page Ottilie Quandt at night."' in plan
     assert 'c1 constraints: "Never page Ottilie Quandt at night"' in plan
     assert "Ottilie" in state
 

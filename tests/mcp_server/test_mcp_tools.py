@@ -12,11 +12,11 @@ from clients import Called, advertised, call, calls, memory_in, read_or_error, s
 from mcp import Client
 from strategies import rule
 
-from acc import InMemoryStore, Turn
+from acc import InMemoryStore, Settings, Turn
 from acc.audit.log import AuditLog
 from acc.audit.verify import verify
 from acc.controller import MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.mcp_server import Serving, memory_server
 from acc.mcp_server.answers import MOST_TOKENS, Answers
 from acc.state.proposal import Proposal
@@ -184,6 +184,34 @@ def test_two_clients_may_write_to_one_thread_at_once(tmp_path: Path) -> None:
     log = AuditLog.of(tmp_path / "audit", Thread(thread="t"))
     policy = memory.settings.policy
     assert verify(log, {policy.fingerprint: policy}) == 16
+
+
+class Contended(MemoryController):
+    """Another process commits first, for as many steps as ``conflicts`` has errors."""
+
+    conflicts: list[ConflictError]
+
+    def step(self, *args: Any, **named: Any) -> Any:
+        if self.conflicts:
+            raise self.conflicts.pop(0)
+        return super().step(*args, **named)
+
+
+@pytest.mark.parametrize(
+    ("waits", "is_stored"), [([None, None], True), ([None, None, None], False), ([2.0], False)]
+)
+def test_another_process_that_was_faster_is_followed_and_one_at_work_is_told_of(
+    waits: list[float | None], is_stored: bool, tmp_path: Path
+) -> None:
+    memory = Contended(InMemoryStore(), settings=Settings(audit=tmp_path / "audit"))
+    memory.conflicts = [
+        ConflictError("another process is at work", hint="call again", retry_after=wait)
+        for wait in waits
+    ]
+    told = calls(served(memory), remember("Lotte is on call."))[0]
+    assert told.failed is not is_stored
+    assert told.startswith("stored in turn 1") is is_stored
+    assert is_stored or told.endswith("another process is at work. To fix: call again")
 
 
 ODD = (
