@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from acc.controller import MemoryController
-from acc.errors import ConfigurationError, ConflictError, InputError
+from acc.errors import ConfigurationError, InputError
 from acc.gate.protocol import Context, Verdict, qualify
 from acc.mcp_server.serving import Serving
 from acc.pipeline.turn_pipeline import Step
@@ -33,9 +33,6 @@ MOST_NOTES = 12
 
 LONGEST_NOTE = 200
 """Maximum characters of one of these."""
-
-_TRIES = 3
-"""Maximum number of times that a text is committed anew because another process committed first."""
 
 _QUIET = (Reason.LAPSED, Reason.CARRIED, Reason.CITES_NARROWED)
 _KEPT = (Reason.ADDED, Reason.UPDATED)
@@ -70,25 +67,17 @@ class Answers:
 
         Raises:
             InputError: There is no text, or another text came with that id.
+            ConflictError: Another process steps the thread; call again when it is done.
             AccError: See `MemoryController.step`.
         """
         who = self.serving.whose(thread)
         if not text.strip():
             raise InputError("there is no text", where="remember", hint="give the text to store")
         turn = self.memory._normalize(self._turn(text, message_id), who)
-        for tries in range(_TRIES):
-            state = self.memory.last_state(who)
-            if known := self._known(who, state, turn, message_id):
-                return f"{known} under this message_id: nothing changed"
-            try:
-                step = self.memory.step(state, turn, thread=who)
-            except ConflictError as conflict:
-                # Another process was faster. If it is still at work, the caller has to wait for it.
-                if conflict.retry_after is not None or tries == _TRIES - 1:
-                    raise
-            else:
-                return self._became(step)
-        raise AssertionError("unreachable: the last try returns or raises")
+        state = self.memory.last_state(who)
+        if known := self._known(who, state, turn, message_id):
+            return f"{known} under this message_id: nothing changed"
+        return self._became(self.memory.step(state, turn, thread=who))
 
     def _turn(self, text: str, message_id: str) -> Turn:
         channel = self.serving.speaks_for

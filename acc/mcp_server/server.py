@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -13,7 +15,7 @@ from pydantic import Field, ValidationError
 
 from acc import __version__
 from acc.controller import MemoryController
-from acc.errors import AccError, ConfigurationError, InputError
+from acc.errors import AccError, ConfigurationError, ConflictError, InputError
 from acc.mcp_server.answers import Answers
 from acc.mcp_server.forgetting import erase
 from acc.mcp_server.serving import Serving
@@ -135,28 +137,34 @@ def _add_tools(server: MCPServer[Any], answers: Answers, turns: Turns) -> None:
             str, Field(description="any id; a retry with the same id is stored once")
         ] = "",
     ) -> str:
-        with _ToolErrors():
-            key = serving.whose(thread).key
-        async with turns.step(key):
-            return await _run(answers.remember, text, thread, message_id)
+        with _tool_errors():
+            async with turns.step(serving.whose(thread).key):
+                for pause in pauses(serving.wait):
+                    with suppress(ConflictError):
+                        return await _run(answers.remember, text, thread, message_id)
+                    await asyncio.sleep(pause)
+                return await _run(answers.remember, text, thread, message_id)
 
     async def recall(
         query: Query,
         thread: ThreadName,
         start: Annotated[int, Field(description="characters of a ref's text to skip")] = 0,
     ) -> str:
-        return await _run(answers.recall, query, thread, start)
+        with _tool_errors():
+            return await _run(answers.recall, query, thread, start)
 
     async def read_state(thread: ThreadName) -> str:
-        return await _run(answers.read_state, thread)
+        with _tool_errors():
+            return await _run(answers.read_state, thread)
 
     async def forget(
         ref: Annotated[str, Field(description="a ref such as u3, or * for the whole thread")],
         thread: ThreadName,
         confirm: Annotated[str, Field(description="the code of the plan")] = "",
     ) -> str:
-        async with turns.alone():
-            return await _run(erase, answers, ref, thread, confirm)
+        with _tool_errors():
+            async with turns.alone():
+                return await _run(erase, answers, ref, thread, confirm)
 
     def add(call: Callable[..., Awaitable[str]], what: str, *hints: bool) -> None:
         reads, destroys, repeatable = hints
@@ -225,27 +233,36 @@ def _add_resources(server: MCPServer[Any], answers: Answers) -> None:
     add(diff, "diff/{turn}", "What a turn changed, and why.")
 
 
-class _ToolErrors:
-    """Turns the library's errors into the SDK's, which reach the client as text."""
+@contextmanager
+def _tool_errors() -> Iterator[None]:
+    """Turn the library's errors into the SDK's, which reach the client as text."""
+    try:
+        yield
+    except ConflictError as error:
+        hint = "call again: another process is at work on the thread"
+        raise ToolError(f"{error.what} ({error.where}). To fix: {hint}") from error
+    except AccError as error:
+        raise ToolError(str(error)) from error
 
-    def __enter__(self) -> None:
-        return None
 
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, AccError):
-            raise ToolError(str(error)) from error
+def pauses(seconds: float) -> Iterator[float]:
+    """Yield the pauses between tries: none before the second try, then longer ones, ``seconds`` in all."""
+    yield 0.0
+    pause = 0.1
+    while seconds > 0:
+        yield min(pause, seconds)
+        seconds, pause = seconds - pause, min(2 * pause, 0.5)
 
 
 async def _run(answer: Callable[..., str], *arguments: Any) -> str:
-    """Answer a tool on a worker thread. A cancelled call finishes what it began."""
-    with _ToolErrors():
-        return await anyio.to_thread.run_sync(partial(answer, *arguments))
+    """Answer on a worker thread. A cancelled call finishes what it began."""
+    return await anyio.to_thread.run_sync(partial(answer, *arguments))
 
 
 async def _read(answer: Callable[..., str], *arguments: Any) -> str:
-    """Answer a resource on a worker thread."""
+    """Answer a resource."""
     try:
-        return await anyio.to_thread.run_sync(partial(answer, *arguments))
+        return await _run(answer, *arguments)
     except InputError as error:
         raise ResourceNotFoundError(str(error)) from error
     except AccError as error:

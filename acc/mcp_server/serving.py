@@ -27,6 +27,7 @@ class Serving:
         tenant: The tenant.
         thread: The only thread that is served; empty lets the client name the thread.
         may_forget: Whether the client may erase evidence.
+        wait: Seconds that a call waits for another process that steps the same thread.
 
     Raises:
         ConfigurationError: The channel is the operator's, or a name is empty or malformed.
@@ -38,6 +39,7 @@ class Serving:
     tenant: str = UNNAMED
     thread: str = ""
     may_forget: bool = False
+    wait: float = 30.0
 
     def __post_init__(self) -> None:
         if self.speaks_for is Channel.OPERATOR:

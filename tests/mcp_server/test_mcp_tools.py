@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from clients import Called, advertised, call, calls, memory_in, read_or_error, served, talk
 from mcp import Client
@@ -19,6 +22,7 @@ from acc.controller import MemoryController
 from acc.errors import ConfigurationError, ConflictError, InputError
 from acc.mcp_server import Serving, memory_server
 from acc.mcp_server.answers import MOST_TOKENS, Answers
+from acc.mcp_server.server import pauses
 from acc.state.proposal import Proposal
 from acc.stores.protocol import Thread
 from acc.testing import FailingCompressor
@@ -186,8 +190,34 @@ def test_two_clients_may_write_to_one_thread_at_once(tmp_path: Path) -> None:
     assert verify(log, {policy.fingerprint: policy}) == 16
 
 
+def test_a_cancelled_call_finishes_its_turn_before_the_next_begins(tmp_path: Path) -> None:
+    begun, free = threading.Event(), threading.Event()
+
+    def slow(*_: Any) -> Proposal:
+        begun.set()
+        assert free.wait(30)
+        return Proposal()
+
+    memory = memory_in(tmp_path, compressor=slow)
+    server = served(memory)
+
+    async def conversation() -> Called:
+        async with Client(server, mode="legacy") as client:
+            async with anyio.create_task_group() as group:
+                group.start_soon(partial(call, client, "remember", text="First.", thread="t"))
+                await asyncio.to_thread(begun.wait, 30)
+                group.cancel_scope.cancel()
+            task = asyncio.create_task(call(client, "remember", text="Second.", thread="t"))
+            await call(client, "read_state", thread="t")  # answered although the turn still runs
+            free.set()
+            return await task
+
+    assert asyncio.run(conversation()).startswith("stored in turn 2")
+    assert stored(memory) == ["First.", "Second."]
+
+
 class Contended(MemoryController):
-    """Another process commits first, for as many steps as ``conflicts`` has errors."""
+    """Another process is faster, for as many steps as ``conflicts`` has errors."""
 
     conflicts: list[ConflictError]
 
@@ -198,20 +228,25 @@ class Contended(MemoryController):
 
 
 @pytest.mark.parametrize(
-    ("waits", "is_stored"), [([None, None], True), ([None, None, None], False), ([2.0], False)]
+    ("conflicts", "wait", "is_stored"),
+    [(1, 0.0, True), (2, 0.0, False), (2, 0.01, True), (3, 0.01, False)],
 )
-def test_another_process_that_was_faster_is_followed_and_one_at_work_is_told_of(
-    waits: list[float | None], is_stored: bool, tmp_path: Path
+def test_a_call_waits_for_another_process_as_long_as_configured(
+    conflicts: int, wait: float, is_stored: bool, tmp_path: Path
 ) -> None:
     memory = Contended(InMemoryStore(), settings=Settings(audit=tmp_path / "audit"))
-    memory.conflicts = [
-        ConflictError("another process is at work", hint="call again", retry_after=wait)
-        for wait in waits
-    ]
-    told = calls(served(memory), remember("Lotte is on call."))[0]
+    error = ConflictError("another process steps the thread", where="thread 't'", hint="load it")
+    memory.conflicts = [error] * conflicts
+    told = calls(served(memory, wait=wait), remember("Lotte is on call."))[0]
     assert told.failed is not is_stored
     assert told.startswith("stored in turn 1") is is_stored
-    assert is_stored or told.endswith("another process is at work. To fix: call again")
+    assert is_stored or "another process steps the thread (thread 't'). To fix: call again" in told
+
+
+def test_the_waits_are_as_long_as_allowed_in_all() -> None:
+    assert list(pauses(0)) == [0.0]
+    assert sum(pauses(30)) == pytest.approx(30)
+    assert max(pauses(30)) == 0.5
 
 
 ODD = (

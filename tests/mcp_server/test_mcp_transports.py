@@ -7,10 +7,11 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,58 @@ def test_clients_share_a_server_over_http(tmp_path: Path) -> None:
     assert "Traceback" not in errors
     with MemoryController.open(tmp_path / "m") as memory:
         assert len(texts(memory, "t")) == 6
+
+
+@contextmanager
+def chroma(folder: Path) -> Iterator[str]:
+    """A Chroma server; yields its address."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    command = [
+        str(Path(sys.executable).with_name("chroma")),
+        "run",
+        "--path",
+        str(folder),
+        "--port",
+    ]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*command, str(port)], stdout=quiet, stderr=quiet)
+
+    def answers() -> bool:
+        assert process.poll() is None
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+            return True
+        return False
+
+    try:
+        asyncio.run(_until(answers))
+        yield f"127.0.0.1:{port}"
+    finally:
+        process.kill()
+        process.wait(10)
+
+
+@pytest.mark.slow
+def test_two_servers_share_a_thread_through_a_chroma_server(tmp_path: Path) -> None:
+    with chroma(tmp_path / "chroma") as address:
+        parameters = StdioServerParameters(
+            command=sys.executable, env=dict(os.environ),
+            args=["-m", "acc", "mcp", "--memory", str(tmp_path / "m"), "--server", address],
+        )  # fmt: skip
+
+        async def each(client: Client, name: str) -> list[Called]:
+            return [await call(client, "remember", text=f"{name}{n} is up.", thread="t")
+                    for n in range(3)]  # fmt: skip
+
+        async def both() -> list[Called]:
+            async with Client(parameters) as one, Client(parameters) as other:
+                told = await asyncio.gather(each(one, "web"), each(other, "db"))
+                state = [await call(client, "read_state", thread="t") for client in (one, other)]
+                assert state[0] == state[1]
+                return [*told[0], *told[1]]
+
+        told = asyncio.run(both())
+        assert sorted(int(each.split()[3]) for each in told if not each.failed) == list(range(1, 7))
 
 
 PING = {
