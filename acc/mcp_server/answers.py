@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 from acc.controller import MemoryController
@@ -57,7 +59,9 @@ class Answers:
                 where="memory_server",
                 hint="open the memory with audit=True, which keeps the states of its threads",
             )
-        self.memory = memory
+        # The same store, logs and locks. No checkpoint leads back to an earlier state: a fork would be lost.
+        self.memory = copy(memory)
+        self.memory.settings = replace(memory.settings, fork=False)
         self.serving = serving
 
     def remember(self, text: str, thread: str, message_id: str = "") -> str:

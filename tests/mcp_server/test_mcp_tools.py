@@ -243,6 +243,31 @@ def test_a_call_waits_for_another_process_as_long_as_configured(
     assert is_stored or "another process steps the thread (thread 't'). To fix: call again" in told
 
 
+def test_a_step_of_other_code_in_between_leaves_no_fork(tmp_path: Path) -> None:
+    class Interleaved(MemoryController):
+        """Other code steps the thread between the server's reading of the state and its step."""
+
+        between = True
+
+        def last_state(self, thread: Any) -> Any:
+            state = super().last_state(thread)
+            if self.between:
+                type(self).between = False
+                other.step(state, Turn.said("Never page Jorge at night."), thread=thread)
+            return state
+
+    store = InMemoryStore()
+    other = memory_in(tmp_path, store)
+    memory = Interleaved(store, settings=Settings(audit=tmp_path / "audit"))
+    told = calls(served(memory, wait=0), remember("Lotte is on call."))[0]
+    assert told.startswith("stored in turn 2")
+    assert stored(memory) == ["Never page Jorge at night.", "Lotte is on call."]
+    state = other.last_state("t")
+    assert state is not None
+    assert (state.turn, state.branch) == (2, "main")
+    assert rules_of(other) == ["Never page Jorge at night"]
+
+
 def test_the_waits_are_as_long_as_allowed_in_all() -> None:
     assert list(pauses(0)) == [0.0]
     assert sum(pauses(30)) == pytest.approx(30)
