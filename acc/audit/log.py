@@ -14,8 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from acc.audit.folder import SUFFIX
-from acc.audit.medium import AuditPlace, AuditStore, End, audit_store
+from acc.audit.medium import SUFFIX, AuditPlace, AuditStore, End, audit_store
 from acc.audit.record import changed, digested, is_record, is_whole
 from acc.errors import AuditError, ConflictError
 from acc.state.model import CompressedCognitiveState
