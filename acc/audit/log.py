@@ -211,6 +211,15 @@ class AuditLog:
             found.setdefault(str(entry["state"]["branch"]), entry)
         return list(found.values())
 
+    def lineage(self) -> Iterator[dict[str, Any]]:
+        """Yield the records that led to the newest state, newest first. Skips those of abandoned branches."""
+        wanted: set[Any] = set()
+        for entry in self._newest_first():
+            if not wanted or entry["state"]["hash"] in wanted:
+                yield entry
+                # A branch begins with a copy of its parent state. Only the parent was committed.
+                wanted = {entry["prior"], entry.get("prior_state", {}).get("parent")}
+
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield every record, oldest first; an incomplete last line, left by a kill, is skipped."""
         for number, line in enumerate(self.lines(), 1):
