@@ -1,5 +1,5 @@
 // The page: the list of threads, one thread, and how one gets from turn to turn.
-let threads = [], log = "", known = [], path = [], place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
+let threads = [], log = "", branch = "", known = [], path = [], place = 0, chart = null, mode = "budget", waiting = null, shownTurn = null;
 const details = new Map(), MOST_DETAILS = 60, MOST_ROWS = 200;
 
 const notice = error => fill("notice", error ? made("p", { class: "notice" }, error.error ?? String(error), error.hint ? made("span", { class: "hint" }, `To fix: ${error.hint}`) : null) : null);
@@ -53,6 +53,7 @@ async function showThread(name, at) {
   if (name !== log || !path.length) {
     log = name;
     known = [];
+    branch = "";
     details.clear();
     mode = "budget";
     try {
@@ -71,7 +72,7 @@ async function showThread(name, at) {
   go(index < 0 ? path.length - 1 : index, false);
 }
 
-// Reads the turns that came since; the path leads to the newest record, or to a chosen branch's.
+// Reads the turns that came since; the path leads to the newest record, or to the chosen branch's newest.
 async function update() {
   const asked = log, more = await data.thread(log, known);
   if (asked !== log) return;
@@ -79,7 +80,8 @@ async function update() {
   if (more.after === 0) details.clear();
   entries.forEach((entry, position) => { entry.position = position; });
   const found = [];
-  for (let position = entries.length - 1; position !== null && position >= 0; position = entries[position].prior) found.push(entries[position]);
+  const tip = entries.findLastIndex(entry => !branch || entry.branch === branch);
+  for (let position = tip; position !== null && position >= 0; position = entries[position].prior) found.push(entries[position]);
   path = found.reverse();
   let heard = 0;
   for (const entry of path) entry.heard = heard += entry.said;
@@ -94,9 +96,11 @@ async function frame(faults) {
   fill("crumb", shown(`/ ${cut(names.thread, 40)}`));
   const facts = [["Tenant", names.tenant ?? "default"], ["User", names.user ?? "default"], ["Agent", names.agent ?? "default"], ["Turns", number(newest.turn)],
     ["State", `${number(newest.tokens)} of ${number(newest.limit)} tokens`], ["Transcript", `${number(newest.heard)} tokens`], ["Last outcome", newest.outcome], ["Last commit", time(newest.at)]];
-  const apart = known.length - path.length;
-  if (apart) facts.push(["Other branches", plural(apart, "record")]);
-  fill("facts", facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, cut(text)))));
+  const branches = [...new Set(known.map(entry => entry.branch))];
+  const choice = made("select", { "aria-label": "Branch", change: event => inTurn(async () => { branch = event.target.value; await update(); go(path.length - 1); }) },
+    branches.map(name => made("option", { value: name, selected: name === newest.branch }, cut(name, 24))));
+  if (branches.length > 1) facts.push(["Branch", choice]);
+  fill("facts", facts.map(([name, text]) => made("div", {}, made("dt", {}, name), made("dd", {}, text instanceof Node ? text : cut(text)))));
   if (faults.length) notice({ error: `Records that cannot be read: ${faults.join("; ")}`, hint: "run acc verify, and restore the log from a backup" });
   fill("thread-acts", page.operator ? made("details", { class: "menu" }, made("summary", {}, "Operator"), made("div", { class: "acts" }, [
     made("button", { type: "button", click: () => act("Hold this thread", { act: "hold", log }, { needsReason: true }) }, "Hold thread"),

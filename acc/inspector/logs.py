@@ -191,7 +191,7 @@ class Logs:
         """
         where = self.store.where(name)
         if known.entries and not known.faults:
-            mark, new = f'"digest":"{known.last}"'.encode(), []
+            mark, new = f'"digest":"{known.last}"'.encode(), list[bytes]()
             with suppress(ConflictError):  # rewritten meanwhile
                 for line in self.store.newest_first(name):
                     if mark in line:

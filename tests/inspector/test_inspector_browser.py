@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from inspected import HOSTILE, SAID, many_turns, only_log, remembered
 
-from acc import MemoryController, Thread
+from acc import MemoryController, Thread, Turn
 from acc.audit.folder import FolderLogs
 from acc.cli import run
 
@@ -200,6 +200,23 @@ def test_the_page_follows_an_agent_in_another_process(page: Page, tmp_path: Path
         page.keyboard.press("Escape")
         says("Is node-10 ready?")
         expect(page.locator("#where")).to_contain_text("of 6")
+
+
+def test_a_fork_is_one_of_two_pasts(page: Page, tmp_path: Path) -> None:
+    with MemoryController.open(tmp_path / "memory") as memory:
+        remembered(tmp_path / "memory" / "audit", SAID[:1], memory=memory)
+        first = memory.last_state("ops")
+        for words in ("The limit is 40 pods.", "The limit is 50 pods."):
+            memory.step(first, Turn.said(words), thread="ops")
+    with serving(tmp_path / "memory") as (address, _):
+        page.goto(address)
+        page.locator("#threads a").click()
+        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 50 pods.")
+        page.get_by_label("Branch").select_option("main")
+        expect(page.locator("#turn .message .said").first).to_have_text("The limit is 40 pods.")
+        expect(page.locator("#number")).to_have_value("2")
+        page.locator("#before").click()
+        expect(page.locator("#turn .message .said").first).to_have_text(SAID[0])
 
 
 def test_an_operator_erases_after_a_dry_run(page: Page, tmp_path: Path) -> None:

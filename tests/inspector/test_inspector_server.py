@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from inspected import HOME, HOSTILE, SAID, looking_at, only_log, remembered
@@ -394,6 +396,18 @@ def test_a_port_in_use_is_an_error_that_says_so() -> None:
         assert first.getsockname()[0] == "127.0.0.1"
         with pytest.raises(ConfigurationError, match="cannot be used"):
             bound(first.getsockname()[1])
+
+
+@pytest.mark.slow
+def test_an_interrupt_ends_the_server_although_a_page_follows(kept: Path) -> None:
+    command = [sys.executable, "-m", "acc", "inspect", "--port", "0", "--memory", str(kept)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with urlopen(f"{process.stdout.readline().strip()}api/changes", timeout=60) as stream:
+        assert stream.readline() == b"event: change\n"
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (0, "")
 
 
 def test_without_its_packages_the_command_says_what_to_install(kept: Path) -> None:
