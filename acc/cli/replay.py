@@ -238,7 +238,8 @@ class _Replay:
             self._money = (self._money or 0.0) + step.money
         turn = TurnReport.of_step(index + 1, self._transcript[index], step)
         self._tokens.append(turn.tokens)
-        self._write(turn)
+        if self.out is not None:
+            self.out.write(turn.as_json(self._policy))
         self.screen.line(turn.row(self.columns))
 
     def _resume(self, logged: LoggedThread) -> None:
@@ -254,14 +255,11 @@ class _Replay:
             self._tokens.append(record["tokens"])
             if self.out is not None:
                 transcript = self._transcript[index]
-                self._write(TurnReport.of_record(index + 1, transcript, record, self._policy))
+                turn = TurnReport.of_record(index + 1, transcript, record, self._policy)
+                self.out.write(turn.as_json(self._policy))
         # Opening the log writes what a killed run had evicted, even if no turn follows.
         self.controller._log_of(whose(self.name))
         self._state = self.controller.last_state(self.name)
-
-    def _write(self, turn: TurnReport) -> None:
-        if self.out is not None:
-            self.out.write(turn.as_json(self._policy))
 
     def _announce(self, done: int) -> None:
         where = f"thread {self.name!r} in {self.kept_in or 'a temporary memory'}"
