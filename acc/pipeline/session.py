@@ -24,6 +24,7 @@ from acc.state.loading import Keys, keys_of
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.state.policy import Policy
 from acc.stores.protocol import Thread
+from acc.telemetry.observer import Observer
 from acc.thread.branch import Branch
 from acc.thread.log import ThreadLog
 from acc.turn.redact import Redact
@@ -61,6 +62,7 @@ class Settings:
         durability: What the audit record of a finished step survives: "power", a power cut, or "kill",
             only a kill of the process, without waiting for the disk. An embedded store always waits. See
             docs/operations.md.
+        telemetry: Observes each step, such as `acc.telemetry.otel.OpenTelemetry`; None for the log alone.
 
     Raises:
         ConfigurationError: A setting has an invalid value.
@@ -78,6 +80,7 @@ class Settings:
     state_key: StateKey = field(default=None, repr=False)
     redact: Redactor = "secrets"
     durability: Durability = "power"
+    telemetry: Observer | None = None
 
     def __post_init__(self) -> None:
         for name, (fits, hint) in _FITS.items():
@@ -118,6 +121,10 @@ _FITS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "durability": (
         lambda value: value in get_args(Durability),
         'give "power", or "kill" not to wait for the disk',
+    ),
+    "telemetry": (
+        lambda value: value is None or callable(getattr(value, "begins", None)),
+        "give an acc.telemetry.otel.OpenTelemetry(), or another observer with begins(thread, policy)",
     ),
     "redact": (
         lambda value: value in (None, "secrets") or callable(value),
