@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,26 +54,26 @@ class Watch:
         self._observers = observers
         self._each: list[tuple[Observer, StepObserver]] = []
         for observer in observers.each:
-            begun = observers.told(observer, observer.begins, thread, policy)
+            begun = observers.told(observer, observer, "begins", thread, policy)
             if begun is not None:
                 self._each.append((observer, begun))
 
     def stage_begins(self, stage: str) -> None:
         """See `StepObserver.stage_begins`."""
         for observer, each in self._each:
-            self._observers.told(observer, each.stage_begins, stage)
+            self._observers.told(observer, each, "stage_begins", stage)
 
     def stage_ends(
         self, stage: str, seconds: float, result: Any, error: BaseException | None
     ) -> None:
         """See `StepObserver.stage_ends`."""
         for observer, each in self._each:
-            self._observers.told(observer, each.stage_ends, stage, seconds, result, error)
+            self._observers.told(observer, each, "stage_ends", stage, seconds, result, error)
 
     def ends(self, step: Step | None, error: BaseException | None = None) -> None:
         """See `StepObserver.ends`."""
         for observer, each in self._each:
-            self._observers.told(observer, each.ends, step, error)
+            self._observers.told(observer, each, "ends", step, error)
 
 
 class Observers:
@@ -98,10 +98,10 @@ class Observers:
             with suppress(ValueError):  # another context closes a coroutine that was left
                 CONVERSATION.reset(outer)
 
-    def told(self, observer: Observer, tell: Callable[..., Any], *what: Any) -> Any:
-        """Return the result of ``tell``; None if it raises, which the log says once for each observer."""
+    def told(self, observer: Observer, one: Any, call: str, *what: Any) -> Any:
+        """Return the result of a call of ``one``; None if it raises, which the log says once for each observer."""
         try:
-            return tell(*what)
+            return getattr(one, call)(*what)
         except Exception as error:
             if id(observer) not in self._failed:
                 self._failed.add(id(observer))
