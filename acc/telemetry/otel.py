@@ -119,20 +119,23 @@ class _Step:
         self._tracer, self._instruments = tracer, instruments
         self._policy, self._content = policy, content
         self._clock, self._start = perf_counter, perf_counter()
-        self._about: dict[str, Any] = {"gen_ai.conversation.id": thread.thread}
+        self._about = {
+            "gen_ai.conversation.id": thread.thread,
+            "gen_ai.memory.store.id": thread.owner_key.partition(".")[0],
+        }
         if thread.agent != UNNAMED:
             self._about["gen_ai.agent.name"] = thread.agent
-        self._store = thread.owner_key.partition(".")[0]
-        self._span = self._begun(STEP, None, STEP)
-        self._span.set_attributes({"acc.thread.key": thread.key, "acc.tenant": thread.tenant})
+        known = {_OPERATION: STEP, "acc.thread.key": thread.key, "acc.tenant": thread.tenant}
+        self._span: Span = tracer.start_span(STEP, attributes={**self._about, **known})
         self._context = trace.set_span_in_context(self._span)
         self._stages: dict[str, tuple[Span, Context, Any]] = {}
         self._query = ""
 
     def stage_begins(self, stage: str) -> None:
         """Begin the stage's span, and make it the current one."""
-        operation = _OPERATIONS.get(stage, "")
-        span = self._begun(operation or f"acc.{stage}", self._context, operation)
+        operation = _OPERATIONS.get(stage)
+        about = {**self._about, _OPERATION: operation} if operation else None
+        span = self._tracer.start_span(operation or f"acc.{stage}", self._context, attributes=about)
         inside = self._trace.set_span_in_context(span, self._context_api.get_current())
         self._stages[stage] = span, inside, self._context_api.attach(inside)
 
@@ -170,13 +173,6 @@ class _Step:
         self._span.end()
         self._instruments.seconds.record(self._clock() - self._start, about)
 
-    def _begun(self, name: str, parent: Context | None, operation: str) -> Span:
-        about = self._about
-        if operation:
-            about = {**about, _OPERATION: operation, "gen_ai.memory.store.id": self._store}
-        span: Span = self._tracer.start_span(name, context=parent, attributes=about)
-        return span
-
     def _qualified(self, span: Span, verdicts: Any, evidence: Any) -> None:
         signals = [code(signal) for verdict in verdicts for signal in verdict.telemetry]
         about = {"acc.candidates": len(verdicts), "acc.admitted": len(evidence)}
@@ -194,9 +190,8 @@ class _Step:
         if result.account is not None and result.account.model:
             model = {"gen_ai.request.model": result.account.model}
         usage = {name: result.usage[kind] for kind, name in _USAGE.items() if kind in result.usage}
-        span.set_attributes({"acc.outcome": outcome, **model, **usage})
-        if result.account is not None:
-            span.set_attribute("acc.calls", [call.value for call in result.account.calls])
+        calls = [call.value for call in result.account.calls] if result.account is not None else []
+        span.set_attributes({"acc.outcome": outcome, "acc.calls": calls, **model, **usage})
         instruments = self._instruments
         instruments.compression.record(seconds, {"acc.outcome": outcome, **model})
         for kind in {"input", "output"} & {*result.usage}:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Exported  # type: ignore[import-not-found]
+from exporting import Exported
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Known, document, hostile_texts, lying_proposals, rule, tool, user

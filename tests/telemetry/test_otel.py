@@ -11,7 +11,7 @@ import time
 from typing import Any
 
 import pytest
-from conftest import Exported  # type: ignore[import-not-found]
+from exporting import Exported
 from opentelemetry.trace import StatusCode, get_current_span
 from strategies import add, rule, user
 
