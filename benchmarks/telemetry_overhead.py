@@ -2,8 +2,8 @@
 
     python benchmarks/telemetry_overhead.py [--turns 300]
 
-A memory in a folder steps with the keyless compressor, and hands spans and metrics to OpenTelemetry's SDK, which exports
-each span at once, on the same thread. CPU time is measured, so that what the disk and other programs do does not count.
+A memory in a folder steps with the keyless compressor, and hands spans and metrics to OpenTelemetry's SDK, which
+exports each span at once, on the same thread. CPU time is measured: the disk and other programs do not count.
 """
 
 from __future__ import annotations

@@ -39,6 +39,12 @@ def facts(step: Step, policy: Policy) -> dict[str, Any]:
 
 
 def pinned_share(state: CompressedCognitiveState, policy: Policy) -> float:
-    """Return the part of the token budget that rules and open goals take. At 1 a new rule is a `PinnedOverflow`."""
-    pinned = [item.words for slot, item in state.items() if slot.rules.pinned and item.is_open]
-    return round(sum(map(policy.counter, pinned)) / policy.max_tokens, 4)
+    """Return the part of the bounds that rules and open goals take: of the tokens, or, if more, of a slot's places.
+
+    At 1 the next rule is a `PinnedOverflow`.
+    """
+    pinned = [(slot, item) for slot, item in state.items() if slot.rules.pinned and item.is_open]
+    tokens = sum(policy.counter(item.words) for _, item in pinned) / policy.max_tokens
+    slots = {slot.name: slot for slot, _ in pinned}
+    count = Counter(slot.name for slot, _ in pinned)
+    return round(max([tokens, *(count[name] / policy.places(slots[name]) for name in slots)]), 4)

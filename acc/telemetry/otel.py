@@ -96,7 +96,7 @@ class _Instruments:
             "acc.budget.share", "1", "Part of the token budget that the state takes"
         )
         self.pinned_share = histogram(
-            "acc.pinned.share", "1", "Part of the token budget that rules and open goals take"
+            "acc.pinned.share", "1", "Part of the bounds that rules and open goals take"
         )
         self.refused = counter("acc.refusals", "{refusal}", "Proposed changes that commit refused")
         self.evicted = counter("acc.evictions", "{item}", "Items evicted to make room")

@@ -74,7 +74,7 @@ class TestTheSpansOfAStep:
         assert about["acc.state.hash"] == step.state.hash
         assert about["acc.state.tokens"] == step.commit.tokens
         assert about["acc.budget.share"] == pytest.approx(step.commit.tokens / 800, abs=1e-4)
-        assert 0 < about["acc.pinned.share"] < about["acc.budget.share"]
+        assert about["acc.pinned.share"] == pytest.approx(1 / 24, abs=1e-4), "of its 24 places"
         assert about["acc.outcome"] == "ok"
 
     def test_the_user_is_not_named(self, exported: Exported) -> None:
