@@ -212,6 +212,10 @@ class Compression:
         """Append the reply and its fault to the messages: the single repair."""
         if fault.outcome is Outcome.TRUNCATED:
             self._limit *= 2
+        log_event(
+            _LOG, logging.INFO, "model_repair", "a model is asked to correct its answer",
+            outcome=fault.outcome, model=self._endpoint.model,
+        )  # fmt: skip
         said = storable(reply.text[:_LONGEST_SHOWN]).strip() or "(nothing)"
         reason = f"That cannot be used: {fault.outcome.value}: {fault.detail}."
         again = "Reply again with the whole JSON object, corrected, and nothing else."
