@@ -233,7 +233,7 @@ class Memory:
             with self._threads.stepping(who):
                 run = TurnPipeline(self._session(who), self.load(state), turn, watch)
                 yield run
-            watch.ends(run.step)
+            watch.ends(run.step if run.is_persisted else None)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""

@@ -242,6 +242,11 @@ class TurnPipeline:
             self._claims.end(self._branch, self._turn.number)
         return self.step
 
+    @property
+    def is_persisted(self) -> bool:
+        """Whether `persist` has ended, so that there is a `step`."""
+        return self._claims is not None
+
     @cached_property
     def step(self) -> Step:
         """The result of the persisted step."""

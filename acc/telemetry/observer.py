@@ -37,7 +37,7 @@ class StepObserver(Protocol):
         """
 
     def ends(self, step: Step | None, error: BaseException | None) -> None:
-        """Learn how the step ended: with its result, or with the error that it raised."""
+        """Learn how the step ended: with its result, with the error that it raised, or unfinished with neither."""
 
 
 class Observer(Protocol):

@@ -65,8 +65,9 @@ class _StepLog:
 
     def ends(self, step: Step | None, error: BaseException | None) -> None:
         """See `acc.telemetry.observer.StepObserver.ends`."""
-        if step is None:
+        if error is not None:
             _log_error(error)
+        if step is None:
             return
         if step.recovered:
             log_event(
@@ -131,16 +132,17 @@ def _told(reason: Reason) -> tuple[str, str]:
     return "noted", "a commit has a note"
 
 
-def _log_error(error: BaseException | None) -> None:
+def _log_error(error: BaseException) -> None:
+    """Write the line of a step that raised. The caller has the error, so it is no warning."""
     if isinstance(error, PinnedOverflow):
         log_event(
-            _LOG, logging.WARNING, "overflow", "a step was refused: rules and goals exceed the bounds",
+            _LOG, logging.INFO, "overflow", "a step was refused: rules and goals exceed the bounds",
             turn=error.turn, slot=error.slot, needed=error.needed, limit=error.limit,
             items=error.items, refused=len(error.refused),
         )  # fmt: skip
     elif isinstance(error, ConflictError):
         log_event(
-            _LOG, logging.WARNING, "conflict", "another step of the thread runs or has committed",
+            _LOG, logging.INFO, "conflict", "another step of the thread runs or has committed",
             retry_after=error.retry_after,
         )  # fmt: skip
     elif isinstance(error, asyncio.CancelledError | GeneratorExit | KeyboardInterrupt):
@@ -149,4 +151,4 @@ def _log_error(error: BaseException | None) -> None:
             cause=cause(error),
         )  # fmt: skip
     else:
-        log_event(_LOG, logging.WARNING, "failed", "a step failed", cause=cause(error))
+        log_event(_LOG, logging.INFO, "failed", "a step failed", cause=cause(error))

@@ -65,7 +65,7 @@ class PathLock:
             self._lock.acquire()
         except filelock.Timeout as error:
             log_event(
-                _LOG, logging.WARNING, "store_locked", "another process or memory holds the folder",
+                _LOG, logging.INFO, "store_locked", "another process or memory holds the folder",
                 path=self._directory,
             )  # fmt: skip
             raise self._refusal() from error
