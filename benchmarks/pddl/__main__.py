@@ -2,6 +2,7 @@
 
     python -m benchmarks.pddl                                    our four domains, without a model
     python -m benchmarks.pddl --quick                            one small task of each: a look, no result
+    python -m benchmarks.pddl --held-only                        what memories hold along a plan, in a few minutes
     python -m benchmarks.pddl --tasks test.jsonl --problems pddl   the benchmark's 60 tasks too
     python -m benchmarks.pddl --model openai:MODEL               a model as the agent
     python -m benchmarks.pddl --compressor-model openai:MODEL    a model as a further compressor
@@ -53,6 +54,7 @@ def _scale(options: argparse.Namespace) -> Scale:
         problems=options.problems,
         domains=tuple(options.domain),
         most=1 if options.quick else options.most,
+        plays=not options.held_only,
         agent=options.model,
         compressor=options.compressor_model,
     )
@@ -76,6 +78,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--benchmark-steps", type=_count, default=Scale.steps[1])
     parser.add_argument("--most", type=int, default=0, help="tasks of a domain at the most")
     parser.add_argument("--quick", action="store_true", help="one task of each domain, 200 tokens")
+    parser.add_argument("--held-only", action="store_true", help="what is held along a plan alone")
     parser.add_argument("--model", default="", help="a model in the planner's place")
     parser.add_argument("--compressor-model", default="", help="a model as a further compressor")
     parser.add_argument("--workers", type=_count, default=2, help="processes")

@@ -32,10 +32,13 @@ def page(rows: Sequence[Row], command: str, agent: str) -> str:
             parts.append(f"## {tasks} of {whose} tasks in which {shown} ({domains})")
             if needs:
                 parts.append(_titled("Held along a plan", kept_table(some)))
-            if needs and not benchmark:
-                parts.append(_titled("Played without looking around", played_table(some, False)))
-            parts.append(_titled("Played, looks allowed", played_table(some, True)))
-    if any(row.benchmark for row in rows):
+            if any(row.blind for row in some):
+                title = "Played without looking around"
+                parts.append(_titled(title, played_table(some, may_look=False)))
+            if any(row.looking for row in some):
+                title = "Played, looks allowed"
+                parts.append(_titled(title, played_table(some, may_look=True)))
+    if any(row.benchmark and row.looking for row in rows):
         parts.append(_titled("The paper's Table 1, and ours", paper_table(rows)))
     return "\n\n".join(parts) + "\n"
 
@@ -51,7 +54,7 @@ def kept_table(rows: Sequence[Row]) -> list[str]:
     ))  # fmt: skip
 
 
-def played_table(rows: Sequence[Row], may_look: bool) -> list[str]:
+def played_table(rows: Sequence[Row], *, may_look: bool) -> list[str]:
     """How each memory's tasks went, means over tasks."""
     head = [
         "memory",
@@ -86,7 +89,7 @@ def paper_table(rows: Sequence[Row]) -> list[str]:
     ]
     for name, bound, some in _grouped(mine):
         if {row.task for row in some} == tasks:
-            games = [row.looking for row in some]
+            games = [row.looking for row in some if row.looking]
             reward, tokens = _mean(games, "progress"), _mean(games, "tokens")
             lines.append(
                 ("here", name, bound, f"{reward:.4f}", f"{tokens:,.0f}", f"{reward / tokens * 1e7:.0f}")

@@ -28,6 +28,7 @@ class Scale:
         problems: The benchmark's folder of problems.
         domains: Only these domains, if any.
         most: Tasks of a domain at the most; 0 for all.
+        plays: Whether tasks are played; else the plan alone is followed, which is quick.
         agent: A model as the agent; empty for the planner.
         compressor: A model as a further compressor; empty for none.
     """
@@ -38,6 +39,7 @@ class Scale:
     problems: Path | None = None
     domains: tuple[str, ...] = ()
     most: int = 0
+    plays: bool = True
     agent: str = ""
     compressor: str = ""
 
@@ -54,8 +56,8 @@ class Row:
         memory: The memory's name.
         tokens: Its bound.
         kept: What it held along the plan.
-        blind: How the task went without looking around.
-        looking: How it went with it, as in the benchmark.
+        blind: How the task went without looking around; None where it was not played so.
+        looking: How it went with it, as in the benchmark; likewise.
     """
 
     benchmark: bool
@@ -66,7 +68,7 @@ class Row:
     tokens: int
     kept: Kept
     blind: Played | None
-    looking: Played
+    looking: Played | None
 
 
 def tasks_of(scale: Scale) -> list[tuple[bool, Task]]:
@@ -138,22 +140,15 @@ def _row(
     steps = scale.steps[benchmark]
     kept = follow(task, factory(task, tokens))
 
-    def played(may_look: bool) -> Played:
+    def played(may_look: bool) -> Played | None:
+        if not scale.plays:
+            return None
         agent = _agent(scale, task, may_look=may_look)
         return play(task, factory(task, tokens), agent, steps)
 
-    blind = None if benchmark else played(False)
-    return Row(
-        benchmark,
-        task.domain,
-        task.name,
-        task.needs_memory,
-        name,
-        tokens,
-        kept,
-        blind,
-        played(True),
-    )
+    blind, looking = (None if benchmark else played(False)), played(True)
+    found = (benchmark, task.domain, task.name, task.needs_memory)
+    return Row(*found, name, tokens, kept, blind, looking)
 
 
 def _agent(scale: Scale, task: Task, *, may_look: bool) -> Agent:

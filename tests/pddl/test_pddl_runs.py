@@ -89,6 +89,14 @@ def test_the_command_prints_the_tables_and_says_who_acts(
     assert "| no memory | - | 1.00 | 1 of 1 |" in said
 
 
+def test_what_is_held_is_shown_without_a_game(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--held-only", "--domain", "workshop", "--most", "1", "--workers", "1"]
+    assert main([*arguments, "--tokens", "200"]) == 0
+    said = capsys.readouterr().out
+    assert "| ACC world, rule | 200 | 1.00 | 0.00 |" in said
+    assert "Played" not in said
+
+
 def test_half_of_the_benchmark_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--tasks", "test.jsonl"]) == 1
     assert "needed together" in capsys.readouterr().err
