@@ -16,31 +16,37 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from acc.cli.opening import Interrupts, LoggedThread, Record, opened, policy_of, thread_named
+from acc.audit.log import AuditLog
+from acc.cli.inspect import reader_of
+from acc.cli.opening import (
+    Interrupts,
+    LoggedThread,
+    Record,
+    compressor_named,
+    opened,
+    policy_of,
+    thread_named,
+)
 from acc.cli.options import (
     MaxTokensOption,
+    ModelOption,
+    ModeOption,
     NewMemoryOption,
+    PriceOption,
     SchemaOption,
     ServerOption,
     StyleOption,
-    parse_price,
 )
 from acc.cli.output import JsonLines, Screen, coloured, count, width
-from acc.cli.replay_report import (
-    COLUMNS,
-    MODEL_COLUMNS,
-    ReplayReport,
-    TurnReport,
-    format_money,
-    heading,
-)
-from acc.compress.protocol import Compressor, Price
+from acc.cli.replay_turns import COLUMNS, MODEL_COLUMNS, TurnReport, format_money, heading
 from acc.controller import MemoryController
-from acc.errors import ConfigurationError, InputError
+from acc.errors import InputError
 from acc.folders import refuse_memorys
+from acc.inspector.logs import Logs
+from acc.inspector.page import exported_page
 from acc.memory import whose
+from acc.report.page import write_page
 from acc.state.model import CompressedCognitiveState
-from acc.state.proposal import Mode
 from acc.text.lines import raw
 from acc.turn.conversations import Conversation, read_conversation
 from acc.turn.observations import PASTED, Channel
@@ -111,29 +117,9 @@ def replay(
         int | None, typer.Option(metavar="N", min=0, help="Replay only the first N turns.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Compress with this model: openai:NAME or NAME (uses OPENAI_BASE_URL and "
-            "OPENAI_API_KEY), or PROVIDER:NAME through LangChain. [default: the keyless rules]",
-        ),
-    ] = "",
-    mode: Annotated[
-        Mode | None,
-        typer.Option(
-            help="What the model writes: changes (revise) or the whole state (rewrite). "
-            "[default: revise]"
-        ),
-    ] = None,
-    price: Annotated[
-        Price | None,
-        typer.Option(
-            metavar="IN,OUT[,CACHED]",
-            help="Price of the model per million tokens, in any currency.",
-            parser=parse_price,
-        ),
-    ] = None,
+    model: ModelOption = "",
+    mode: ModeOption = None,
+    price: PriceOption = None,
     report: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Write an HTML page that shows every turn."),
@@ -146,7 +132,7 @@ def replay(
     channels = {each.tool: each.channel for each in channel or ()}
     conversation = read_conversation(file, repair=repair, channels=channels)
     _check_tools(channels, conversation.turns)
-    compressor = _compressor(model, mode, price)
+    compressor = compressor_named(model, mode, price)
     _check_outputs(file, json, report)
     name = thread or file.stem
     with ExitStack() as stack:
@@ -169,20 +155,6 @@ def replay(
             screen=Screen(quiet=quiet, data=json == "-"),
             kept_in=memory, file=file, out=out, report=report,
         ).run(logged)  # fmt: skip
-
-
-def _compressor(model: str, mode: Mode | None, price: Price | None) -> Compressor | None:
-    """The compressor that asks the model; None for the keyless rules."""
-    if model:
-        from acc.compress.model import as_compressor
-
-        return as_compressor(model, mode=mode or "revise", price=price)
-    for option, given in (("--mode", mode), ("--price", price)):
-        if given is not None:
-            raise ConfigurationError(
-                "this option needs a model", where=option, hint="name the model with --model"
-            )
-    return None
 
 
 def _check_outputs(file: Path, json: str, report: Path | None) -> None:
@@ -234,7 +206,6 @@ class _Replay:
         self._failed = 0
         self._usage: Counter[str] = Counter()
         self._money: float | None = None
-        self._page = ReplayReport(self._policy, self.name) if self.report else None
 
     def run(self, logged: LoggedThread | None) -> None:
         """Continue after the turns of ``logged`` up to the last turn, then print the summary."""
@@ -267,7 +238,8 @@ class _Replay:
             self._money = (self._money or 0.0) + step.money
         turn = TurnReport.of_step(index + 1, self._transcript[index], step)
         self._tokens.append(turn.tokens)
-        self._write(turn)
+        if self.out is not None:
+            self.out.write(turn.as_json(self._policy))
         self.screen.line(turn.row(self.columns))
 
     def _resume(self, logged: LoggedThread) -> None:
@@ -281,18 +253,13 @@ class _Replay:
                     hint="name another thread with --thread or another memory with --memory",
                 )
             self._tokens.append(record["tokens"])
-            if self.out is not None or self._page is not None:
+            if self.out is not None:
                 transcript = self._transcript[index]
-                self._write(TurnReport.of_record(index + 1, transcript, record, self._policy))
+                turn = TurnReport.of_record(index + 1, transcript, record, self._policy)
+                self.out.write(turn.as_json(self._policy))
         # Opening the log writes what a killed run had evicted, even if no turn follows.
         self.controller._log_of(whose(self.name))
         self._state = self.controller.last_state(self.name)
-
-    def _write(self, turn: TurnReport) -> None:
-        if self.out is not None:
-            self.out.write(turn.as_json(self._policy))
-        if self._page is not None:
-            self._page.add(turn, self.conversation.turns[turn.turn - 1])
 
     def _announce(self, done: int) -> None:
         where = f"thread {self.name!r} in {self.kept_in or 'a temporary memory'}"
@@ -318,9 +285,13 @@ class _Replay:
         if self._state is None or not done:
             self.screen.last("0 turns")
             return
-        if self._page is not None and self.report is not None:
-            log = self.controller._log_of(whose(self.name))
-            self._page.write(self.report, log.branch(self._state.branch))
+        place = self.controller.settings.audit
+        if self.report is not None and place is not None:
+            log = AuditLog.of(place, whose(self.name)).name
+            reader = reader_of(self._policy.schema)
+            write_page(
+                exported_page(Logs(place), log, reader, f"Replay of {self.name}"), self.report
+            )
         if self.screen.prints_lines:
             print(f"\nthe state after turn {self._state.turn:,}, as the agent reads it:\n")
             print(self._policy.rendered(self._state))
