@@ -24,6 +24,7 @@ from acc.turn.observations import Channel, Observation
 from acc.turn.turn import Turn
 from acc_schemas.planning import PlanningState
 
+from .joined import JoinedState, JoiningCompressor
 from .schema import WorldCompressor, WorldState
 from .tasks import Task
 
@@ -129,6 +130,10 @@ def _careful(task: Task, tokens: int) -> EvaluatedMemory:
     return _acc(WorldState, tokens, WorldCompressor(task))
 
 
+def _joining(task: Task, tokens: int) -> EvaluatedMemory:
+    return _acc(JoinedState, tokens, JoiningCompressor(task))
+
+
 def _careless(task: Task, tokens: int) -> EvaluatedMemory:
     return _acc(WorldState, tokens, WorldCompressor(task, knows_effects=False))
 
@@ -145,6 +150,7 @@ MEMORIES: Mapping[str, Factory] = {
     "ACC world, keyless, records": lambda task, tokens: Recorded(_acc(WorldState, tokens), task),
     "ACC world, rule, no effects": _careless,
     "ACC world, rule": _careful,
+    "ACC world, rule, joined": _joining,
     "transcript, no bound": lambda _task, _tokens: TranscriptReplay(),
 }
 """The memories by name. All but the last hold at most the tokens they are given."""

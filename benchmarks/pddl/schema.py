@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, ClassVar
 
 from acc import CompressedCognitiveState, Item, Slot
@@ -88,10 +88,9 @@ class WorldCompressor:
         told = {one: o.ref for o in said for _, one in self._reader.literals(o.text)}
         after = self._after(held, said)
         new = sorted((after & set(told)) - set(held))
-        wishes = [o for o in turn.readable if o.channel is Channel.USER]
         return Proposal(
             items=(
-                *(_goal(wish, line) for wish in wishes for line in wish.text.splitlines()),
+                *goals(turn),
                 *(self._item(one, told[one]) for one in new),
             ),
             retire=tuple(Retirement(id=ref) for one, ref in held.items() if one not in after),
@@ -101,7 +100,7 @@ class WorldCompressor:
     def _literal(self, sentence: str) -> Literal:
         return self._reader.literals(sentence)[0][1]
 
-    def _after(self, held: dict[Literal, str], said: Sequence[Observation]) -> frozenset[Literal]:
+    def _after(self, held: Collection[Literal], said: Sequence[Observation]) -> frozenset[Literal]:
         before = self._wording.sentences(held)
         if self._knows_effects:
             return self._reader.believed("\n".join([before, *(o.text for o in said)]))
@@ -114,6 +113,9 @@ class WorldCompressor:
         return ProposedItem(slot=slot, fields={field: text}, cites=(ref,))
 
 
-def _goal(wish: Observation, line: str) -> ProposedItem:
-    fields = {"text": line, "quote": line, "done": False}
-    return ProposedItem(slot="goal_orientation", fields=fields, cites=(wish.ref,))
+def goals(turn: Turn) -> Iterator[ProposedItem]:
+    """The user's task, a goal for each line."""
+    for wish in turn.readable:
+        for line in wish.text.splitlines() if wish.channel is Channel.USER else ():
+            fields = {"text": line, "quote": line, "done": False}
+            yield ProposedItem(slot="goal_orientation", fields=fields, cites=(wish.ref,))

@@ -106,7 +106,18 @@ class Reader:
         return self._actions.get(said) or self._actions.get(f"i {said}")
 
     def literals(self, text: str) -> list[tuple[int, Literal]]:
-        """What the text says to hold, with the place of each; a sentence within a longer one is not read."""
+        """What the text says to hold, with the place of each; a sentence within a longer one is not read.
+
+        "A, b: is so" says it of each of the things, if all of them are.
+        """
+        return self._read(_LISTS.sub(self._apart, text))
+
+    def _apart(self, match: re.Match[str]) -> str:
+        names = match[1].split(", ")
+        known = self._objects.issuperset(name.lower() for name in names)
+        return " / ".join(f"{name} {match[2]}" for name in names) if known else match[0]
+
+    def _read(self, text: str) -> list[tuple[int, Literal]]:
         taken: list[tuple[int, int]] = []
         found = []
         for name, pattern in self._literals:
@@ -124,8 +135,8 @@ class Reader:
 
         An action removes what the domain says that it removes, once an outcome follows that is no refusal.
         """
-        text = _GOALS.sub(lambda match: " " * len(match[0]), text)
-        events: list[tuple[int, Literal | Action | str]] = [*self.literals(text)]
+        text = _LISTS.sub(self._apart, _GOALS.sub(lambda match: " " * len(match[0]), text))
+        events: list[tuple[int, Literal | Action | str]] = [*self._read(text)]
         events += [(match.start(), match[0]) for match in _MARKS.finditer(text)]
         for match in _SAID.finditer(text):
             if (action := self._actions.get(_plain(match[0]))) is not None:
@@ -147,6 +158,7 @@ class Reader:
 
 
 _GOALS = re.compile(rf"{GOAL}[^\n]*")
+_LISTS = re.compile(r"((?:[\w-]+, )*[\w-]+): ([^\"\n.,:/]+)")
 _MARKS = re.compile("|".join(map(re.escape, (SEEN, REFUSED))))
 _SAID = re.compile(r"\bI [a-z][^.\n]*\.")
 

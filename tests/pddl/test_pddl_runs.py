@@ -27,6 +27,15 @@ def test_the_bounded_state_keeps_all_of_a_world_that_its_window_loses() -> None:
     assert window.tokens <= 300
 
 
+def test_joined_items_hold_a_world_in_fewer_tokens() -> None:
+    task = TASKS["workshop-3"]
+    joined = follow(task, MEMORIES["ACC world, rule, joined"](task, 400))
+    plain = follow(task, MEMORIES["ACC world, rule"](task, 400))
+    assert joined.whole == 1.0
+    assert plain.whole < 1.0
+    assert joined.tokens < plain.tokens
+
+
 def test_a_compressor_that_does_not_know_what_actions_end_keeps_what_is_over() -> None:
     kept = follow(VIALS, MEMORIES["ACC world, rule, no effects"](VIALS, 400))
     assert kept.held == 1.0

@@ -180,3 +180,12 @@ def test_a_list_and_problems_that_do_not_fit_are_refused(tmp_path: Path) -> None
         benchmark_tasks(listed, tmp_path)
     with pytest.raises(InputError, match="cannot be read"):
         benchmark_tasks(tmp_path / "none.jsonl", tmp_path)
+
+
+def test_things_before_a_colon_are_each_meant() -> None:
+    reader = BY_NAME["workshop-1"].reader
+    assert reader.believed('"press1, press2: is running",tool') == {
+        ("running", "press1"),
+        ("running", "press2"),
+    }
+    assert reader.believed("press1, nobody: is running") == frozenset()
