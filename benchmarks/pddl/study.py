@@ -13,7 +13,7 @@ from .memories import MEMORIES, Factory, with_model
 from .playing import Kept, Played, follow, play
 from .tasks import Task, benchmark_tasks, own_tasks
 
-WHERE_ALL_IS_SHOWN = ("no memory", "window", "ACC world, rule")
+WHERE_ALL_IS_SHOWN = ("no memory", "window", "ACC world, rule", "ACC world, rule, joined")
 """Memories for tasks that show everything after each action: there no memory is needed."""
 
 
