@@ -21,8 +21,15 @@ What a step with ``board=`` does:
 
 `Step.board` (`acc.pipeline.turn_pipeline.BoardStep`) has ``read``, ``commit``, ``notes`` and ``state``.
 
-board.py   `Board`, `BoardState`, `Decision`: which thread, which policy, which slots are shared
+board.py   `Board` and `BoardState`: which thread, which policy, which slots are shared
 view.py    what the compressor sees; how its proposal is split
+half.py    the board's half, checked in the agent's whole context; checked anew on a newer state
 turn.py    the agent's turn with a board
-writer.py  reads the board's newest state; commits a half to it
+writer.py  `BoardMemory`: reads the board's newest state; commits a half to it
 """
+
+from __future__ import annotations
+
+from acc.board.board import Board, BoardState, Share
+
+__all__ = ["Board", "BoardState", "Share"]
