@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from agents import BOARD, Script, Team, decision, words
 from strategies import agent, end, fact, operator, rule, tool, user
+from team import BOARD, Script, Team, decision, words
 
 from acc import (
     AsyncMemoryController,

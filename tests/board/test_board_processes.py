@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from agents import BOARD, Team
+from team import BOARD, Team
 
 from acc import MemoryController, Settings, Thread, Turn
 from acc.audit.log import AuditLog

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from agents import BOARD, Team, words
 from strategies import end, fact, rule, user
+from team import BOARD, Team, words
 
 from acc import Proposal, Thread
 from acc.cli import run

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from agents import BOARD, Script, Team, decision
 from strategies import agent, end, rule, user
+from team import BOARD, Script, Team, decision
 
 from acc import InMemoryStore, MemoryController, Proposal, Settings, Step, Thread, Turn
 from acc.audit.folder import FolderLogs
