@@ -23,7 +23,7 @@ from acc import (
     Turn,
 )
 from acc.board import Board, BoardState
-from acc.errors import ConfigurationError, InputError
+from acc.errors import AuditError, ConfigurationError, InputError
 from acc.pipeline.turn_pipeline import BoardStep
 from acc.state.model import CompressedCognitiveState
 from acc.state.reasons import Reason
@@ -234,6 +234,30 @@ def test_an_agents_item_may_cite_the_board(team: Team) -> None:
     assert [e.ref for e in step.evidence] == [ref]
     notes = [n.reason for n in step.commit.notes]
     assert Reason.CITE_UNKNOWN not in notes
+
+
+@pytest.mark.parametrize("how", ["recover", "adopt"])
+def test_a_board_goes_on_where_its_audit_log_is_behind(tmp_path: Path, how: str) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for name in ("db-1", "db-2", "db-3"):
+            team.step("a", user(f"Never restart {name}."))
+        log = team.memory._audit_of(team.place)
+        assert log is not None
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(lines[0])
+    again = Team.on(tmp_path, keyless=True)
+    with again.memory:
+        with pytest.raises(AuditError, match="acknowledged turns are missing"):
+            again.step("b", user("Where are we?"))
+        board = again.memory.board(BOARD)
+        if how == "recover":
+            board.recover(again.place)
+        else:
+            board.adopt(board.state_at(again.place, "main", 1), thread=again.place)
+        again.step("b", user("Never restart db-4."))
+        kept = (1, 2, 3, 4) if how == "recover" else (1, 4)
+        assert said(again.head()) == [f"Never restart db-{n}" for n in kept]
 
 
 def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> None:
