@@ -21,7 +21,8 @@ from acc.audit.log import AuditLog
 from acc.audit.medium import audit_store
 from acc.audit.redaction import Erased, Traces, erased_state
 from acc.board.board import Board
-from acc.board.half import HERE, Half, changes, rebased
+from acc.board.half import HERE, Half, changes
+from acc.board.rebase import rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import AuditError, ConfigurationError, ConflictError, InputError, PinnedOverflow

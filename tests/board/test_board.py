@@ -279,6 +279,16 @@ def test_an_overflow_of_the_board_says_so_and_can_be_mended(tmp_path: Path) -> N
     assert said(team.head()) == ["Never page me"]
 
 
+def test_a_goal_that_finds_no_room_on_the_board_ends_no_step(tmp_path: Path) -> None:
+    team = Team.on(tmp_path, keyless=True)
+    with team.memory:
+        for n in range(8):
+            step = team.step(f"a{n}", user(f"My goal is to move service {n} to the new cluster."))
+        assert len(team.head().goal_orientation) == 6
+        told = [note.reason for note in (*on_board(step).notes, *step.commit.notes)]
+        assert Reason.NO_ROOM in told
+
+
 def test_on_overflow_makes_room_on_the_board(tmp_path: Path) -> None:
     board = Board("small", policy=Policy(schema=BoardState, max_tokens=64))
     script = Script()
