@@ -165,6 +165,25 @@ class BoardMemory(Memory):
         known = self._read_at.get(thread.key)
         if known is not None and known[0] == end:
             return known[1]  # the log has not changed
+        head = self._newest(audit, thread, known[1].version if known is not None else None)
+        if end is not None:
+            self._read_at[thread.key] = (end, head)
+            if len(self._read_at) > MOST_AUDITS:
+                del self._read_at[next(iter(self._read_at))]
+        return head
+
+    def _newest(
+        self, audit: AuditLog, thread: Thread, known: int | None
+    ) -> CompressedCognitiveState:
+        """Read the newest state from the log.
+
+        The first time, and if the log has lost the version that this process knows, compare it with the store.
+        """
+        if known is not None:
+            self._drop_erased(thread)
+            entry = audit.last()
+            if entry is not None and entry["state"]["version"] >= known:
+                return self._from_log(entry)
         try:
             last = self.last_state(thread)
         except AuditError as error:
@@ -173,12 +192,7 @@ class BoardMemory(Memory):
         if last is None:
             return self.settings.policy.schema.empty()
         with self._shared.locks[thread.key]:
-            head = with_operator_acts(self, last, thread)
-        if end is not None:
-            self._read_at[thread.key] = (end, head)
-            if len(self._read_at) > MOST_AUDITS:
-                del self._read_at[next(iter(self._read_at))]
-        return head
+            return with_operator_acts(self, last, thread)
 
     def _unlogged(self, thread: Thread) -> CompressedCognitiveState:
         """Return the newest state of a board without an audit log, without what was erased since."""
