@@ -7,6 +7,7 @@ as their generation: an end of an earlier generation is never taken for a later 
 
 from __future__ import annotations
 
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -15,9 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from acc.audit.medium import SUFFIX, End, other_end
 from acc.errors import AuditError, ConfigurationError
+from acc.logs import cause, log_event
 
 if TYPE_CHECKING:
     import psycopg
+
+_LOG = logging.getLogger(__name__)
 
 T = TypeVar("T")
 Work = Callable[["psycopg.Connection[Any]"], T]
@@ -106,6 +110,12 @@ class PostgresLogs:
         found = self._done("read", lambda c: c.execute(_NEWEST, {"log": name}).fetchone())
         return End(*found) if found else None
 
+    def ends(self) -> dict[str, End]:
+        """Return the marks of the ends of all logs, by one query: each line of a log has its generation."""
+        query = "SELECT log, max(generation), max(number) FROM acc_audit GROUP BY log ORDER BY log"
+        found = self._done("read", lambda c: c.execute(query).fetchall())
+        return {name: End(*end) for name, *end in found}
+
     def append(self, name: str, line: bytes, after: End | None) -> End:
         import psycopg
 
@@ -184,9 +194,14 @@ class PostgresLogs:
             with self._connected() as connection:
                 try:
                     return work(connection)
-                except Exception:
+                except Exception as error:
                     if not connection.closed:
                         raise
+                    log_event(
+                        _LOG, logging.INFO, "database_retry",
+                        "the database ended a connection; the call is made again with a new one",
+                        where=self._place, cause=cause(error),
+                    )  # fmt: skip
             self.close()
             with self._connected() as connection:
                 return work(connection)

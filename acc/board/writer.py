@@ -26,6 +26,7 @@ from acc.board.rebase import rebased
 from acc.commit.commit import Commit
 from acc.compress.fallback import CompressionResult
 from acc.errors import AuditError, ConfigurationError, ConflictError, InputError, PinnedOverflow
+from acc.logs import cause, log_event
 from acc.memory import MOST_AUDITS, Memory, Run
 from acc.operators import retire, with_operator_acts
 from acc.pipeline.session import ThreadSession
@@ -274,7 +275,10 @@ class BoardMemory(Memory):
                 with self._shared.locks[thread.key]:
                     return self._written(half, read, thread, origin)
             except ConflictError as conflict:
-                _LOG.debug("the board %r is tried again: %s", thread.thread, conflict)
+                log_event(
+                    _LOG, logging.DEBUG, "board_retry", "another writer was faster at a board",
+                    board=thread.thread, cause=cause(conflict),
+                )  # fmt: skip
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)
         raise race_error(thread, self.head(thread).branch)
