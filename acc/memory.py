@@ -25,7 +25,7 @@ from acc.pipeline.turn_pipeline import TurnPipeline
 from acc.state.loading import keys_of, refuse_unsigned, set_aside_today, signed
 from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import ArtifactStore, Thread
-from acc.telemetry.observer import Observers
+from acc.telemetry.observer import Observers, Watch
 from acc.telemetry.step_log import StepLog
 from acc.thread.history import Page, Window, read_window
 from acc.thread.log import ThreadLog
@@ -34,6 +34,9 @@ from acc.thread.registry import registry_of
 from acc.turn.observations import Observation, as_observations
 from acc.turn.redact import key_of, redacted, redacted_turn, redactor
 from acc.turn.turn import Turn, normalize
+
+Run = Callable[[ThreadSession, CompressedCognitiveState, Turn, Watch], TurnPipeline]
+"""Makes the pipeline of one turn."""
 
 MOST_AUDITS = 512
 """Maximum number of audit logs of which a memory knows the end; it reads the end of any other log again."""
@@ -71,6 +74,7 @@ class Memory:
         self._threads = registry_of(store)
         self._observers = Observers(StepLog(), *filter(None, [self.settings.telemetry]))
         self._audits: dict[str, AuditLog] = {}
+        self._boards: dict[str, Any] = {}
         self._guard = Lock()
         keep_private(self.settings.audit)
         self.resumed: list[str] = []
@@ -89,6 +93,7 @@ class Memory:
         """Drop cached threads and audit logs; the next use reads them again. For replaced records."""
         self._threads.forget()
         self._audits.clear()
+        self._boards.clear()
 
     def close(self) -> None:
         """Write pending records and release the store, even if a write fails. Safe to repeat.
@@ -217,8 +222,10 @@ class Memory:
             return log.journal.was_refused(taken)
 
     @contextmanager
-    def _running(self, state: Any, turn: Turn, thread: str | Thread) -> Iterator[TurnPipeline]:
-        """Yield the pipeline of one turn; only one step of a thread may run at a time.
+    def _running(
+        self, state: Any, turn: Turn, thread: str | Thread, run: Run = TurnPipeline
+    ) -> Iterator[TurnPipeline]:
+        """Yield the pipeline of one turn, which ``run`` makes; only one step of a thread may run at a time.
 
         Afterwards call `TurnPipeline.received`.
 
@@ -231,9 +238,9 @@ class Memory:
             turn = self._normalize(turn, who)
             self._drop_erased(who)
             with self._threads.stepping(who):
-                run = TurnPipeline(self._session(who), self.load(state), turn, watch)
-                yield run
-            watch.ends(run.step if run.is_persisted else None)
+                made = run(self._session(who), self.load(state), turn, watch)
+                yield made
+            watch.ends(made.step if made.is_persisted else None)
 
     def _session(self, thread: Thread) -> ThreadSession:
         """Return everything that a step of ``thread`` needs."""
