@@ -59,7 +59,7 @@ class BackgroundMemoryNode(MemoryNode):
         self.wait = wait
         self.held = _Unread(background.memory.settings.policy, self.adopt)
 
-    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> dict[str, Any]:
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Store due turns and join finished commits; return the channel updates.
 
         Raises:
@@ -80,9 +80,7 @@ class BackgroundMemoryNode(MemoryNode):
             steps += entry.steps
         return self._left(input, looked, steps)
 
-    async def ainvoke(
-        self, input: Any, config: RunnableConfig | None = None, **_: Any
-    ) -> dict[str, Any]:
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
         config, steps = ensure_config(config), list[Step]()
         looked = await self._alook(input, config)
@@ -96,7 +94,7 @@ class BackgroundMemoryNode(MemoryNode):
         # Include finished but uncommitted turns: a turn that starts before them would fork.
         return self.background.entrance.resumed(thread, None)
 
-    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> dict[str, Any]:
+    def _left(self, input: Any, looked: Any, steps: Sequence[Step]) -> Any:
         for step in steps:
             tell(step, self.controller.settings.policy)
         return self._update(input, looked, ())

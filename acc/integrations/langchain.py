@@ -21,9 +21,10 @@ from langgraph.types import Command
 
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
+from acc.integrations.delegation import Caller, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
-from acc.integrations.identity import UNKNOWN, Identify, Identity, owner
-from acc.integrations.messages import Voices, as_messages, pruned
+from acc.integrations.identity import UNKNOWN, Config, Identify, Identity, owner, thread_of
+from acc.integrations.messages import Voices, as_messages, is_users, pruned, task_for
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
@@ -33,6 +34,7 @@ from acc.integrations.stepping import (
     Prior,
     astepped,
     check_controller,
+    check_own,
     hash_of,
     last_committed,
     stepped,
@@ -72,6 +74,13 @@ class MemoryAgentState(AgentState[Any]):
     ccs_run: NotRequired[Annotated[dict[str, Any], PrivateStateAttr]]
 
 
+OWN_CHANNELS = frozenset({"ccs", "ccs_run"})
+"""Channels that are not handed to a sub-agent."""
+
+DELEGATES: Mapping[str, str] = {"task": "description"}
+"""Tools that run a sub-agent, with the argument that holds its task: the one of deepagents."""
+
+
 class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     """Commits each turn before the agent's model call, prunes, and shows the state and the turn.
 
@@ -93,6 +102,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         adopt: Trust | None = None,
         resume: bool = False,
         tell_time: bool = False,
+        delegates: Mapping[str, str] = DELEGATES,
     ) -> None:
         """Set up the middleware.
 
@@ -112,6 +122,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             resume: If the checkpoint has no state, continue from the thread's last state in the
                 audit log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
+            delegates: Tools that run a sub-agent, with the argument that holds its task. Such a
+                tool does not receive this agent's state.
 
         Raises:
             ConfigurationError: ``controller`` is not a memory, or ``fold_over`` is negative.
@@ -129,17 +141,23 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             controller.settings.policy, adopt, controller.settings.clock if tell_time else None
         )
         self.resume = resume
+        self.delegates = dict(delegates)
         self.tools = []
 
     def before_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Note the agent's input messages; LangChain does not repeat this hook on resume."""
-        notes = _notes(state).entered(state["messages"], self.compaction)
+        config, before, notes = get_config(), as_messages(state["messages"]), _notes(state)
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
-        return {"ccs_run": replace(notes, agent=agent).dump()}
+        notes, base = replace(notes, agent=agent), thread_of(config, self.identity)
+        voices = self._hearing(notes).voices
+        messages = with_tasks_marked(self.controller, config, base, before, voices)
+        update = {"ccs_run": notes.entered(messages, self._hearing(notes)).dump()}
+        marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
+        return update | ({"messages": marked} if marked else {})
 
     async def abefore_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
-        """Like `before_agent`."""
-        return self.before_agent(state, runtime)
+        """Like `before_agent`, without blocking the event loop."""
+        return await self.controller._beside(self._thread(state), self.before_agent, state, runtime)
 
     def before_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Commit the turn, or its excess steps, and prune the committed messages.
@@ -205,7 +223,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Note on the result that a human changed the call or answered the tool's question."""
-        return marked(request, handler(request))
+        with calling(self._caller(request)):
+            return marked(request, handler(self._handed(request)))
 
     async def awrap_tool_call(
         self,
@@ -213,31 +232,51 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Like `wrap_tool_call`."""
-        return marked(request, await handler(request))
+        with calling(self._caller(request)):
+            return marked(request, await handler(self._handed(request)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Store the final messages of a run. If a run does not end, the next run stores them."""
         notes, messages = _notes(state), state["messages"]
-        unseen = notes.unseen(messages, self.compaction)
+        unseen = notes.unseen(messages, self._hearing(notes))
         self._record(state, self._loaded(state), unseen)
-        return {"ccs_run": notes.ended(messages, self.compaction).dump()}
+        return {"ccs_run": notes.ended(messages, self._hearing(notes)).dump()}
 
     async def aafter_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `after_agent`, without blocking the event loop."""
         return await self.controller._beside(self._thread(state), self.after_agent, state, runtime)
 
-    def _thread(self, state: Any) -> Thread:
+    def _hearing(self, notes: RunNotes) -> Compaction:
+        return self.compaction.heard_by(notes.agent)
+
+    def _thread(self, state: Any, config: Config | None = None) -> Thread:
         raw, notes = state.get("ccs") or {}, _notes(state)
         return owner(
-            get_config(),
+            get_config() if config is None else config,
             self.identity,
             agent=notes.agent or None,
             messages=as_messages(state["messages"]),
             bound_to=str(raw.get("bound_to") or ""),
         )
 
+    def _caller(self, request: ToolCallRequest) -> Caller:
+        state, config = request.state, request.runtime.config
+        messages = as_messages(state["messages"])
+        users = (m.id for m in messages if is_users(m, self.compaction.voices) and not task_for(m))
+        written = _notes(state).written
+        thread = self._thread(state, config)
+        return Caller(thread, frozenset(str(i) for i in users if i not in written))
+
+    def _handed(self, request: ToolCallRequest) -> ToolCallRequest:
+        """Return the request of a tool that runs a sub-agent without this agent's own channels."""
+        if request.tool_call["name"] not in self.delegates:
+            return request
+        state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
+        return request.override(state=state)
+
     def _plan(self, state: Any, thread: Thread) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
+        check_own(state.get("ccs"), notes.mark, thread, "ccs")
         committed = last_committed(self.controller, thread)
         prior = self.held.load(state.get("ccs") or None, notes.mark, committed=committed)
         if prior is None and notes.mark is None:
@@ -250,7 +289,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         removed = notes.removed(messages)
         found = recorded(self.controller, thread, prior, removed) if removed and prior else ()
         past = past_of(self.controller, thread, prior)
-        return prior, notes.plan(messages, self.compaction, past=past, restored=found)
+        return prior, notes.plan(messages, self._hearing(notes), past=past, restored=found)
 
     def _update(
         self, state: Any, prior: Prior, plan: CommitPlan, steps: Sequence[Step]
@@ -275,16 +314,17 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
         """Return the rendered state, and the request with that state and the current turn."""
         notes = _notes(request.state)
-        notes.check_unchanged(request.state["messages"], self.compaction)
+        notes.check_unchanged(request.state["messages"], self._hearing(notes))
         carried = self.held.rendered(prior) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
-            messages=notes.view(request.messages, self.compaction),  # type: ignore[arg-type]
+            messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
         )
         return carried, shown
 
     def _showing(self, state: Any) -> tuple[Observation, ...]:
-        return _notes(state).showing(state["messages"], self.compaction)
+        notes = _notes(state)
+        return notes.showing(state["messages"], self._hearing(notes))
 
     def _record(self, state: Any, prior: Prior, observations: tuple[Observation, ...]) -> None:
         if observations:

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
@@ -18,11 +19,13 @@ from acc.commit.commit import Commit
 from acc.controller import AsyncMemoryController, MemoryController
 from acc.errors import (
     ConfigurationError,
+    ConflictError,
     StateError,
     StoreError,
     StoreLockedError,
     StoreMismatchError,
 )
+from acc.integrations.identity import UNKNOWN
 from acc.memory import Memory
 from acc.pipeline.turn_pipeline import Step
 from acc.state.model import CompressedCognitiveState
@@ -163,6 +166,42 @@ class HeldStates:
             return self._held.get(key) if isinstance(key, str) else None
 
 
+def check_own(raw: Any, progress: Any, thread: Thread, channel: str) -> None:
+    """Check that no nested agent's state took the place of the one that ``progress`` names.
+
+    Raises:
+        StateError: One did: the channel has no reducer that keeps them apart.
+    """
+    bound_to = str(raw.get("bound_to") or "") if isinstance(raw, Mapping) else ""
+    left = progress.get(COMMITTED) if isinstance(progress, Mapping) else None
+    if left and hash_of(raw) != left and bound_to not in ("", thread.owner_key):
+        raise StateError(
+            f"the state of another agent stands in the channel {channel!r}",
+            where=f"thread {thread.thread!r}, agent {thread.agent!r}",
+            hint=f"declare the channel as MemoryState does, {channel}: "
+            "Annotated[dict[str, Any], OwnState] (acc.integrations.graph_channels), and go on from a "
+            "checkpoint before that",
+        )
+
+
+@contextmanager
+def _told_apart(thread: Thread) -> Iterator[None]:
+    """Say in a `ConflictError` how runs of one nested agent get a memory each."""
+    try:
+        yield
+    except ConflictError as error:
+        if thread.agent == UNKNOWN:
+            raise
+        raise ConflictError(
+            error.what,
+            where=f"thread {thread.thread!r}, agent {thread.agent!r}",
+            hint="two runs of this agent share one memory: to run it several times at once, compile "
+            "it without checkpointer=True and leave its name to the default, or name each run "
+            "(Identity(agent=...)). Otherwise wait until the other run ends",
+            retry_after=error.retry_after,
+        ) from error
+
+
 def last_committed(memory: Memory, thread: Thread) -> Callable[[], str | None]:
     """Return a function that reads the hash of the thread's last commit from the audit log."""
 
@@ -249,7 +288,8 @@ def stepped(
     memory = synchronous(controller)
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
-            step = context.run(memory.step, prior, turn, thread=thread)
+            with _told_apart(thread):
+                step = context.run(memory.step, prior, turn, thread=thread)
             steps, prior = [*steps, step], step.state
     return steps
 
@@ -272,7 +312,8 @@ async def astepped(
                 stepping = controller.step(prior, turn, thread=thread)
             else:
                 stepping = controller._astep(prior, turn, thread)
-            step = await asyncio.create_task(stepping, context=context)
+            with _told_apart(thread):
+                step = await asyncio.create_task(stepping, context=context)
             steps, prior = [*steps, step], step.state
     return steps
 

@@ -1,0 +1,107 @@
+"""Tell the user's words from the tasks that agents give to sub-agents.
+
+A sub-agent reads its task as a human message, like the words of a user. The memory marks such a
+message with the agent that it is for. A marked message is the words of an agent: in the sub-agent's
+memory, where it opens a turn, and in any other memory that the message comes to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
+
+from langchain_core.messages import BaseMessage, HumanMessage
+
+from acc.integrations.identity import TOOLS, Config, enclosing_nodes
+from acc.integrations.messages import Voices, is_users, task_for, with_task_mark
+from acc.memory import Memory
+from acc.state.model import ROOT
+from acc.stores.protocol import Thread
+
+
+class Caller(NamedTuple):
+    """The agent whose tool is running.
+
+    Attributes:
+        thread: Its thread.
+        users: Ids of the user's messages that it holds.
+        added: What the memory added to the task, to be taken out again; see `undelegated`.
+    """
+
+    thread: Thread
+    users: frozenset[str]
+    added: str = ""
+
+
+_CALLER: ContextVar[Caller | None] = ContextVar("acc_caller", default=None)
+
+
+@contextmanager
+def calling(caller: Caller) -> Iterator[None]:
+    """Run a tool for ``caller``: what starts in the block is its sub-agent."""
+    token = _CALLER.set(caller)
+    try:
+        yield
+    finally:
+        _CALLER.reset(token)
+
+
+def caller_of(config: Config) -> Caller | None:
+    """Return the agent whose tool started this nested run, if it has the middleware."""
+    return _CALLER.get() if enclosing_nodes(config) else None
+
+
+def is_called(config: Config) -> bool:
+    """Return whether the tool of an agent started this run."""
+    return caller_of(config) is not None or TOOLS in enclosing_nodes(config)
+
+
+def with_tasks_marked(
+    memory: Memory, config: Config, base: Thread, messages: Sequence[BaseMessage], voices: Voices
+) -> list[BaseMessage]:
+    """Return ``messages`` with a mark on each task that another agent wrote for this run.
+
+    Args:
+        memory: The memory.
+        config: The run's configuration.
+        base: The thread of the conversation, without the run's agent.
+        messages: The run's messages.
+        voices: Assigns speakers to channels, for the run's agent.
+
+    Raises:
+        StoreError: The store cannot be read.
+    """
+    heard = [m for m in messages if isinstance(m, HumanMessage) and not task_for(m)]
+    if not (enclosing_nodes(config) and voices.agent and heard):
+        return list(messages)
+    users = {m.id for m in heard if is_users(m, voices)}
+    if is_called(config):
+        caller = caller_of(config)
+        users &= caller.users if caller is not None else frozenset()
+    elif _is_apart(memory, base, messages):
+        users = set()
+    # The user's words open a turn. Without any, the other words addressed to the agent do.
+    others = {m.id for m in heard if m.id not in users and (not users or is_users(m, voices))}
+    return [with_task_mark(m, voices.agent) if m.id in others else m for m in messages]
+
+
+def _is_apart(memory: Memory, base: Thread, messages: Sequence[BaseMessage]) -> bool:
+    """Return whether the conversation has a memory of its own that knows none of ``messages``.
+
+    Then a node of its graph wrote them, as for a worker of `Send`.
+    """
+    last = memory.last_state(base)
+    names = dict.fromkeys((ROOT, last.branch) if last is not None else (ROOT,))
+    with memory._locked_log(base) as log:
+        known: list[Mapping[str, int]] = [log.branch(name).messages for name in names]
+    return any(known) and not any(m.id in ids for m in messages for ids in known)
+
+
+def undelegated(message: Any, config: Config) -> Any:
+    """Return a task without what the caller's memory added to it."""
+    caller = caller_of(config)
+    if caller is None or not caller.added or not isinstance(message.content, str):
+        return message
+    return message.model_copy(update={"content": message.content.removesuffix(caller.added)})
