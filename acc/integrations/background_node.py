@@ -55,6 +55,12 @@ class BackgroundMemoryNode(MemoryNode):
             ConfigurationError: The settings contradict each other.
         """
         super().__init__(background.memory, **options)
+        if self.sharing is not None:
+            raise ConfigurationError(
+                "a board is not written in the background",
+                where=f"node {self.name!r}",
+                hint="share with a MemoryNode, whose turn is on the board when the next agent reads it",
+            )
         self.background = background
         self.wait = wait
         self.held = _Unread(background.memory.settings.policy, self.adopt)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from langchain_core.messages import BaseMessage, HumanMessage
 
@@ -25,12 +25,13 @@ class Caller(NamedTuple):
     """The agent whose tool is running.
 
     Attributes:
-        thread: Its thread.
+        root: The thread of the conversation at the top.
         users: Ids of the user's messages that it holds.
-        added: What the memory added to the task, to be taken out again; see `undelegated`.
+        added: What the memory added to the task. An agent that reads it from the board does not
+            read it in the task as well.
     """
 
-    thread: Thread
+    root: Thread
     users: frozenset[str]
     added: str = ""
 
@@ -59,8 +60,9 @@ def is_called(config: Config) -> bool:
 
 
 def with_tasks_marked(
-    memory: Memory, config: Config, base: Thread, messages: Sequence[BaseMessage], voices: Voices
-) -> list[BaseMessage]:
+    memory: Memory, config: Config, base: Thread, messages: Sequence[BaseMessage], voices: Voices,
+    *, shares: bool = False,
+) -> list[BaseMessage]:  # fmt: skip
     """Return ``messages`` with a mark on each task that another agent wrote for this run.
 
     Args:
@@ -69,6 +71,7 @@ def with_tasks_marked(
         base: The thread of the conversation, without the run's agent.
         messages: The run's messages.
         voices: Assigns speakers to channels, for the run's agent.
+        shares: Whether the agent reads the conversation's board.
 
     Raises:
         StoreError: The store cannot be read.
@@ -77,14 +80,17 @@ def with_tasks_marked(
     if not (enclosing_nodes(config) and voices.agent and heard):
         return list(messages)
     users = {m.id for m in heard if is_users(m, voices)}
+    caller = caller_of(config)
+    added = caller.added if caller is not None and shares else ""
     if is_called(config):
-        caller = caller_of(config)
         users &= caller.users if caller is not None else frozenset()
     elif _is_apart(memory, base, messages):
         users = set()
     # The user's words open a turn. Without any, the other words addressed to the agent do.
     others = {m.id for m in heard if m.id not in users and (not users or is_users(m, voices))}
-    return [with_task_mark(m, voices.agent) if m.id in others else m for m in messages]
+    return [
+        with_task_mark(_without(m, added), voices.agent) if m.id in others else m for m in messages
+    ]
 
 
 def _is_apart(memory: Memory, base: Thread, messages: Sequence[BaseMessage]) -> bool:
@@ -99,9 +105,8 @@ def _is_apart(memory: Memory, base: Thread, messages: Sequence[BaseMessage]) -> 
     return any(known) and not any(m.id in ids for m in messages for ids in known)
 
 
-def undelegated(message: Any, config: Config) -> Any:
+def _without(message: BaseMessage, added: str) -> BaseMessage:
     """Return a task without what the caller's memory added to it."""
-    caller = caller_of(config)
-    if caller is None or not caller.added or not isinstance(message.content, str):
+    if not (added and isinstance(message.content, str)):
         return message
-    return message.model_copy(update={"content": message.content.removesuffix(caller.added)})
+    return message.model_copy(update={"content": message.content.removesuffix(added)})

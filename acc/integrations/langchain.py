@@ -19,15 +19,17 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import Command
 
+from acc.board import Board
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
-from acc.integrations.delegation import Caller, calling, with_tasks_marked
+from acc.integrations.delegation import Caller, caller_of, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
 from acc.integrations.identity import UNKNOWN, Config, Identify, Identity, owner, thread_of
 from acc.integrations.messages import Voices, as_messages, is_users, pruned, task_for
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
+from acc.integrations.sharing import Share, Sharing
 from acc.integrations.stepping import (
     Controller,
     HeldStates,
@@ -42,6 +44,7 @@ from acc.integrations.stepping import (
 )
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
+from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.transcript import named_channels
@@ -102,6 +105,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         adopt: Trust | None = None,
         resume: bool = False,
         tell_time: bool = False,
+        share: Share | Board | None = None,
         delegates: Mapping[str, str] = DELEGATES,
     ) -> None:
         """Set up the middleware.
@@ -122,11 +126,15 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             resume: If the checkpoint has no state, continue from the thread's last state in the
                 audit log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
-            delegates: Tools that run a sub-agent, with the argument that holds its task. Such a
-                tool does not receive this agent's state.
+            share: What the agents of a conversation share on a board: "rules", "rules and goals",
+                "all", or a `Board` of your own. None keeps the memory to this agent.
+            delegates: Tools that run a sub-agent, with the argument that holds its task. The board
+                is added to the task, for agents without the memory. Such a tool does not receive
+                this agent's state.
 
         Raises:
-            ConfigurationError: ``controller`` is not a memory, or ``fold_over`` is negative.
+            ConfigurationError: ``controller`` is not a memory, ``fold_over`` is negative, or the
+                memory cannot keep a board.
         """
         super().__init__()
         check_controller(controller)
@@ -141,6 +149,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             controller.settings.policy, adopt, controller.settings.clock if tell_time else None
         )
         self.resume = resume
+        self.sharing = Sharing(controller, share) if share is not None else None
         self.delegates = dict(delegates)
         self.tools = []
 
@@ -150,7 +159,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
         notes, base = replace(notes, agent=agent), thread_of(config, self.identity)
         voices = self._hearing(notes).voices
-        messages = with_tasks_marked(self.controller, config, base, before, voices)
+        messages = with_tasks_marked(
+            self.controller, config, base, before, voices, shares=self.sharing is not None
+        )
         update = {"ccs_run": notes.entered(messages, self._hearing(notes)).dump()}
         marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
         return update | ({"messages": marked} if marked else {})
@@ -170,14 +181,16 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         thread = self._thread(state)
         prior, plan = self._plan(state, thread)
-        steps = stepped(self.controller, prior, plan.turns, thread, get_config())
+        board = self._board(get_config())
+        steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
     async def abefore_model(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
         prior, plan = await self.controller._beside(thread, self._plan, state, thread)
-        steps = await astepped(self.controller, prior, plan.turns, thread, get_config())
+        board = self._board(get_config())
+        steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
     def wrap_model_call(
@@ -189,9 +202,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             ConfigurationError: Another middleware rewrote a stored message, or removed the state or
                 the user's message from the prompt. The order of the middleware list is wrong.
         """
-        prior = self._loaded(request.state)
-        carried, shown = self._shown(request, prior)
-        self._record(request.state, prior, self._showing(request.state))
+        carried, shown = self._shown(request)
         with watching() as watch:
             response = handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -203,15 +214,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """Like `wrap_model_call`."""
-        prior = self._loaded(request.state)
-        carried, shown = self._shown(request, prior)
-        await self.controller._beside(
-            self._thread(request.state),
-            self._record,
-            request.state,
-            prior,
-            self._showing(request.state),
-        )
+        thread = self._thread(request.state)
+        carried, shown = await self.controller._beside(thread, self._shown, request)
         with watching() as watch:
             response = await handler(shown)
         watch.check(carried, _notes(request.state).user_id)
@@ -223,8 +227,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Note on the result that a human changed the call or answered the tool's question."""
-        with calling(self._caller(request)):
-            return marked(request, handler(self._handed(request)))
+        caller = self._caller(request)
+        with calling(caller):
+            return marked(request, handler(self._handed(request, caller)))
 
     async def awrap_tool_call(
         self,
@@ -232,8 +237,10 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Like `wrap_tool_call`."""
-        with calling(self._caller(request)):
-            return marked(request, await handler(self._handed(request)))
+        thread = self._thread(request.state, request.runtime.config)
+        caller = await self.controller._beside(thread, self._caller, request)
+        with calling(caller):
+            return marked(request, await handler(self._handed(request, caller)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Store the final messages of a run. If a run does not end, the next run stores them."""
@@ -263,16 +270,35 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         state, config = request.state, request.runtime.config
         messages = as_messages(state["messages"])
         users = (m.id for m in messages if is_users(m, self.compaction.voices) and not task_for(m))
-        written = _notes(state).written
-        thread = self._thread(state, config)
-        return Caller(thread, frozenset(str(i) for i in users if i not in written))
+        written, above = _notes(state).written, caller_of(config)
+        return Caller(
+            above.root if above is not None else thread_of(config, self.identity),
+            frozenset(str(i) for i in users if i not in written),
+            self._added(request),
+        )
 
-    def _handed(self, request: ToolCallRequest) -> ToolCallRequest:
-        """Return the request of a tool that runs a sub-agent without this agent's own channels."""
-        if request.tool_call["name"] not in self.delegates:
+    def _added(self, request: ToolCallRequest) -> str:
+        """Return what the task of a sub-agent says of the board."""
+        config = request.runtime.config
+        board = self._board(config)
+        if self.sharing is None or board is None or not self._task_key(request):
+            return ""
+        return self.sharing.for_task(board, self._thread(request.state, config))
+
+    def _task_key(self, request: ToolCallRequest) -> str:
+        """Return the argument that holds a sub-agent's task; empty for another tool."""
+        return self.delegates.get(request.tool_call["name"], "")
+
+    def _handed(self, request: ToolCallRequest, caller: Caller) -> ToolCallRequest:
+        """Return the request of a sub-agent's tool: with the board, without this agent's channels."""
+        call, key = request.tool_call, self._task_key(request)
+        if not key:
             return request
+        task, args = call["args"].get(key), call["args"]
+        if isinstance(task, str) and caller.added:
+            args = {**args, key: task + caller.added}
         state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
-        return request.override(state=state)
+        return request.override(state=state, tool_call={**call, "args": args})
 
     def _plan(self, state: Any, thread: Thread) -> tuple[Prior, CommitPlan]:
         notes, messages = _notes(state), state["messages"]
@@ -311,16 +337,29 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             tell(step, self.controller.settings.policy)
         return update
 
-    def _shown(self, request: ModelRequest[Any], prior: Prior) -> tuple[str, ModelRequest[Any]]:
-        """Return the rendered state, and the request with that state and the current turn."""
-        notes = _notes(request.state)
+    def _shown(self, request: ModelRequest[Any]) -> tuple[str, ModelRequest[Any]]:
+        """Return the rendered state, and the request with that state and the current turn.
+
+        It also stores what the turn has newly observed.
+        """
+        notes, prior = _notes(request.state), self._loaded(request.state)
         notes.check_unchanged(request.state["messages"], self._hearing(notes))
-        carried = self.held.rendered(prior) if prior else ""
+        carried = self._rendered(prior, self._thread(request.state)) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
             messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
         )
+        self._record(request.state, prior, self._showing(request.state))
         return carried, shown
+
+    def _rendered(self, prior: CompressedCognitiveState, thread: Thread) -> str:
+        board = self._board(get_config())
+        if self.sharing is None or board is None:
+            return self.held.rendered(prior)
+        return self.held.rendered(prior, self.sharing.rendered(board, thread, prior))
+
+    def _board(self, config: Config) -> Board | None:
+        return self.sharing.board_of(config, self.identity) if self.sharing is not None else None
 
     def _showing(self, state: Any) -> tuple[Observation, ...]:
         notes = _notes(state)

@@ -17,6 +17,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import ensure_config
 from langgraph.types import Command
 
+from acc.board import Board
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
 from acc.integrations.delegation import with_tasks_marked
@@ -47,6 +48,7 @@ from acc.integrations.past import (
     with_content,
     with_refs,
 )
+from acc.integrations.sharing import Share, Sharing
 from acc.integrations.stepping import (
     COMMITTED,
     Controller,
@@ -73,6 +75,7 @@ class _Looked(NamedTuple):
     prior: CompressedCognitiveState | None
     plan: Plan
     is_handed_down: bool = False
+    board: Board | None = None
 
 
 def _continues(progress: Any, messages: Sequence[BaseMessage]) -> bool:
@@ -103,6 +106,7 @@ class MemoryNodeOptions(TypedDict, total=False):
     adopt: Trust | None
     resume: bool
     tell_time: bool
+    share: Share | Board | None
 
 
 class MemoryNode(Runnable[Any, Any]):
@@ -141,6 +145,7 @@ class MemoryNode(Runnable[Any, Any]):
         adopt: Trust | None = None,
         resume: bool = False,
         tell_time: bool = False,
+        share: Share | Board | None = None,
     ) -> None:
         """Set up the node.
 
@@ -170,6 +175,8 @@ class MemoryNode(Runnable[Any, Any]):
             resume: If the graph has no state, continue from the thread's last state in the audit
                 log. For callers without checkpoints that pass the whole transcript.
             tell_time: The model reads the time of the controller's clock after the state.
+            share: What the agents of a conversation share on a board: "rules", "rules and goals",
+                "all", or a `Board` of your own. None keeps the memory to this agent.
 
         Raises:
             ConfigurationError: The settings contradict each other.
@@ -186,6 +193,7 @@ class MemoryNode(Runnable[Any, Any]):
         self.state_key = state_key
         self.turn_key = turn_key
         self.identity = identity or Identity()
+        self.sharing = Sharing(controller, share) if share is not None else None
         counter = controller.settings.policy.counter
         voices = replace(Voices.of(channels, speakers, human), redact=controller._redact)
         self.compaction = Compaction(voices, fold_over, counter, reply_chars)
@@ -212,14 +220,16 @@ class MemoryNode(Runnable[Any, Any]):
             PinnedOverflow: Rules and goals alone exceed the limits.
         """
         looked = self._look(input, ensure_config(config))
-        steps = stepped(self.controller, looked.prior, looked.plan.turns, looked.thread, config)
+        plan, board = looked.plan, looked.board
+        steps = stepped(self.controller, looked.prior, plan.turns, looked.thread, config, board)
         return self._update(input, looked, steps)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Any:
         """Like `invoke`, without blocking the event loop."""
         looked = await self._alook(input, ensure_config(config))
+        plan, board = looked.plan, looked.board
         steps = await astepped(
-            self.controller, looked.prior, looked.plan.turns, looked.thread, config
+            self.controller, looked.prior, plan.turns, looked.thread, config, board
         )
         return self._update(input, looked, steps)
 
@@ -255,7 +265,10 @@ class MemoryNode(Runnable[Any, Any]):
             check_messages(found, shown)
             ccs = there(self.state_key, self.loaded(state))
             own, turn = role_and_rest(found)
-            carried = [] if self.output_messages_key else [self.held.rendered(ccs)]
+            config = ensure_config()
+            board = self._board(config)
+            whose = self.thread(config, state) if board is not None else None
+            carried = [] if self.output_messages_key else [self._shown(ccs, board, whose)]
             return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
 
         return prompt
@@ -276,6 +289,31 @@ class MemoryNode(Runnable[Any, Any]):
             state: The graph's state, which identifies a run inside another graph.
         """
         return self._own(ensure_config(config), state)[0]
+
+    def shared(self, state: Any) -> str:
+        """Return what the board says, for the prompt of an agent without the memory; may be empty.
+
+        Call it in a node of the graph. What a `Send` or a subgraph hands on can carry it.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        config = ensure_config()
+        board = self._board(config)
+        if self.sharing is None or board is None:
+            return ""
+        return self.sharing.for_task(board, self.thread(config, state)).lstrip()
+
+    def _board(self, config: RunnableConfig) -> Board | None:
+        return self.sharing.board_of(config, self.identity) if self.sharing is not None else None
+
+    def _shown(
+        self, own: CompressedCognitiveState, board: Board | None, thread: Thread | None
+    ) -> str:
+        """Return what the model reads: the board, then its ``own`` state."""
+        if self.sharing is None or board is None or thread is None:
+            return self.held.rendered(own)
+        return self.held.rendered(own, self.sharing.rendered(board, thread, own))
 
     def hearing(self, state: Any) -> Compaction:
         """Return the settings for splitting the messages of the agent whose ``state`` it is."""
@@ -303,7 +341,9 @@ class MemoryNode(Runnable[Any, Any]):
         if enclosing_nodes(config):
             compaction = compaction.heard_by("" if thread.agent == UNKNOWN else thread.agent)
             base, found = thread_of(config, self.identity), as_messages(messages)
-            messages = with_tasks_marked(self.controller, config, base, found, compaction.voices)
+            messages = with_tasks_marked(
+                self.controller, config, base, found, compaction.voices, shares=bool(self.sharing)
+            )
         self._check_read(raw)
         check_own(raw, progress, thread, self.state_key)
         committed = last_committed(self.controller, thread)
@@ -316,7 +356,8 @@ class MemoryNode(Runnable[Any, Any]):
         if prior is not None and lacks_content(progress, messages):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
-        return _Looked(thread, prior, compaction.plan(messages, progress, past), handed_down)
+        plan, board = compaction.plan(messages, progress, past), self._board(config)
+        return _Looked(thread, prior, plan, handed_down, board)
 
     async def _alook(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config, state)
@@ -380,7 +421,8 @@ class MemoryNode(Runnable[Any, Any]):
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            spoken = joined(self.role, *texts(plan.role), self.held.rendered(after))
+            shown = self._shown(after, looked.board, looked.thread)
+            spoken = joined(self.role, *texts(plan.role), shown)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]
         for step in steps:

@@ -14,6 +14,7 @@ from langchain_core.runnables.config import ensure_config, merge_configs, set_co
 from langgraph.config import get_stream_writer
 from langgraph.constants import TAG_NOSTREAM
 
+from acc.board import Board
 from acc.clock import Clock, now_line
 from acc.commit.commit import Commit
 from acc.controller import AsyncMemoryController, MemoryController
@@ -122,13 +123,14 @@ class HeldStates:
                 hint="restore the committed state, or begin a new thread",
             )
 
-    def rendered(self, state: CompressedCognitiveState) -> str:
+    def rendered(self, state: CompressedCognitiveState, text: str | None = None) -> str:
         """Return the text of ``state`` that the agent reads, after the legend; empty for an empty state.
 
-        With a clock the time follows.
+        ``text`` stands in its place, if a board stands before the state. With a clock the time follows.
         """
         now = now_line(self._clock) if self._clock is not None else ""
-        return "\n\n".join(filter(None, (with_legend(self.text_of(state)), now)))
+        text = self.text_of(state) if text is None else text
+        return "\n\n".join(filter(None, (with_legend(text), now)))
 
     def text_of(self, state: CompressedCognitiveState) -> str:
         """Return the state as rendered under the policy."""
@@ -228,7 +230,7 @@ def tell(step: Step, policy: Policy) -> None:
 
 
 def events(step: Step, policy: Policy) -> Iterator[dict[str, Any]]:
-    """Yield the events of a step: recalled, admitted, committed, evicted, tokens."""
+    """Yield the events of a step: recalled, admitted, committed, shared, evicted, tokens."""
     turn = step.turn.number
     yield {"memory": "recalled", "turn": turn, "candidates": len(step.verdicts)}
     yield {"memory": "admitted", "turn": turn, "refs": [e.ref for e in step.evidence]}
@@ -240,6 +242,9 @@ def events(step: Step, policy: Policy) -> Iterator[dict[str, Any]]:
         "outcome": step.outcome,
         "ms": round(sum(step.ms.values()), 3),
     }
+    if step.board is not None and (shared := step.board.commit) is not None:
+        state = shared.state
+        yield {"memory": "shared", "turn": turn, "version": state.version, "hash": state.hash}
     gone = [{"item": g.item.id, "reason": g.reason.value} for g in step.commit.set_aside]
     yield {"memory": "evicted", "turn": turn, "items": gone}
     yield {
@@ -274,6 +279,7 @@ def stepped(
     turns: Sequence[Turn],
     thread: Thread,
     config: RunnableConfig | None,
+    board: Board | None = None,
 ) -> list[Step]:
     """Run `MemoryController.step` for each of ``turns``, each from the state of the previous one.
 
@@ -289,7 +295,7 @@ def stepped(
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
             with _told_apart(thread):
-                step = context.run(memory.step, prior, turn, thread=thread)
+                step = context.run(memory.step, prior, turn, thread=thread, board=board)
             steps, prior = [*steps, step], step.state
     return steps
 
@@ -300,6 +306,7 @@ async def astepped(
     turns: Sequence[Turn],
     thread: Thread,
     config: RunnableConfig | None,
+    board: Board | None = None,
 ) -> list[Step]:
     """Like `stepped`, with either controller; a synchronous one works on threads.
 
@@ -309,9 +316,9 @@ async def astepped(
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
             if isinstance(controller, AsyncMemoryController):
-                stepping = controller.step(prior, turn, thread=thread)
+                stepping = controller.step(prior, turn, thread=thread, board=board)
             else:
-                stepping = controller._astep(prior, turn, thread)
+                stepping = controller._astep(prior, turn, thread, board)
             with _told_apart(thread):
                 step = await asyncio.create_task(stepping, context=context)
             steps, prior = [*steps, step], step.state
