@@ -121,7 +121,7 @@ class Compaction:
 
     def heard_by(self, agent: str) -> Compaction:
         """Return the settings for the conversation of ``agent``, for which tasks are marked."""
-        return replace(self, voices=replace(self.voices, agent=agent)) if agent else self
+        return replace(self, voices=replace(self.voices, agent=agent))
 
     def plan(
         self, messages: Sequence[Any], progress: Progress | None, past: Past = NO_PAST

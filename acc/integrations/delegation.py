@@ -7,7 +7,7 @@ memory, where it opens a turn, and in any other memory that the message comes to
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
@@ -49,19 +49,19 @@ def calling(caller: Caller) -> Iterator[None]:
         _CALLER.reset(token)
 
 
-def caller_of(config: Config) -> Caller | None:
-    """Return the agent whose tool started this nested run, if it has the middleware."""
-    return _CALLER.get() if enclosing_nodes(config) else None
+def caller() -> Caller | None:
+    """Return the agent whose tool started this run, if that agent has the middleware."""
+    return _CALLER.get()
 
 
 def is_called(config: Config) -> bool:
     """Return whether the tool of an agent started this run."""
-    return caller_of(config) is not None or TOOLS in enclosing_nodes(config)
+    return caller() is not None or TOOLS in enclosing_nodes(config)
 
 
 def with_tasks_marked(
     memory: Memory, config: Config, base: Thread, messages: Sequence[BaseMessage], voices: Voices,
-    *, shares: bool = False,
+    told: Callable[[Collection[str]], set[str]] | None = None,
 ) -> list[BaseMessage]:  # fmt: skip
     """Return ``messages`` with a mark on each task that another agent wrote for this run.
 
@@ -71,21 +71,24 @@ def with_tasks_marked(
         base: The thread of the conversation, without the run's agent.
         messages: The run's messages.
         voices: Assigns speakers to channels, for the run's agent.
-        shares: Whether the agent reads the conversation's board.
+        told: Returns the ids of messages that other agents put on the conversation's board; None
+            if the agent shares none.
 
     Raises:
         StoreError: The store cannot be read.
     """
     heard = [m for m in messages if isinstance(m, HumanMessage) and not task_for(m)]
-    if not (enclosing_nodes(config) and voices.agent and heard):
+    above = caller()
+    if not heard or (above is None and not enclosing_nodes(config)):
         return list(messages)
     users = {m.id for m in heard if is_users(m, voices)}
-    caller = caller_of(config)
-    added = caller.added if caller is not None and shares else ""
+    added = above.added if above is not None and told is not None else ""
     if is_called(config):
-        users &= caller.users if caller is not None else frozenset()
+        users &= above.users if above is not None else frozenset()
     elif _is_apart(memory, base, messages):
         users = set()
+    if users and told is not None:
+        users -= told({str(i) for i in users})
     # The user's words open a turn. Without any, the other words addressed to the agent do.
     others = {m.id for m in heard if m.id not in users and (not users or is_users(m, voices))}
     return [

@@ -22,14 +22,14 @@ from langgraph.types import Command
 from acc.board import Board
 from acc.errors import ConfigurationError
 from acc.integrations.compaction import Compaction
-from acc.integrations.delegation import Caller, caller_of, calling, with_tasks_marked
+from acc.integrations.delegation import Caller, caller, calling, with_tasks_marked
 from acc.integrations.graph_channels import OwnState
 from acc.integrations.identity import UNKNOWN, Config, Identify, Identity, owner, thread_of
 from acc.integrations.messages import Voices, as_messages, is_users, pruned, task_for
 from acc.integrations.past import past_of, recorded, state_after
 from acc.integrations.reviews import marked
 from acc.integrations.run_notes import WRITTEN, CommitPlan, RunNotes, watching
-from acc.integrations.sharing import Share, Sharing
+from acc.integrations.sharing import Share, Shared, Sharing
 from acc.integrations.stepping import (
     Controller,
     HeldStates,
@@ -44,7 +44,6 @@ from acc.integrations.stepping import (
 )
 from acc.operators import with_operator_acts
 from acc.pipeline.turn_pipeline import Step
-from acc.state.model import CompressedCognitiveState
 from acc.stores.protocol import Thread
 from acc.turn.observations import Channel, Observation, Trust
 from acc.turn.transcript import named_channels
@@ -159,8 +158,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         agent = "" if (thread := self._thread(state)).agent == UNKNOWN else thread.agent
         notes, base = replace(notes, agent=agent), thread_of(config, self.identity)
         voices = self._hearing(notes).voices
+        shared = self._shared(config, thread)
         messages = with_tasks_marked(
-            self.controller, config, base, before, voices, shares=self.sharing is not None
+            self.controller, config, base, before, voices, shared and shared.told
         )
         update = {"ccs_run": notes.entered(messages, self._hearing(notes)).dump()}
         marked = [m for m, was in zip(messages, before, strict=True) if m is not was]
@@ -181,7 +181,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         thread = self._thread(state)
         prior, plan = self._plan(state, thread)
-        board = self._board(get_config())
+        board = self._board(thread)
         steps = stepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
@@ -189,7 +189,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """Like `before_model`, without blocking the event loop."""
         thread = self._thread(state)
         prior, plan = await self.controller._beside(thread, self._plan, state, thread)
-        board = self._board(get_config())
+        board = self._board(thread)
         steps = await astepped(self.controller, prior, plan.turns, thread, get_config(), board)
         return self._update(state, prior, plan, steps)
 
@@ -227,9 +227,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]],
     ) -> ToolMessage | Command[Any]:
         """Note on the result that a human changed the call or answered the tool's question."""
-        caller = self._caller(request)
-        with calling(caller):
-            return marked(request, handler(self._handed(request, caller)))
+        who = self._caller(request)
+        with calling(who):
+            return marked(request, handler(self._handed(request, who)))
 
     async def awrap_tool_call(
         self,
@@ -238,9 +238,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ToolMessage | Command[Any]:
         """Like `wrap_tool_call`."""
         thread = self._thread(request.state, request.runtime.config)
-        caller = await self.controller._beside(thread, self._caller, request)
-        with calling(caller):
-            return marked(request, await handler(self._handed(request, caller)))
+        who = await self.controller._beside(thread, self._caller, request)
+        with calling(who):
+            return marked(request, await handler(self._handed(request, who)))
 
     def after_agent(self, state: MemoryAgentState, runtime: Runtime[Any]) -> dict[str, Any]:
         """Store the final messages of a run. If a run does not end, the next run stores them."""
@@ -254,7 +254,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         return await self.controller._beside(self._thread(state), self.after_agent, state, runtime)
 
     def _hearing(self, notes: RunNotes) -> Compaction:
-        return self.compaction.heard_by(notes.agent)
+        return self.compaction.heard_by(notes.agent or UNKNOWN)
 
     def _thread(self, state: Any, config: Config | None = None) -> Thread:
         raw, notes = state.get("ccs") or {}, _notes(state)
@@ -270,7 +270,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         state, config = request.state, request.runtime.config
         messages = as_messages(state["messages"])
         users = (m.id for m in messages if is_users(m, self.compaction.voices) and not task_for(m))
-        written, above = _notes(state).written, caller_of(config)
+        written, above = _notes(state).written, caller()
         return Caller(
             above.root if above is not None else thread_of(config, self.identity),
             frozenset(str(i) for i in users if i not in written),
@@ -280,23 +280,21 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     def _added(self, request: ToolCallRequest) -> str:
         """Return what the task of a sub-agent says of the board."""
         config = request.runtime.config
-        board = self._board(config)
-        if self.sharing is None or board is None or not self._task_key(request):
-            return ""
-        return self.sharing.for_task(board, self._thread(request.state, config))
+        shared = self._shared(config, self._thread(request.state, config))
+        return shared.for_task() if shared is not None and self._task_key(request) else ""
 
     def _task_key(self, request: ToolCallRequest) -> str:
         """Return the argument that holds a sub-agent's task; empty for another tool."""
         return self.delegates.get(request.tool_call["name"], "")
 
-    def _handed(self, request: ToolCallRequest, caller: Caller) -> ToolCallRequest:
+    def _handed(self, request: ToolCallRequest, who: Caller) -> ToolCallRequest:
         """Return the request of a sub-agent's tool: with the board, without this agent's channels."""
         call, key = request.tool_call, self._task_key(request)
         if not key:
             return request
         task, args = call["args"].get(key), call["args"]
-        if isinstance(task, str) and caller.added:
-            args = {**args, key: task + caller.added}
+        if isinstance(task, str) and who.added:
+            args = {**args, key: task + who.added}
         state = {k: v for k, v in request.state.items() if k not in OWN_CHANNELS}
         return request.override(state=state, tool_call={**call, "args": args})
 
@@ -344,7 +342,9 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """
         notes, prior = _notes(request.state), self._loaded(request.state)
         notes.check_unchanged(request.state["messages"], self._hearing(notes))
-        carried = self._rendered(prior, self._thread(request.state)) if prior else ""
+        shared = self._shared(get_config(), self._thread(request.state))
+        text = shared.rendered(prior) if prior and shared is not None else None
+        carried = self.held.rendered(prior, text) if prior else ""
         shown = request.override(
             system_message=_with_state(request.system_message, carried),
             messages=notes.view(request.messages, self._hearing(notes)),  # type: ignore[arg-type]
@@ -352,14 +352,14 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         self._record(request.state, prior, self._showing(request.state))
         return carried, shown
 
-    def _rendered(self, prior: CompressedCognitiveState, thread: Thread) -> str:
-        board = self._board(get_config())
-        if self.sharing is None or board is None:
-            return self.held.rendered(prior)
-        return self.held.rendered(prior, self.sharing.rendered(board, thread, prior))
+    def _shared(self, config: Config, thread: Thread) -> Shared | None:
+        if self.sharing is None:
+            return None
+        return self.sharing.of_run(config, self.identity, thread)
 
-    def _board(self, config: Config) -> Board | None:
-        return self.sharing.board_of(config, self.identity) if self.sharing is not None else None
+    def _board(self, thread: Thread) -> Board | None:
+        shared = self._shared(get_config(), thread)
+        return shared.board if shared is not None else None
 
     def _showing(self, state: Any) -> tuple[Observation, ...]:
         notes = _notes(state)

@@ -20,7 +20,7 @@ from langgraph.types import Command
 from acc.board import Board
 from acc.errors import ConfigurationError, InputError
 from acc.integrations.compaction import AGENT, Compaction, Past, Plan
-from acc.integrations.delegation import with_tasks_marked
+from acc.integrations.delegation import caller, with_tasks_marked
 from acc.integrations.graph_channels import MemoryState as MemoryState
 from acc.integrations.graph_channels import (
     Unread,
@@ -48,7 +48,7 @@ from acc.integrations.past import (
     with_content,
     with_refs,
 )
-from acc.integrations.sharing import Share, Sharing
+from acc.integrations.sharing import Share, Shared, Sharing
 from acc.integrations.stepping import (
     COMMITTED,
     Controller,
@@ -75,7 +75,12 @@ class _Looked(NamedTuple):
     prior: CompressedCognitiveState | None
     plan: Plan
     is_handed_down: bool = False
-    board: Board | None = None
+    shared: Shared | None = None
+
+    @property
+    def board(self) -> Board | None:
+        """The board that the step writes."""
+        return self.shared.board if self.shared is not None else None
 
 
 def _continues(progress: Any, messages: Sequence[BaseMessage]) -> bool:
@@ -259,16 +264,19 @@ class MemoryNode(Runnable[Any, Any]):
         def there(channel: str, value: Any) -> Any:
             return needed(channel, value, where=self.name, what="from which the prompt is made")
 
+        def shared_in(state: Any) -> Shared | None:
+            if self.sharing is None:
+                return None
+            config = ensure_config()
+            return self._shared(config, self.thread(config, state))
+
         def prompt(state: Mapping[str, Any]) -> list[BaseMessage]:
             shown = self.output_messages_key or self.input_messages_key
             found = as_messages(there(shown, read(state, shown)))
             check_messages(found, shown)
             ccs = there(self.state_key, self.loaded(state))
             own, turn = role_and_rest(found)
-            config = ensure_config()
-            board = self._board(config)
-            whose = self.thread(config, state) if board is not None else None
-            carried = [] if self.output_messages_key else [self._shown(ccs, board, whose)]
+            carried = [] if self.output_messages_key else [self._shown(ccs, shared_in(state))]
             return [SystemMessage(joined(role, *texts(own), *carried)), *turn]
 
         return prompt
@@ -299,27 +307,23 @@ class MemoryNode(Runnable[Any, Any]):
             StoreError: The store cannot be read.
         """
         config = ensure_config()
-        board = self._board(config)
-        if self.sharing is None or board is None:
-            return ""
-        return self.sharing.for_task(board, self.thread(config, state)).lstrip()
+        shared = self._shared(config, self.thread(config, state))
+        return shared.for_task().lstrip() if shared is not None else ""
 
-    def _board(self, config: RunnableConfig) -> Board | None:
-        return self.sharing.board_of(config, self.identity) if self.sharing is not None else None
+    def _shared(self, config: RunnableConfig, thread: Thread) -> Shared | None:
+        if self.sharing is None:
+            return None
+        return self.sharing.of_run(config, self.identity, thread)
 
-    def _shown(
-        self, own: CompressedCognitiveState, board: Board | None, thread: Thread | None
-    ) -> str:
+    def _shown(self, own: CompressedCognitiveState, shared: Shared | None) -> str:
         """Return what the model reads: the board, then its ``own`` state."""
-        if self.sharing is None or board is None or thread is None:
-            return self.held.rendered(own)
-        return self.held.rendered(own, self.sharing.rendered(board, thread, own))
+        return self.held.rendered(own, shared.rendered(own) if shared is not None else None)
 
     def hearing(self, state: Any) -> Compaction:
         """Return the settings for splitting the messages of the agent whose ``state`` it is."""
         progress = read(state, self.turn_key)
         agent = progress.get(AGENT) if isinstance(progress, Mapping) else None
-        return self.compaction.heard_by(agent or "")
+        return self.compaction.heard_by(agent or UNKNOWN)
 
     def _own(self, config: RunnableConfig, state: Any) -> tuple[Thread, Any, Any]:
         """Return the run's thread, state and progress; no state that a parent graph handed down."""
@@ -337,12 +341,12 @@ class MemoryNode(Runnable[Any, Any]):
     def _look(self, state: Any, config: RunnableConfig) -> _Looked:
         thread, raw, progress = self._own(config, state)
         handed_down = raw is None and bool(read(state, self.state_key))
-        messages, compaction = self._messages(state), self.compaction
-        if enclosing_nodes(config):
-            compaction = compaction.heard_by("" if thread.agent == UNKNOWN else thread.agent)
+        messages, compaction = self._messages(state), self.compaction.heard_by(thread.agent)
+        shared = self._shared(config, thread)
+        if caller() is not None or enclosing_nodes(config):
             base, found = thread_of(config, self.identity), as_messages(messages)
             messages = with_tasks_marked(
-                self.controller, config, base, found, compaction.voices, shares=bool(self.sharing)
+                self.controller, config, base, found, compaction.voices, shared and shared.told
             )
         self._check_read(raw)
         check_own(raw, progress, thread, self.state_key)
@@ -356,8 +360,9 @@ class MemoryNode(Runnable[Any, Any]):
         if prior is not None and lacks_content(progress, messages):
             progress = with_content(progress, self.controller, thread, prior)
         past = past_of(self.controller, thread, prior)
-        plan, board = compaction.plan(messages, progress, past), self._board(config)
-        return _Looked(thread, prior, plan, handed_down, board)
+        return _Looked(
+            thread, prior, compaction.plan(messages, progress, past), handed_down, shared
+        )
 
     async def _alook(self, state: Any, config: RunnableConfig) -> _Looked:
         thread = self.thread(config, state)
@@ -421,7 +426,7 @@ class MemoryNode(Runnable[Any, Any]):
         if self.prune and (changed := pruned(self._messages(state), [*plan.role, *plan.kept])):
             update[self.input_messages_key] = changed
         if self.output_messages_key and after is not None:
-            shown = self._shown(after, looked.board, looked.thread)
+            shown = self._shown(after, looked.shared)
             spoken = joined(self.role, *texts(plan.role), shown)
             # Not a message object: LangGraph would show it in the user's message stream.
             update[self.output_messages_key] = [{"role": "system", "content": spoken}, *plan.kept]

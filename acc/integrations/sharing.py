@@ -8,14 +8,15 @@ listed in ``delegates``.
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Collection
+from typing import Literal, NamedTuple
 
 from acc.board import Board
 from acc.errors import ConfigurationError
-from acc.integrations.delegation import caller_of
-from acc.integrations.identity import Config, Identify, thread_of
+from acc.integrations.delegation import caller
+from acc.integrations.identity import UNKNOWN, Config, Identify, thread_of
 from acc.integrations.stepping import Controller
-from acc.state.model import CompressedCognitiveState
+from acc.state.model import ROOT, CompressedCognitiveState
 from acc.stores.protocol import Thread
 
 Share = Literal["rules", "rules and goals", "all"]
@@ -29,7 +30,7 @@ FOR_A_TASK = (
 
 
 class Sharing:
-    """A conversation's board, as a node or a middleware reads and writes it."""
+    """What a node or a middleware shares, by conversation."""
 
     def __init__(self, controller: Controller, share: Share | Board) -> None:
         """Share by ``share``: slots of a board for each conversation, or one board for all.
@@ -37,51 +38,96 @@ class Sharing:
         Raises:
             ConfigurationError: ``share`` is neither, or the memory cannot keep a board.
         """
+        self.controller = controller
         self._share = share
-        self._schema = controller.settings.policy.schema
-        self._policy = controller.settings.policy
-        self._boards = controller.board(self._named("check"))
+        self.boards = controller.board(self._named("any"))
 
-    def board_of(self, config: Config, identify: Identify) -> Board:
-        """Return the board of a run's conversation: for a nested run, of the one at the top.
+    def of_run(self, config: Config, identify: Identify, thread: Thread) -> Shared:
+        """Return the board of a run on ``thread``: for a nested run, that of the conversation at the top.
 
         Raises:
             ConfigurationError: The run names no thread.
         """
-        if isinstance(self._share, Board):
-            return self._share
-        caller = caller_of(config)
-        root = caller.root if caller is not None else thread_of(config, identify)
-        return self._named(root.thread, root.user)
+        above = caller()
+        root = above.root if above is not None else thread_of(config, identify)
+        return Shared(self, self._named(root.thread, root.user), thread)
 
-    def read(self, board: Board, thread: Thread) -> CompressedCognitiveState:
+    def _named(self, name: str, user: str = "") -> Board:
+        share, schema = self._share, self.controller.settings.policy.schema
+        if isinstance(share, Board):
+            return share
+        if share in ("rules", "all"):
+            return Board(name, share=share, user=user)
+        if share == "rules and goals":
+            return Board(name, share=Board(name).shared(schema), user=user)
+        raise ConfigurationError(
+            f"share is {share!r}",
+            where="share",
+            hint='give "rules", "rules and goals", "all", or a Board',
+        )
+
+
+class Shared(NamedTuple):
+    """The board of one run.
+
+    Attributes:
+        sharing: The memory that keeps it.
+        board: The board.
+        thread: The thread of the run's agent.
+    """
+
+    sharing: Sharing
+    board: Board
+    thread: Thread
+
+    @property
+    def place(self) -> Thread:
+        """The board's own thread."""
+        return self.board.thread_of(self.thread)
+
+    def read(self) -> CompressedCognitiveState:
         """Return the board's newest state.
 
         Raises:
             AuditError: The audit log cannot be read.
             StoreError: The store cannot be read.
         """
-        return self._boards.head(board.thread_of(thread))
+        return self.sharing.boards.head(self.place)
 
-    def rendered(self, board: Board, thread: Thread, own: CompressedCognitiveState) -> str:
-        """Return what an agent reads: the board's newest state, then its ``own``."""
-        return board.rendered(self.read(board, thread), own, self._policy)
+    def rendered(self, own: CompressedCognitiveState) -> str:
+        """Return what the agent reads: the board's newest state, then its ``own``."""
+        return self.board.rendered(self.read(), own, self.sharing.controller.settings.policy)
 
-    def for_task(self, board: Board, thread: Thread) -> str:
+    def for_task(self) -> str:
         """Return what a task says of the board; empty if the board is."""
-        text = board.policy.rendered(self.read(board, thread))
+        text = self.board.policy.rendered(self.read())
         return FOR_A_TASK + text if text else ""
 
-    def _named(self, name: str, user: str = "") -> Board:
-        share = self._share
-        if isinstance(share, Board):
-            return share
-        if share in ("rules", "all"):
-            return Board(name, share=share, user=user)
-        if share == "rules and goals":
-            return Board(name, share=Board(name).shared(self._schema), user=user)
-        raise ConfigurationError(
-            f"share is {share!r}",
-            where="share",
-            hint='give "rules", "rules and goals", "all", or a Board',
-        )
+    def told(self, ids: Collection[str]) -> set[str]:
+        """Return the messages among ``ids`` that another agent has taken in and put on the board.
+
+        They are no news from the user. What was lifted since would otherwise stand again as soon as
+        one more agent reads the conversation from its beginning.
+
+        Raises:
+            StoreError: The store cannot be read.
+        """
+        with self.sharing.boards._locked_log(self.place) as log:
+            marks = {a.message for a in log.branch(ROOT).artifacts if a.kind == "observation"}
+        found: set[str] = set()
+        others = {other for mark in marks if (other := _origin(mark, self.thread)) is not None}
+        for other in others - {self.thread}:
+            with self.sharing.controller._locked_log(other) as log:
+                found |= {i for i in ids if i in log.branch(ROOT).messages}
+        return found
+
+
+def _origin(mark: str, thread: Thread) -> Thread | None:
+    """Return the thread that a board's observation came from, if it is of the conversation of ``thread``."""
+    evidence, _, name = mark.partition(" ")
+    agent = name.removesuffix(f"/{thread.thread}")
+    for user in (thread.user, UNKNOWN):
+        found = thread.model_copy(update={"agent": agent, "user": user})
+        if agent and found.key == evidence.partition(":")[0]:
+            return found
+    return None

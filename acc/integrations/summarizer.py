@@ -27,7 +27,7 @@ from langchain_core.runnables.config import ensure_config
 from acc.audit.log import AuditLog
 from acc.errors import ConfigurationError
 from acc.integrations.delegation import with_tasks_marked
-from acc.integrations.identity import UNKNOWN, Identify, Identity, owner, thread_of
+from acc.integrations.identity import Identify, Identity, owner, thread_of
 from acc.integrations.messages import Voices, as_messages, is_summary, is_users, observed
 from acc.integrations.stepping import Controller, astepped, check_controller, stepped, tell
 from acc.pipeline.turn_pipeline import Step
@@ -113,7 +113,7 @@ class MemorySummarizer(Runnable[list[AnyMessage], str]):
         self, messages: Sequence[BaseMessage], thread: Thread, config: RunnableConfig
     ) -> tuple[CompressedCognitiveState | None, list[Turn]]:
         """Return the state to continue from, and the turns to commit."""
-        voices = replace(self.voices, agent="" if thread.agent == UNKNOWN else thread.agent)
+        voices = replace(self.voices, agent=thread.agent)
         base = thread_of(config, self.identity)
         messages = with_tasks_marked(self.controller, config, base, messages, voices)
         summaries = [m for m in messages if is_summary(m)]
