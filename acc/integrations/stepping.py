@@ -291,11 +291,11 @@ def stepped(
     steps: list[Step] = []
     if not turns:
         return steps
-    memory = synchronous(controller)
+    memory, shared = synchronous(controller), _with_board(board)
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
             with _told_apart(thread):
-                step = context.run(memory.step, prior, turn, thread=thread, board=board)
+                step = context.run(memory.step, prior, turn, thread=thread, **shared)
             steps, prior = [*steps, step], step.state
     return steps
 
@@ -313,16 +313,22 @@ async def astepped(
     A cancelled run loses nothing that was said; see `AsyncMemoryController.step`.
     """
     steps: list[Step] = []
+    shared = _with_board(board)
     with set_config_context(_quiet(config)) as context:
         for turn in turns:
             if isinstance(controller, AsyncMemoryController):
-                stepping = controller.step(prior, turn, thread=thread, board=board)
+                stepping = controller.step(prior, turn, thread=thread, **shared)
             else:
                 stepping = controller._astep(prior, turn, thread, board)
             with _told_apart(thread):
                 step = await asyncio.create_task(stepping, context=context)
             steps, prior = [*steps, step], step.state
     return steps
+
+
+def _with_board(board: Board | None) -> dict[str, Any]:
+    """Return the argument of ``step``; none without a board, for subclasses that take none."""
+    return {} if board is None else {"board": board}
 
 
 def synchronous(controller: Controller) -> MemoryController:
