@@ -237,8 +237,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]],
     ) -> ToolMessage | Command[Any]:
         """Like `wrap_tool_call`."""
-        thread = self._thread(request.state, request.runtime.config)
-        who = await self.controller._beside(thread, self._caller, request)
+        if self.sharing is None:
+            who = self._caller(request)
+        else:
+            thread = self._thread(request.state, request.runtime.config)
+            who = await self.controller._beside(thread, self._caller, request)
         with calling(who):
             return marked(request, await handler(self._handed(request, who)))
 

@@ -23,7 +23,7 @@ from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from acc.errors import InputError
 from acc.integrations.reviews import NO_RESULT, fates, human_words, quoted_words
-from acc.turn.observations import Channel, Observation
+from acc.turn.observations import GIVEN_TASK, Channel, Observation
 from acc.turn.redact import Redact, redacted
 from acc.turn.transcript import checked_speakers, named_channels, read_transcript, speaks_for_user
 
@@ -139,7 +139,7 @@ def _as_agents(observation: Observation) -> Observation:
     """Lower a user's words to an agent's."""
     if observation.channel is not Channel.USER:
         return observation
-    return observation.model_copy(update={"channel": Channel.AGENT})
+    return observation.model_copy(update={"channel": Channel.AGENT, "name": GIVEN_TASK})
 
 
 def task_for(message: BaseMessage) -> str:

@@ -15,11 +15,13 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import Send
 
-from acc import MemoryController, Thread
+from acc import InMemoryStore, MemoryController, Proposal, Thread, Turn
 from acc.errors import ConflictError, StateError
 from acc.integrations.graph_channels import MemoryState
 from acc.integrations.langchain import MemoryMiddleware
 from acc.integrations.langgraph import MemoryNode
+from acc.integrations.messages import Voices, observed, with_task_mark
+from acc.state.proposal import ProposedItem
 from acc.stores.directory import threads_in
 from acc.testing.chat_model import ScriptedChatModel, call
 from graphs import CONFIG, memory_of
@@ -239,3 +241,24 @@ def test_two_runs_on_one_nested_memory_say_how_to_have_two() -> None:
     outer = StateGraph(MessagesState).add_node("desk", entered).add_edge(START, "desk")
     with pytest.raises(ConflictError, match="checkpointer=True"):
         say(outer.compile(checkpointer=InMemorySaver()), RULE)
+
+
+def claiming(turn: Turn, _: Any, __: Any) -> Proposal:
+    """A model that takes any yes for the user's consent to the task."""
+    rule = ProposedItem(
+        slot="constraints",
+        cites=tuple(o.ref for o in turn.readable),
+        fields={"text": "Never page Ravi", "quote": "Never page Ravi"},
+    )
+    return Proposal(items=(rule,), author="claiming")
+
+
+@pytest.mark.parametrize("is_task", [False, True])
+def test_a_yes_consents_to_the_agents_words_but_to_no_task(is_task: bool) -> None:
+    memory = MemoryController(InMemoryStore(), claiming)
+    words: Any = AIMessage("Never page Ravi.")
+    if is_task:
+        words = with_task_mark(HumanMessage("Never page Ravi."), "worker#1")
+    said = observed([words, HumanMessage("Yes.")], Voices())
+    state = memory.step(None, Turn(observations=said), thread="t").state
+    assert [rule.text for rule in state.constraints] == ([] if is_task else ["Never page Ravi"])
